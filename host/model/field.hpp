@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads and checks one field: of a JSON document, under any of its names and in any object that may
+// Reads and checks one field of a JSON document, under any of its names and in any object that may
 // contain it, or of GGUF metadata. An error names field, value and rule.
 #pragma once
 
@@ -49,14 +49,14 @@ json not_kept();
 /// found more than once with different values, because it is unknown which of them applies.
 Field find(const Scopes& scopes, std::initializer_list<const char*> names);
 
-/// Like find(), but if values differ, ignores those of `others`, which belong to other layers.
+/// Like find(), but where values differ it ignores those of `others`, which belong to other layers.
 Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
                      const Scopes& scopes, std::initializer_list<const char*> names);
 
-/// Like find(), but returns the first field and ignores the values of others.
+/// Like find(), but returns the first field found and ignores all others.
 Field find_first(const Scopes& scopes, std::initializer_list<const char*> names);
 
-/// Like find() for one name, but fails if it is missing; `because` is the rest of the sentence.
+/// Like find() for one name, but fails if it is missing; `because` is the end of the sentence.
 Field find_required(const Scopes& scopes, const char* name, const char* because);
 
 /// Fails with an error that states the rule for the field.

@@ -12,7 +12,7 @@ using namespace vkrope;
 
 struct vkrope_model {
     RopeParams of;
-    std::vector<const char*> warnings;  // of.warnings, in the form of vkrope_rope_params
+    std::vector<const char*> warnings;  // of.warnings, as pointers for vkrope_rope_params
     vkrope_rope_params params;          // a view of both
 
     explicit vkrope_model(RopeParams&& read) : of(std::move(read)), params(of.view()) {

@@ -54,7 +54,7 @@ class StrictReader : public json::json_sax_t {
     bool parse_error(std::size_t, const std::string&,
                      const nlohmann::detail::exception& exception) override {
         std::string what = printable(exception.what());
-        what.erase(0, what.find("] ") + 2);  // the parser's own "[json.exception.…] "
+        what.erase(0, what.find("] ") + 2);  // removes the parser's prefix "[json.exception.…] "
         invalid_data("not valid JSON: {}", what);
     }
 
@@ -84,7 +84,7 @@ class StrictReader : public json::json_sax_t {
     std::size_t values_ = 0;
 };
 
-/// Text with null in place of non-finite floats, and the index and value of each.
+/// Text with null in place of each non-finite float, and the index and value of each such float.
 struct WithoutLiterals {
     std::string text;
     std::vector<std::pair<std::size_t, double>> floats;
@@ -127,7 +127,7 @@ WithoutLiterals without_literals(std::string_view text) {
     return result;
 }
 
-/// Returns the document with the floats in place of these nulls.
+/// Returns the document with the floats restored in place of these nulls.
 json with_floats(const WithoutLiterals& source) {
     std::size_t nulls = 0, next = 0;
     return json::parse(source.text, [&](int, json::parse_event_t event, json& value) {
@@ -175,7 +175,7 @@ std::string shown(const json& value) {
         const double number = value.get<double>();
         return std::isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
     }
-    // A long string is cut before it is escaped, which may turn each byte into six.
+    // Cuts a long string before escaping it, because escaping may turn one byte into six.
     const std::string* text = value.get_ptr<const json::string_t*>();
     const json beginning = text != nullptr && text->size() > 2 * longest_shown
                                ? json(text->substr(0, 2 * longest_shown))

@@ -10,7 +10,7 @@
 namespace vkrope {
 namespace {
 
-/// Parts of keys with the same meaning.
+/// Parts of keys with one meaning.
 struct Letters {
     Says says;
     bool begins_a_word;
@@ -53,7 +53,7 @@ const Letters letters[] = {
     {Says::scaling, true, {"logn", "mscale"}},
 };
 
-/// Parts of keys that scale something else, and the windows of Qwen 2, which change no RoPE.
+/// Parts of keys that scale something else, and Qwen 2's windows, which do not affect RoPE.
 constexpr auto others = names("embed", "expert", "layer_scaling", "logits", "lora", "loss", "moe",
                               "max_window_layers", "quant", "residual", "rout", "weight");
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Classifies keys that no reader reads by their names, so that none is ignored silently.
+// Classifies unread keys by their names, so that no key is ignored silently.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ enum class Says {
     rotation,  ///< names RoPE
     scaling,   ///< may scale the frequencies, cos and sin, or the queries
     yarn,      ///< names a scaling of RoPE that changes every angle: yarn, ntk, llama_4_scaling
-    layers,    ///< selects the layers that something applies to
+    layers,    ///< selects the layers that a setting applies to
     scaled_layers,  ///< selects the layers that a scaling applies to
     norm,           ///< names norms of Q and K
 };
@@ -20,7 +20,7 @@ enum class Says {
 /// Returns the class of a key. Words are separated by `_`, or `.` in GGUF; case is ignored.
 Says what_says(const std::string& name);
 
-/// Returns whether a key has this part, at the beginning of a word if it must.
+/// Returns whether a key contains this part; with `begins_a_word`, at the beginning of a word.
 bool in_key(const std::string& key, std::string_view part, bool begins_a_word);
 
 }  // namespace vkrope

@@ -10,11 +10,11 @@
 namespace vkrope {
 namespace {
 
-/// Kinds of layers that are not softmax attention, and do not rotate.
+/// Kinds of layers without softmax attention, which do not rotate.
 constexpr auto other_kinds = names("conv", "gated_delta", "lightning_attention", "linear_attention",
                                    "mamba", "mamba2", "mlp", "moe", "recurrent");
 
-/// Kinds that rotate; "hybrid" has attention and a recurrence side by side.
+/// Kinds of layers that rotate; "hybrid" has attention and a recurrence in parallel.
 constexpr auto rotating_kinds = names(chunked_attention, "compressed_sparse_attention",
                                       "deepseek_sparse_attention", full_attention,
                                       "heavily_compressed_attention", "hybrid", "minimax_m3_sparse",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Represents the kinds of layers of a model, from any kind of file: finds those with RoPE, and
-// chooses one for a query.
+// Represents the kinds of layers of a model from any kind of file, finds the layers with RoPE, and
+// chooses a layer for a query.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline constexpr const char* sliding_attention = "sliding_attention";
 inline constexpr const char* chunked_attention = "chunked_attention";
 inline constexpr const char* windowed_attention = "windowed_attention";
 
-/// Returns the type of a DeepSeek V4 layer that keeps one of `ratio` keys; empty if unknown.
+/// Returns the type of a DeepSeek V4 layer that keeps one of every `ratio` keys; empty if unknown.
 constexpr const char* compressed_attention(std::uint64_t ratio) {
     return ratio == 0     ? sliding_attention
            : ratio == 4   ? "compressed_sparse_attention"
@@ -35,13 +35,13 @@ enum class LayerRule {
     none_on_full,    ///< full-attention layers have no RoPE: Cohere 2
     none_on_full_of_sliding,  ///< as none_on_full, if `sliding_window` is set: EXAONE 4
     scaled_on_listed,  ///< types that yarn_only_types does not list have no scaling: Step 3.5
-    compressed,  ///< sliding layers have no scaling, the others compress_rope_theta: DeepSeek V4
+    compressed,  ///< sliding layers have no scaling, others use compress_rope_theta: DeepSeek V4
 };
 
-/// Pattern of layers in a class of models, if the file has none.
+/// Pattern of layers in a class of models, for files without a pattern.
 struct LayerPattern {
     LayerRule rule = LayerRule::same;
-    std::uint32_t period = 0;  ///< of full-attention layers among sliding ones; 0: no pattern
+    std::uint32_t period = 0;  ///< full-attention layers are this many layers apart; 0: no pattern
     bool full_first = false;   ///< the full-attention layer is the first of a period, not the last
 };
 
@@ -69,31 +69,31 @@ struct Layers {
     std::vector<std::string> named;  ///< layer types that have their own parameters
     LayerRule rule = LayerRule::same;
     std::uint64_t count = 0;           ///< 0: unknown
-    std::vector<std::string> list;     ///< types by layer, repeated; empty: by pattern
+    std::vector<std::string> list;     ///< type of each layer, repeated; empty: see period
     std::uint64_t period = 0;          ///< 0: no pattern
-    std::uint64_t full_in_period = 0;  ///< the layer of a period that is full attention
-    std::vector<bool> rotating;        ///< by layer; empty: by interval
-    /// By layer: true if it attends to an image; false beyond the end.
+    std::uint64_t full_in_period = 0;  ///< index in a period of its full-attention layer
+    std::vector<bool> rotating;        ///< for each layer; empty: see no_rope_interval
+    /// True for each layer that attends to an image; false beyond the end.
     std::vector<bool> crossing;
     std::uint64_t no_rope_interval = 0;  ///< 0: none
-    LayerNumbers bases;                  ///< 0: no RoPE
-    LayerNumbers shares;                 ///< rotated shares of the head
+    LayerNumbers bases;                  ///< 0: the layer has no RoPE
+    LayerNumbers shares;                 ///< rotated share of the head
     std::vector<std::string> still;      ///< layer types without a rotating layer
-    /// Types that a query may select in addition to those of layers.
+    /// Types that a query may select in addition to the types of layers.
     std::vector<std::string> beside;
     /// Warnings about keys that contradict a key with precedence.
     std::vector<std::string> ignored;
     bool without_rope_is_full = false;  ///< layers without RoPE are full attention: Llama 4
 
-    /// Returns the kind that the query selects; if it selects none, the most likely one, with a
-    /// warning that names it.
+    /// Returns the kind that the query selects, or the most likely one with a warning that names
+    /// it.
     LayerKind choose(const Query& query, Warnings& warnings) const;
 
     /// Returns the number that the layers of the query share; nothing without a list. For a kind
-    /// that rotates only numbers above 0 count. If they differ, returns nothing if `may_differ`,
-    /// else fails.
+    /// that rotates, only numbers above 0 count. If numbers differ, returns nothing with
+    /// `may_differ` and fails otherwise.
     ///
-    /// kind  as chosen
+    /// kind  the chosen kind
     std::optional<double> common(const LayerNumbers& numbers, const Query& query,
                                  const LayerKind& kind, bool may_differ = false) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Defines lists of names, and searches tables whose rows have names.
+// Defines lists of names and searches tables whose rows have names.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace vkrope {
 
-/// Names of a row that applies to several.
+/// All names to which a row applies.
 using Names = std::initializer_list<std::string_view>;
 
 /// Returns a list of names.
@@ -24,7 +24,7 @@ bool contains(const Names& names, std::string_view name) {
     return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-/// Returns the first row with that name or with it among its names; null if there is none.
+/// Returns the first row whose name, or one of whose names, is `name`; null if there is none.
 template <class Rows>
 auto find_row(const Rows& rows, std::string_view name) -> decltype(&*std::begin(rows)) {
     const auto row = std::find_if(std::begin(rows), std::end(rows), [&](const auto& each) {
@@ -43,14 +43,14 @@ struct Refusal {
     const char* reason;
 };
 
-/// Returns the reason of a row; null if the table does not have it.
+/// Returns the reason in a row; null if the table has no such row.
 template <class Rows>
 const char* reason_of(const Rows& rows, std::string_view name) {
     const auto* row = find_row(rows, name);
     return row == nullptr ? nullptr : row->reason;
 }
 
-/// Reason why a model without a rotary embedding is not read.
+/// The reason why a model without a rotary embedding is not read.
 inline constexpr const char* no_rotary_embedding = "the model has no rotary embedding";
 
 }  // namespace vkrope

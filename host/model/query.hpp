@@ -9,7 +9,7 @@
 
 namespace vkrope {
 
-/// vkrope_model_query, checked, with defaults filled in.
+/// A checked vkrope_model_query with defaults filled in.
 struct Query {
     std::string_view layer_type = {};  ///< empty: not set
     std::string_view tower = "text";

@@ -13,8 +13,8 @@ namespace vkrope {
 namespace {
 
 constexpr std::size_t max_warnings = 100;
-constexpr double fastest = 0x1p11;  // radians per position: the range of a turn fraction
-constexpr double slowest = std::numeric_limits<double>::min();  // doubles below this lose digits
+constexpr double fastest = 0x1p11;  // radians per position; limit of a turn fraction
+constexpr double slowest = std::numeric_limits<double>::min();  // smaller doubles lose digits
 
 }  // namespace
 

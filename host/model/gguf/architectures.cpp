@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Source: llama.cpp. The names are from LLM_ARCH_NAMES in src/llama-arch.cpp; pairing and sections
-// are llama_model_rope_type() of src/llama-model.cpp, where NORM is interleaved and NEOX, MROPE and
-// IMROPE are half_split; differences between layers are in load_arch_hparams() and the graph of
-// src/models/*.cpp.
+// are from llama_model_rope_type() in src/llama-model.cpp, where NORM is interleaved and NEOX,
+// MROPE and IMROPE are half_split; differences between layers are from load_arch_hparams() and the
+// graphs in src/models/*.cpp.
 //
 // The converters of some architectures permute the Q and K weights, so the pairing may differ from
-// that of the config.json from which a file was converted: Llama's is half_split there and
+// that of the config.json from which a file was converted: Llama has half_split there and
 // interleaved here.
 #include "model/gguf/architectures.hpp"
 

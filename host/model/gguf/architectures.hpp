@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Defines properties of a `general.architecture` that the keys of a GGUF file do not state.
+// Describes properties of a `general.architecture` that the keys of a GGUF file do not state.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace vkrope {
 
-/// Use of positions on several axes.
+/// The use of positions on several axes by an architecture.
 enum class GgufSections {
     none,
     if_given,  ///< if the file has rope.dimension_sections
@@ -23,7 +23,7 @@ struct GgufNorms {
     NormKind kind = VKROPE_NORM_RMS;
     NormPlace place = VKROPE_NORM_PLACE_BEFORE;
     bool of_v_too = false;        ///< V has the norm too, without a weight
-    bool unread = false;          ///< the norms have other tensors, which are not read
+    bool unread = false;          ///< the norms use other tensors, which are not read
     bool without_weight = false;  ///< after the rotation, in layers with RoPE, unless the model has
                                   ///< 128 experts: Llama 4
 };
@@ -36,16 +36,16 @@ struct GgufArchitecture {
     bool sections_interleaved = false;
     bool latent = false;           ///< multi-head latent attention
     double yarn_log_unit = 1;      ///< unit of rope.scaling.yarn_log_multiplier
-    bool yarn_in_softmax = false;  ///< that multiplier also scales the softmax
-    bool rounds_yarn = false;  ///< llama.cpp rounds the range of YaRN, the model's code does not
+    bool yarn_in_softmax = false;  ///< this multiplier also scales the softmax
+    bool rounds_yarn = false;  ///< llama.cpp rounds YaRN's range, which the model's code does not
     bool softmax_differs = false;    ///< readers disagree on YaRN's effect on its softmax
-    double yarn_beta_fast = 32;      ///< default if the file does not have it
+    double yarn_beta_fast = 32;      ///< default if the file has no value
     bool finetuned_is_rope = false;  ///< rope.scaling.finetuned false: the model has no RoPE
     LayerPattern layers = {};
     /// Has sliding layers only if attention.sliding_window is above 0.
     bool window_decides = false;
     bool window_by_default = false;             ///< with window_decides: also if the key is missing
-    std::uint32_t sliding_layer_count = 0;      ///< has sliding layers if it has this many layers
+    std::uint32_t sliding_layer_count = 0;      ///< a model of this many layers has sliding ones
     const char* sliding = "sliding_attention";  ///< layer type of sliding layers
     std::uint32_t linear_period =
         0;  ///< all but the last layer of a period are not softmax attention; 0: all layers are
@@ -61,11 +61,11 @@ struct GgufArchitecture {
     bool known() const { return names.size() != 0; }
 };
 
-/// Returns the row of an architecture; null if the table does not have it.
+/// Returns the row of an architecture; null if the table has none.
 const GgufArchitecture* find_gguf_architecture(const std::string& name);
 
-/// Returns the reason why the RoPE of an architecture cannot be imported, even if its keys look
-/// plain; null if it can.
+/// Returns the reason why the RoPE of an architecture cannot be imported although its keys look
+/// plain; null if it can be imported.
 const char* unsupported_gguf_architecture(const std::string& name);
 
 }  // namespace vkrope

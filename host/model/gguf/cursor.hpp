@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the head of a GGUF file value by value: integers are little-endian.
+// Reads the head of a GGUF file value by value; integers are little-endian.
 #pragma once
 
 #include <algorithm>
@@ -55,8 +55,8 @@ inline double gguf_number(GgufType type, std::uint64_t bits) noexcept {
     }
 }
 
-/// Reads the head of a file from its first byte on, and nothing beyond the end of the file or
-/// beyond 256 MiB. Every read throws ImportError if the file has fewer bytes.
+/// Reads the head of a file from the first byte on, but not beyond the end of the file or beyond
+/// 256 MiB. Every read throws ImportError if the file has fewer bytes.
 class GgufCursor {
    public:
     GgufCursor(std::uint64_t file_bytes, const GgufRead& read)
@@ -65,7 +65,7 @@ class GgufCursor {
     std::uint64_t at() const noexcept { return at_; }
     std::uint64_t left() const noexcept { return end_ - at_; }
 
-    /// Sets the name of the part that errors about missing bytes mention.
+    /// Sets the name of the current part, for errors about missing bytes.
     void inside(std::string what) { what_ = std::move(what); }
     const std::string& what() const noexcept { return what_; }
 
@@ -76,7 +76,7 @@ class GgufCursor {
         at_ += bytes;
     }
 
-    /// Skips `count` times `bytes` bytes, which may not fit in 64 bits.
+    /// Skips `count` times `bytes` bytes; the product may exceed 64 bits.
     void skip(std::uint64_t count, std::uint64_t bytes) {
         if (count > left() / bytes) {
             overrun(std::to_string(count) + " elements of " + std::to_string(bytes) + " bytes");
@@ -126,7 +126,7 @@ class GgufCursor {
             read(from, to, bytes);
             return;
         }
-        // Buffered: a tokenizer has some 100 000 strings, with their lengths between them.
+        // Buffers reads, because a tokenizer has some 100 000 strings with a length before each.
         if (from < buffered_at_ || from + bytes > buffered_at_ + buffered_) {
             buffered_ = 0;
             const auto ahead = std::size_t(std::min<std::uint64_t>(sizeof buffer_, end_ - from));

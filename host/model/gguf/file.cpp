@@ -37,9 +37,8 @@ constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 constexpr auto frequency_tensors = names("rope_freqs.weight", "rope_factors_long.weight",
                                          "rope_factors_short.weight");
 
-/// Layer of a tensor named "blk.<layer>....", and the start of the rest of its name. Other names,
-/// and layers of more than four digits, have no layer, so that the number of stored layers is
-/// bounded.
+/// The layer of a tensor named "blk.<layer>....", and the rest of the name. Other names, and layers
+/// of more than four digits, have no layer, so that the number of stored layers is bounded.
 struct TensorName {
     int layer = -1;
     std::string_view rest = {};
@@ -68,11 +67,11 @@ bool is_norm(const TensorName& name) {
 /// Remaining limits for all lists of a file.
 struct Room {
     std::uint64_t numbers = max_list_numbers_together;  // numbers that may still be stored
-    // Elements with a length in the file that may still be skipped.
+    // Elements of variable length that may still be skipped.
     std::uint64_t steps = max_steps_together;
 };
 
-/// Skips the elements of a list after its type and count. Numbers are skipped in one step.
+/// Skips the elements of a list, after its type and count were read. Skips numbers in one step.
 void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room,
                    std::uint32_t depth = 1) {
     if (row_of(type).is_number()) {
@@ -176,7 +175,7 @@ void check_version(GgufCursor& cursor) {
     }
 }
 
-/// Fails if `count` is above `most`, or if the items, of at least `least` bytes, exceed the file.
+/// Fails if `count` is above `most`, or if items of at least `least` bytes exceed the file.
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
     if (count > most) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reads the head of a GGUF file: metadata and tensor locations, but no weights. Format:
-// docs/gguf.md of ggml. A size in the file is used only after a check that the file is long enough.
-// Memory and time are bounded for files of any length by the limits in vkrope_model_from_gguf.
+// docs/gguf.md of ggml. A size in the file is used only after checking that the file is long
+// enough. The limits in vkrope_model_from_gguf bound memory and time for files of any length.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace vkrope {
 
-/// As vkrope_read_at.
+/// Same as vkrope_read_at.
 using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::size_t bytes)>;
 
 /// Types, numbered as in the file.
@@ -37,8 +37,8 @@ enum class GgufType : std::uint32_t {
     float64 = 12,
 };
 
-/// A value of the metadata. Long strings, long lists, and lists of anything but numbers are
-/// not_kept(): only their type is stored. The elements of a list are numbers, 0 or 1 for a boolean.
+/// A value of the metadata. Long strings, long lists, and lists of values other than numbers are
+/// not_kept(): only their type is stored. A boolean in a list is stored as 0 or 1.
 struct GgufValue {
     GgufType type = GgufType::uint8;
     json value = not_kept();
@@ -49,16 +49,16 @@ class GgufFile {
     /// Reads metadata and tensor infos of a file of `file_bytes` bytes. Throws ImportError.
     GgufFile(std::uint64_t file_bytes, const GgufRead& read);
 
-    /// Adds the tensors of another part of a split file. Throws ImportError if it is not part
-    /// `number` of this one.
+    /// Adds the tensors of another part of a split file. Throws ImportError unless it is part
+    /// `number` of this file.
     void add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read);
 
-    /// Return the number of parts of a split file, and the number of this part; 0 if it is not
-    /// split. Throw ImportError.
+    /// Return the number of parts of a split file and the number of this part; 0 for a file that is
+    /// not split. Throw ImportError.
     std::uint64_t split_count() const;
     std::uint64_t split_number() const;
 
-    /// Number of parts read, including this file, and whether any of them has tensors.
+    /// Return the number of parts read, including this file, and whether any part has tensors.
     std::uint64_t parts_read() const noexcept { return parts_.size(); }
     bool has_tensors() const noexcept { return has_tensors_; }
 
@@ -66,21 +66,21 @@ class GgufFile {
     Field find(const std::string& key) const;
     const std::map<std::string, GgufValue>& values() const noexcept { return values_; }
 
-    /// Returns the numbers of one of the tensors that scale frequencies: "rope_freqs.weight",
-    /// "rope_factors_long.weight", "rope_factors_short.weight". Empty if the file has no such
-    /// tensor. Throws ImportError if it is not a list of float32, or cannot be read at its offset.
+    /// Returns the numbers of a tensor that scales frequencies: "rope_freqs.weight",
+    /// "rope_factors_long.weight" or "rope_factors_short.weight". Empty if the file has no such
+    /// tensor. Throws ImportError if it is not a list of float32 or cannot be read at its offset.
     std::vector<double> factors(const std::string& tensor) const;
 
     /// Returns the extents of a norm tensor of Q or K, such as "blk.<layer>.attn_q_norm.weight",
     /// innermost first. Null if the file does not have it.
     const std::vector<std::uint64_t>* norm_extents(const std::string& tensor) const;
 
-    /// Returns the first layer, in the order of names, that has this tensor, such as
-    /// "attn_q_norm.weight". Empty if none has.
+    /// Returns the prefix of the first layer, in the order of names, that has this tensor, such as
+    /// "attn_q_norm.weight". Empty if there is none.
     std::string layer_with(const std::string& norm) const;
 
-    /// Returns whether the file has tensors of a layer (-1: of any layer). If so, a tensor that is
-    /// not in the file does not exist.
+    /// Returns whether the file has tensors of a layer (-1: of any layer). If it has, a tensor that
+    /// is missing from the file does not exist.
     bool has_layer(int layer) const;
 
    private:
@@ -93,7 +93,7 @@ class GgufFile {
     struct Tensor {
         std::size_t part = 0;
         std::uint32_t dimensions = 0;
-        std::uint64_t count = 0;  // of the first dimension
+        std::uint64_t count = 0;  // extent of the first dimension
         std::uint32_t element = 0;
         std::uint64_t offset = 0;  // in the data section
     };

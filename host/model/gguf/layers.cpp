@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the kinds of layers, and lists of one number per layer. Sources: llama.cpp's
+// Reads the kinds of layers and lists of one number per layer. Sources: llama.cpp's
 // get_key_or_arr() for lists under the name of the single number; src/llama-hparams.cpp of
 // ik_llama.cpp for names that end in _per_layer (Step 3.5).
 #include <algorithm>
@@ -66,15 +66,15 @@ class GgufLayerTypes {
             const std::vector<std::uint64_t> heads = one_a_layer(field, max_heads);
             for (std::uint64_t layer = 0; layer < count_; ++layer) {
                 if (heads[layer] == 0) {
-                    types[layer] = "recurrent";  // or a convolution, or nothing: not attention
+                    types[layer] = "recurrent";  // a recurrence, a convolution or nothing
                 }
             }
         }
         return types;
     }
 
-    /// Returns for each layer whether it has RoPE; empty if the file does not tell. A 0 in a list
-    /// of bases or widths means a layer without RoPE.
+    /// Returns for each layer whether it has RoPE; empty if the file does not state it. A 0 in a
+    /// list of bases or widths means a layer without RoPE.
     std::vector<bool> rotating() {
         std::vector<bool> turns;
         const Field pattern = architecture_.rope_pattern ? keys_.find("attention.rope_pattern")
@@ -156,16 +156,16 @@ class GgufLayerTypes {
     const std::uint64_t count_;
 };
 
-/// Fails unless `single`, a key for all layers or for one kind of layer, equals the list's number
-/// for some layer.
+/// Fails unless `single`, a key for all layers or for one kind of layer, equals the number of some
+/// layer in the list.
 ///
-/// exactly  `single` is for the selected layers, for which the list has `picked`
+/// exactly  `single` is for the selected layers, and must equal `picked`, their number in the list
 void require_agreement(const Field& list, const Field& single, const Field& picked, bool exactly) {
     if (!single || single.is_list()) return;
     const double value = finite_number(single);
     const std::vector<double> each = list_of_numbers(list);
     const bool explained = std::any_of(each.begin(), each.end(), [&](double number) {
-        return number == value || number == 0;  // 0 defers to the other key
+        return number == value || number == 0;  // for 0 the other key applies
     });
     if (exactly ? value != finite_number(picked) : !explained) {
         invalid_data("{} but {} is {} for {}: they must agree", stated(single), list.name,

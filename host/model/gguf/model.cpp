@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Imports the RopeParams of a GGUF file. The import is one sequence of steps, so that this file is
-// longer than others. Keys: docs/gguf.md of ggml; their meaning: load_hparams() and
-// load_arch_hparams() of llama.cpp.
+// Imports the RopeParams of a GGUF file. The import is one sequence of steps, which makes this file
+// longer than others. Keys are described in docs/gguf.md of ggml, their meaning in load_hparams()
+// and load_arch_hparams() of llama.cpp.
 #include "model/gguf/model.hpp"
 
 #include <cstdio>
@@ -24,7 +24,7 @@ constexpr double base_without_key = 10000;
 /// Maximum number of parts; models of a terabyte have about a hundred.
 constexpr std::uint64_t max_parts = 1024;
 
-/// Reads from a regular file, open only during each read: a split model has many files.
+/// Reads a regular file and opens it only during each read, because a split model has many files.
 GgufRead reader_of(const std::string& path) {
     return [path](std::uint64_t offset, void* to, std::size_t count) {
         std::ifstream file(path, std::ios::binary);
@@ -34,7 +34,7 @@ GgufRead reader_of(const std::string& path) {
     };
 }
 
-/// "-00001-of-00003.gguf", as llama_split_path() of llama.cpp writes it.
+/// Returns "-00001-of-00003.gguf", the format of llama_split_path() in llama.cpp.
 std::string end_of_part(std::uint64_t number, std::uint64_t count) {
     char text[64];
     std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf",
@@ -128,7 +128,7 @@ class GgufImport {
                 shown_key(name_));
         }
         const Field finetuned = keys_.find(
-            "rope.scaling.finetuned");  // tells whether the weights were trained with the scaling
+            "rope.scaling.finetuned");  // true: the weights were trained with the scaling
         if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
             not_supported("{} is false: the model does not use RoPE", finetuned.name);
         }
@@ -140,7 +140,7 @@ class GgufImport {
         }
     }
 
-    /// Returns whether the keys describe latent attention, whose rows have another layout.
+    /// Returns whether the keys describe latent attention, whose rows have a different layout.
     bool says_latent() {
         const Field rank = keys_.find("attention.kv_lora_rank"),
                     row = keys_.find("attention.key_length_mla");
@@ -193,8 +193,8 @@ class GgufImport {
         }
     }
 
-    /// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
-    /// of latent channels (src/models/deepseek2.cpp). In newer files key_length_mla, not
+    /// Multi-head latent attention rotates the last channels of each query row and of the single
+    /// row of latent channels (src/models/deepseek2.cpp). In newer files key_length_mla, not
     /// key_length, is the width of a query row.
     void latent_rotary_dim(const Field& count) {
         if (!count) {
@@ -218,7 +218,7 @@ class GgufImport {
         rotation_.k_rotary_offset = std::uint32_t(whole_number(rank, 0, max_head_dim));
     }
 
-    /// Returns the heads of the selected layer; else of all layers that have heads, if they agree.
+    /// Returns the head count of the selected layer, or of all layers with heads if they agree.
     std::uint64_t heads_of_layer(const Field& count) {
         const std::vector<std::uint64_t> each = whole_numbers(count, 0, max_heads);
         if (!count.is_list()) return each[0];
@@ -286,7 +286,7 @@ class GgufImport {
         require_usable(rotation_, rotation_.inv_freq.size(), base, "rope.freq_base");
     }
 
-    /// Warns of keys that were not read. For layers without RoPE, those of RoPE do not count.
+    /// Warns of unread keys. For layers without RoPE, keys of RoPE are not reported.
     void name_unread() {
         const bool norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE;
         for (const auto& [field, says] : keys_.unread()) {
@@ -306,7 +306,7 @@ class GgufImport {
         }
     }
 
-    /// Warns of differences from readers of the same model's config.json.
+    /// Warns of differences from readers of the config.json of the same model.
     void readers_differ() {
         if (row_.rounds_yarn && rotation_.rope_type == "yarn") {
             warn(rotation_,
@@ -329,7 +329,7 @@ class GgufImport {
     const Query& query_;
     const std::string name_;
     GgufFields keys_;
-    GgufArchitecture row_;           // Llama's row if the table has none
+    GgufArchitecture row_;           // Llama's row if the table has no row
     std::uint64_t layer_count_ = 0;  // 0: unknown
     GgufLayer layer_;
     GgufLayerNumbers numbers_{keys_, layer_, query_};

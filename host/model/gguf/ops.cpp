@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the ops of a layer. Source: llama.cpp. Tensors and keys: src/llama-arch.cpp; kind and place
-// of the norms: the graphs of src/models/*.cpp.
+// Reads the ops of a layer. Source: llama.cpp; src/llama-arch.cpp for tensors and keys, the graphs
+// in src/models/*.cpp for the kind and place of the norms.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ class GgufOpsImport {
           query_(query), rotation_(rotation) {}
 
     ModelOps run() {
-        if (architecture_.latent) {  // its norms come before the split into heads
+        if (architecture_.latent) {  // its norms precede the split into heads
             ops_.norms_known = known_;
         } else {
             of_heads();
@@ -38,14 +38,14 @@ class GgufOpsImport {
         ops_.q_heads = heads("attention.head_count");
         ops_.k_heads = heads("attention.head_count_kv");
         if (ops_.k_heads == 0) {
-            ops_.k_heads = ops_.q_heads;  // every query head has its own key head
+            ops_.k_heads = ops_.q_heads;  // every query head has one key head
         }
         norms();
         norms_without_weight();
         clip();
     }
 
-    /// Returns 0 if the file has no such number, or one per layer and no layer is selected.
+    /// Returns 0 if the file has no such number, or a number per layer and no layer is selected.
     std::uint32_t heads(const char* key) {
         const Field field = keys_.find(key);
         if (!field) {
@@ -57,8 +57,8 @@ class GgufOpsImport {
         return (each && query_.layer < 0) || layer >= all.size() ? 0 : std::uint32_t(all[layer]);
     }
 
-    /// Returns the prefix of the layer's tensors: of the selected layer, or else of the first layer
-    /// that has a norm of Q or, if none has, of K.
+    /// Returns the tensor prefix of the selected layer, or else of the first layer that has a norm
+    /// of Q or, if there is none, of K.
     std::string layer_of_norms() const {
         if (query_.layer >= 0) return "blk." + std::to_string(query_.layer) + ".";
         const std::string of_q = file_.layer_with("attn_q_norm.weight");
@@ -81,7 +81,7 @@ class GgufOpsImport {
             return;
         }
         const GgufNorms& row = architecture_.norms;
-        // Parts of a split file that are missing may have the layer's norms.
+        // The norms of the layer may be in missing parts of a split file.
         const bool whole = file_.parts_read() >= file_.split_count();
         said_ = row.unread || !whole;
         ops_.norms_known = !row.unread && file_.has_layer(query_.layer) && whole;
@@ -98,7 +98,7 @@ class GgufOpsImport {
         }
     }
 
-    /// Returns false if the file has the norm, but not for rows of head_dim.
+    /// Returns false if the file has this norm, but not for rows of head_dim channels.
     bool norm_of(const std::string& tensor, std::uint32_t head_count, const GgufNorms& row,
                  Norm& norm) {
         const auto* weight = file_.norm_extents(tensor + ".weight");
@@ -173,7 +173,7 @@ class GgufOpsImport {
     void query_scale() {
         if (architecture_.query_scale == VKROPE_QUERY_SCALING_LLAMA4 && rotation_.no_rope) {
             ops_.query_scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192,
-                                0.1};  // from llama.cpp, not the file
+                                0.1};  // from llama.cpp, not from the file
         }
         if (architecture_.query_scale != VKROPE_QUERY_SCALING_MINISTRAL3) {
             return;

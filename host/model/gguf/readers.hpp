@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Declares the readers of the parts of a GGUF file: its keys, the kinds of its layers, the scaling
-// of the frequencies, the axes of positions, and the ops around the rotation.
+// Declares the readers of the parts of a GGUF file: keys, kinds of layers, scaling of the
+// frequencies, axes of positions, and ops before and after the rotation.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace vkrope {
 
 // ---- Keys of one architecture ----
 
-/// A key that was not read although its name concerns RoPE or ops.
+/// An unread key whose name concerns RoPE or ops.
 struct GgufUnread {
     Field field;
     Says says = Says::nothing;
@@ -35,14 +35,14 @@ class GgufFields {
     /// Returns the key "<architecture>.<name>"; empty if the file does not have it.
     Field find(const char* name);
 
-    /// Like find(), but fails if the key is missing; `because` states the reason why it is needed.
+    /// Like find(), but fails if the key is missing; `because` states why the key is needed.
     Field required(const char* name, const char* because);
 
-    /// Marks keys with this beginning as read, since they belong to another layer.
+    /// Marks keys with this beginning as read, because they belong to another layer.
     void pass_over(const char* beginning);
 
-    /// Returns the keys of the architecture whose names concern RoPE, a scaling, layers or norms,
-    /// and that were not read.
+    /// Returns the unread keys of the architecture whose names concern RoPE, a scaling, layers or
+    /// norms.
     std::vector<GgufUnread> unread() const;
 
    private:
@@ -51,7 +51,7 @@ class GgufFields {
     std::set<std::string> asked_for_;
 };
 
-/// Warns that a key is missing and which value is assumed; `because` is the end of the sentence.
+/// Warns that a key is missing and which value is assumed; `because` ends the sentence.
 void warn_of_assumed(const Field& field, double value, const std::string& because,
                      Warnings& warnings);
 
@@ -60,7 +60,7 @@ void warn_of_assumed(const Field& field, double value, const std::string& becaus
 struct GgufLayer {
     LayerKind kind;
     bool sliding = false;  ///< the layer has a sliding window
-    Layers layers;         ///< of the model
+    Layers layers;         ///< layers of the model
 };
 
 /// Returns block_count; 0 if the file does not have it.
@@ -70,7 +70,7 @@ std::uint64_t gguf_layer_count(GgufFields& keys);
 GgufLayer choose_gguf_layer(GgufFields& keys, const GgufArchitecture& architecture,
                             std::uint64_t layer_count, const Query& query, Warnings& warnings);
 
-/// Reads numbers of which a file has one for all layers, or a list with one per layer.
+/// Reads numbers for which a file has one value for all layers or a list with one per layer.
 class GgufLayerNumbers {
    public:
     /// `layer`: the layer chosen for the query.
@@ -82,9 +82,9 @@ class GgufLayerNumbers {
     /// otherwise  replaces a 0 in the list
     Field of_asked(const Field& field, const Field& otherwise = {});
 
-    /// Returns the number of the selected layers: from a list of one per layer, which may have this
-    /// name or end in _per_layer, or else from the key for sliding layers if the file has one, or
-    /// else from the key for all layers. Fails if a list and a single number contradict each other.
+    /// Returns the number of the selected layers: from a list of one per layer, with this name or
+    /// with _per_layer added, or else from the key for sliding layers, or else from the key for all
+    /// layers. Fails if a list and a single number contradict each other.
     Field of_layer(const char* name, const char* sliding_name);
 
     /// Returns whether one of the two names of that list exists and is a list.

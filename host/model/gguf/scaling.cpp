@@ -14,7 +14,7 @@ constexpr const char* of_llama3 = "rope_freqs.weight";
 constexpr const char* of_longrope_near = "rope_factors_short.weight";
 constexpr const char* of_longrope_far = "rope_factors_long.weight";
 
-/// Returns YaRN's magnitude for a factor, as in llama_context's constructor
+/// Returns YaRN's magnitude for a factor, as computed by llama_context's constructor
 /// (src/llama-context.cpp).
 double magnitude(double factor, double mscale) {
     return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
@@ -38,7 +38,7 @@ class GgufScaling {
         const double factor = type == "none" ? 1 : this->factor(type);
         std::vector<double> divisors = sliding_local ? std::vector<double>() : divide(type);
         if (input_.architecture.half_on_full && divisors.size() > rotation_.inv_freq.size()) {
-            divisors.resize(rotation_.inv_freq.size());  // the list is for the widest layers
+            divisors.resize(rotation_.inv_freq.size());  // the list fits the widest layers
         }
         if (divisors.size() >
             rotation_.inv_freq
@@ -74,7 +74,7 @@ class GgufScaling {
     std::string scaling_type() {
         const Field field = keys_.find("rope.scaling.type");
         if (!field) {
-            return "linear";  // the default of llama.cpp; without a factor it does not scale
+            return "linear";  // llama.cpp's default, which does not scale without a factor
         }
         std::string type = text(field);
         if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
@@ -84,8 +84,8 @@ class GgufScaling {
         return type;
     }
 
-    /// Returns the divisor of positions. rope.scale_linear is the older key. llama.cpp reads 0, and
-    /// a missing factor, as 1: warns of a 0, and if the type needs a factor.
+    /// Returns the divisor of positions. rope.scale_linear is the older key. llama.cpp reads 0 and
+    /// a missing factor as 1. Warns if the factor is 0, or is missing although the type needs it.
     double factor(const std::string& type) {
         const Field field = keys_.find("rope.scaling.factor");
         const Field older = keys_.find("rope.scale_linear");
@@ -106,7 +106,7 @@ class GgufScaling {
         return 1;
     }
 
-    /// Applies divisors as get_rope_factors() of src/llama-model.cpp: Llama 3's divisors take
+    /// Applies divisors like get_rope_factors() of src/llama-model.cpp. Llama 3's divisors take
     /// precedence over LongRoPE's, whose long list is for contexts longer than the original one.
     std::vector<double> divide(const std::string& type) {
         std::vector<double> divisors = input_.file.factors(of_llama3);
@@ -165,9 +165,9 @@ class GgufScaling {
         return field ? positive_number(field) : otherwise;
     }
 
-    /// Sets YaRN's attention factor as llama_context's constructor, src/llama-context.cpp: it is
-    /// m(factor), or a ratio of two if the file has yarn_log_multiplier, divided by ggml's own
-    /// factor, which rope_yarn() multiplies by.
+    /// Sets YaRN's attention factor like llama_context's constructor in src/llama-context.cpp:
+    /// m(factor), or a ratio of two magnitudes if the file has yarn_log_multiplier, divided by the
+    /// factor of ggml, by which rope_yarn() multiplies.
     void yarn(const std::string& type, double factor, GgmlScaling& scaling) {
         const GgufArchitecture& architecture = input_.architecture;
         const Field ext = keys_.find("rope.scaling.yarn_ext_factor");
@@ -188,7 +188,7 @@ class GgufScaling {
             refuse(multiplier, "a finite number, at least 0");
         }
         // DeepSeek's two magnitudes are equal in every model, and the file has only one. For other
-        // models, they are assumed to be 1 and the one in the file.
+        // models they are assumed to be 1 and the value in the file.
         const double mscale = architecture.yarn_in_softmax ? all_dims : 1;
         const double of_ggml = 1 + 0.1 * std::log(factor);
         const double both = from_file *
@@ -238,8 +238,8 @@ void apply_gguf_scaling(GgufFields& keys, const GgufScalingInput& input, RopePar
     GgufScaling(keys, input, rotation).apply();
 }
 
-// ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp: four sections, in pairs; most models do not
-// use the last one.
+// Source: ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp. The key lists four sections, in
+// pairs; most models do not use the last section.
 void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
                         bool pairing_is_asked_for, RopeParams& rotation) {
     const Field field = keys.find("rope.dimension_sections");
@@ -274,7 +274,7 @@ void read_gguf_sections(GgufFields& keys, const GgufArchitecture& architecture,
         }
         return;
     }
-    // ggml would repeat the first section, or not use the last one, which no model intends.
+    // ggml would repeat the first section or ignore the last one, which no model intends.
     if (sum != rotation.rotary_dim / 2) {
         invalid_data("{} adds up to {}: it must be half of the rotated channels, {}", field.name,
                      sum, rotation.rotary_dim / 2);

@@ -2,7 +2,7 @@
 // Imports the params.json of an original checkpoint. Source: mistral-inference's args.py, rope.py
 // and transformer_layers.py and Meta's llama model.py, whose channels 2j and 2j + 1 form a pair.
 // The base of a file without rope_theta is 10000 in the first mistral-inference (one_file_ref.py),
-// 1000000 in the last (transformer.py). For `yarn` and `llama_4_scaling`, which it does not have,
+// 1000000 in the last (transformer.py). `yarn` and `llama_4_scaling`, which it lacks, are from
 // vLLM's transformers_utils/configs/mistral.py and mistral_large_3.py.
 #include <string>
 #include <utility>
@@ -151,8 +151,8 @@ class CheckpointImport {
     }
 
     /// Applies YaRN. beta and alpha are the fast and slow ends of its range. Without apply_scale
-    /// neither cos and sin nor the softmax are scaled; with it, they are scaled as in DeepSeek's
-    /// latent attention.
+    /// neither cos and sin nor the softmax are scaled; with apply_scale they are scaled as in
+    /// DeepSeek's latent attention.
     void yarn() {
         const Field field = find({scope_}, {"yarn"});
         if (!field) return;

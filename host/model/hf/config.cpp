@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Imports the RopeParams of a Hugging Face config.json. Meaning of the fields:
+// Imports the RopeParams of a Hugging Face config.json. Source of the meaning of the fields:
 // modeling_rope_utils.py of transformers.
 #include "model/hf/config.hpp"
 
@@ -25,7 +25,7 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     if (query.pairing) {
         return query.pairing;
     }
-    // Keys of several frameworks, each with its own values.
+    // Keys of several frameworks, which have different values.
     const Field other = find_first(
         source.top, {"rope_style", "rotary_style", "rotary_interleaved", "rope_traditional",
                      "is_neox_style", "rope_is_neox_style"});
@@ -36,14 +36,14 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
             stated(other));
     }
     const bool latent_by_class = type.latent.qk_rope_head_dim != 0;
-    // Classes with latent attention have either pairing, most of them interleaved.
+    // Classes with latent attention may have either pairing; most are interleaved.
     if (latent && !latent_by_class && !field) {
         not_supported(
             "model_type {} is not known to have latent attention, but qk_rope_head_dim means it, "
             "so that the pairing is not known; give a pairing to read the file anyway",
             source.shown_type());
     }
-    // DeepSeek's classes have both pairings and the key selects one; other classes have only one.
+    // DeepSeek's classes support both pairings, and the key selects one; other classes support one.
     if (type.name != nullptr && !latent && !latent_by_class && wanted != type.pairing &&
         source.name != "nomic_bert") {
         invalid_data(
@@ -53,9 +53,9 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     return wanted;
 }
 
-constexpr double compress_rope_theta = 160000;  // of DeepseekV4Config in transformers
+constexpr double compress_rope_theta = 160000;  // default of DeepseekV4Config in transformers
 
-/// Returns whether local layers have the base of the others: ModernBERT's null base.
+/// Returns whether local layers have the base of the other layers, as with ModernBERT's null base.
 bool local_base_is_global(const Source& source) {
     const auto entry = source.config.object->find("local_rope_theta");
     return entry != source.config.object->end() && entry->is_null() && !has_local_base(source.top);
@@ -120,8 +120,8 @@ double rope_theta(const Source& source, Warnings& warnings) {
 }
 
 void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& rotation) {
-    // The first Qwen was trained with seq_length; its max_position_embeddings is the length that it
-    // reaches with scaling.
+    // The first Qwen was trained with seq_length; its max_position_embeddings is the length with
+    // scaling.
     const bool trained = source.type.grows_by_doubling &&
                          find_first(source.top, {"use_dynamic_ntk"});
     const Field field = trained ? find_first(source.top, {"seq_length", "max_position_embeddings"})
@@ -135,8 +135,8 @@ void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& 
     }
 }
 
-/// Applies the scaling of the first Qwen: NTK-aware, by alpha = 2^(ceil(log2(r)) + 1) - 1, where r
-/// is the ratio of the sequence to the trained length, at least 1.
+/// Applies the NTK-aware scaling of the first Qwen with alpha = 2^(ceil(log2(r)) + 1) - 1, where r
+/// is the sequence length divided by the trained length, at least 1.
 void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, RopeParams& rotation) {
     const Field field = find(source.top, {"use_dynamic_ntk"});
     if (!field || !truth(field)) {
@@ -180,9 +180,9 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
 }
 
 /// Changes the rotation of a layer into that of its indexer, the small attention that selects keys
-/// in sparse attention. It has the same frequencies but its own row width and pairing. Source:
-/// DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which have a pairing each;
-/// indexer_rope_interleave: deepseek_v2.py of vLLM and of SGLang, for which a missing key is false.
+/// in sparse attention. The indexer has the same frequencies but another row width and pairing.
+/// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which differ in pairing.
+/// indexer_rope_interleave is from deepseek_v2.py of vLLM and SGLang, where a missing key is false.
 void become_indexer(const Source& source, const Query& query, RopeParams& rotation) {
     const ModelType& type = source.type;
     if (!type.indexer) {

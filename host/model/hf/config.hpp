@@ -15,12 +15,12 @@ class HfConfig {
     /// If the text is no configuration, rotation() returns the error and document() is no object.
     explicit HfConfig(std::string_view json_text);
 
-    /// As vkrope_model_from_hf_config.
+    /// Same as vkrope_model_from_hf_config.
     Result<RopeParams> rotation(const ModelQuery& query) const;
 
     const nlohmann::json& document() const noexcept { return document_; }
 
-    /// Returns the language model's object: the document itself, or one inside it.
+    /// Returns the language model's object: the document, or an object inside it.
     const nlohmann::json& language_model() const;
 
    private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Imports the rotation of diffusion transformers. Source of every row: models/transformers and
-// models/controlnets of diffusers, at commit 58eb52c0; the frequencies are from
-// get_1d_rotary_pos_embed in its embeddings.py, the ids of text tokens from its pipelines.
+// models/controlnets of diffusers at commit 58eb52c0; frequencies are from get_1d_rotary_pos_embed
+// in its embeddings.py, ids of text tokens from its pipelines.
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -15,12 +15,12 @@
 namespace vkrope {
 namespace {
 
-/// Division of a head's channels among the axes.
+/// The division of a head's channels among the axes.
 enum class Division {
     listed,   ///< the file lists the channels of each axis
     halves,   ///< two axes of half the channels each
     thirds,   ///< three axes; height and width have the even part of a third, time the rest
-    eighths,  ///< three axes; time has two eighths, height and width three each: CogVideoX
+    eighths,  ///< three axes; time has 2/8, height and width 3/8 each: CogVideoX
 };
 
 /// Classes, with the defaults of their constructors.
@@ -48,7 +48,7 @@ constexpr const char* frames = "frame, row, column";
 const Denoiser denoisers[] = {
     {.names = {"AnyFlowTransformer3DModel", "SkyReelsV2Transformer3DModel",
                "WanAnimateTransformer3DModel", "WanTransformer3DModel", "WanVACETransformer3DModel",
-               // in Wan's own files, whose code is wan/modules/model.py
+               // in Wan's own files, see wan/modules/model.py
                "VaceWanModel", "WanModel"},
      .division = Division::thirds,
      .positions = frames},
@@ -61,7 +61,7 @@ const Denoiser denoisers[] = {
      .division = Division::thirds,
      .positions = frames,
      .note = "of two frames the second has position temporal_skip_len - 1"},
-    // get_3d_rotary_pos_embed(), as CogVideoXPipeline calls it.
+    // get_3d_rotary_pos_embed(), with the arguments of CogVideoXPipeline.
     {.names = {"CogVideoXTransformer3DModel", "ConsisIDTransformer3DModel"},
      .division = Division::eighths,
      .head_dim = 64,
@@ -209,7 +209,7 @@ class DenoiserImport {
         rotation_.pairing = row_.pairing;
         rotation_.head_dim = rotation_.rotary_dim = std::uint32_t(sum);
         for (const std::uint32_t width : widths) {
-            // NTK scaling of width channels; no scaling for 1, whatever the width.
+            // Scales by NTK for `width` channels; a scale of 1 changes nothing, whatever the width.
             const double scale = scales[rotation_.sections.axes];
             const double base = scale == 1 ? theta
                                            : theta * std::pow(scale, width / (double(width) - 2));
@@ -361,7 +361,7 @@ class DenoiserImport {
 
 bool is_diffusers(const json& config) {
     if (!find({{&config, ""}}, {"_class_name"})) return false;
-    const auto type = config.find("model_type");  // in Wan's own files it is t2v or i2v
+    const auto type = config.find("model_type");  // t2v or i2v in Wan's own files
     return type == config.end() || !type->is_string() ||
            find_model_type(type->get<std::string>()) == nullptr;
 }

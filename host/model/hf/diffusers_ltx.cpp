@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Imports LTX-Video and LTX-2. Source: LTXVideoRotaryPosEmbed and LTX2AudioVideoRotaryPosEmbed in
-// src/diffusers/models/transformers/transformer_ltx.py and transformer_ltx2.py of diffusers, at
-// commit 58eb52c0, and the rope_interpolation_scale of its pipeline_ltx.py.
+// src/diffusers/models/transformers/transformer_ltx.py and transformer_ltx2.py of diffusers, and
+// rope_interpolation_scale of its pipeline_ltx.py, at commit 58eb52c0.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -25,10 +25,10 @@ constexpr const char* audio = "audio_attention";
 constexpr const char* video_cross = "video_cross_attention";
 constexpr const char* audio_cross = "audio_cross_attention";
 
-/// Channels of one attention, over all heads of a token, and the step of x between ids.
+/// Channels of one attention, over all heads of a token, and the distance in x between two ids.
 struct Attention {
     std::uint64_t heads = 0, head_dim = 0;
-    std::vector<double> steps;  ///< one per axis: 3, or only time
+    std::vector<double> steps;  ///< one per axis: for 3 axes, or for time only
     double theta = 10000;
     bool split = false;  ///< half_split within each head
 };
@@ -48,7 +48,7 @@ class Fields {
     std::string word(const char* name, const std::string& otherwise) {
         return read(name, otherwise, text);
     }
-    /// Returns one element of a list of three.
+    /// Returns one element of a list with three elements.
     double third(const char* name, std::size_t index, double otherwise) {
         const Field field = find({scope_}, {name});
         if (field) return positive_number(elements(field, 3, 3)[index]);
@@ -81,7 +81,7 @@ struct Row {
           shift(pairs - steps * axes) {}
     bool turns(std::uint64_t pair) const { return pair >= shift; }
     std::uint64_t axis(std::uint64_t pair) const { return (pair - shift) % axes; }
-    /// Returns w of the pair.
+    /// Returns w of a pair.
     double growth(std::uint64_t pair, double theta) const {
         const std::uint64_t f = (pair - shift) / axes;
         return steps == 1 ? 1 : std::pow(theta, double(f) / double(steps - 1));
@@ -96,7 +96,7 @@ double checked(double frequency, std::uint64_t pair, double theta) {
         shown_number(theta), pair, frequency);
 }
 
-/// Returns -pi / 2 * w without whole turns.
+/// Returns -pi / 2 * w reduced by whole turns.
 double phase_of(double growth) {
     return -2 * pi * std::remainder(growth / 4, 1.0);
 }
@@ -138,8 +138,8 @@ void turn_rows(RopeParams& rotation, const Attention& attention) {
     warn(rotation, "positions of the axes: {}", order);
 }
 
-/// Sets a rotation with separate frequencies for each head. The axis of a pair differs by head, so
-/// the angle is a sum in which the other axes have frequency 0.
+/// Sets a rotation with separate frequencies for each head. The axis of a pair differs between
+/// heads, so the angle is a sum in which the other axes have frequency 0.
 void turn_heads(RopeParams& rotation, const Attention& attention) {
     const Row row(attention.heads * attention.head_dim, attention.steps.size());
     const std::uint64_t pairs = attention.head_dim / 2;
@@ -226,7 +226,7 @@ RopeParams second_generation(const json& config, const Query& query) {
     if (!of_video || cross) {
         longest = std::max(longest, fields.positive("audio_pos_embed_max_pos", 20));
     }
-    // An id is the sum of the two ends of a patch, so that its middle is half of it.
+    // An id is the sum of the two ends of a patch, so the middle of the patch is half the id.
     if (of_video) {
         attention.steps = {0.5 / 24 / longest};
         rotation.warnings.push_back(

@@ -67,8 +67,8 @@ bool says_latent(const std::string& key, const json& value) {
     return is_set(value) && contains(latent_keys, key);
 }
 
-/// Rejects latent attention of an unknown class under keys that are not read: under other names, in
-/// other objects, or with some keys missing, the wrong channels would rotate.
+/// Rejects latent attention of an unknown class whose keys have other names, are in other objects,
+/// or are incomplete, because the wrong channels would rotate.
 void refuse_other_latent(const Source& source) {
     if (source.type.name != nullptr) return;
     const auto refuse = [](const Scope& scope, const std::string& key, const json& value) {
@@ -88,8 +88,8 @@ void refuse_other_latent(const Source& source) {
     }
 }
 
-/// Multi-head latent attention rotates the tail of each query row, and the tail of the one row
-/// of latent channels.
+/// Multi-head latent attention rotates the last channels of each query row and of the single row of
+/// latent channels.
 std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     const Field rope = find(source.top, {"qk_rope_head_dim"});
     if (without_latent_attention(source.top)) {
@@ -158,7 +158,7 @@ void require_valid(const RotaryDim& window, const Head& head, const Field& field
                  value, head.head_dim);
 }
 
-/// Returns the rotated shares of a head in the file, for any layer type.
+/// Returns the rotated shares of a head in the file, for all layer types.
 std::vector<double> shares_of(const Source& source, const Field& factor) {
     std::vector<double> shares = source.shares;
     if (factor) {
@@ -173,7 +173,7 @@ std::vector<double> shares_of(const Source& source, const Field& factor) {
 }
 
 /// Returns whether `width` channels are one of `shares` of some row in the file: a row of this
-/// layer, of a head of another kind of layer, or of V.
+/// layer, of a head in another kind of layer, or of V.
 bool explained(const Source& source, std::uint32_t row, const std::vector<double>& shares,
                std::uint64_t width) {
     std::vector<double> rows = {double(row)};
@@ -191,7 +191,7 @@ bool explained(const Source& source, std::uint32_t row, const std::vector<double
 }
 
 /// Checks keys against latent attention, which rotates all of qk_rope_head_dim. A width must equal
-/// that, and a share must match some row; both may belong to other kinds of layers.
+/// qk_rope_head_dim, and a share must match some row; both may belong to other kinds of layers.
 void agree_with_latent(const Source& source, const Field& given, const Field& factor,
                        const Head& head, RotaryDim& window, Warnings& warnings) {
     window.turning_pairs = window.rotary_dim / 2;

@@ -12,7 +12,7 @@ namespace vkrope {
 
 // ---- params.json of an original checkpoint of Mistral or Meta ----
 
-/// Returns whether a document is one: it has `dim`, one of `n_layers` and `n_heads`, and no class.
+/// Returns whether a document is such a file: it has `dim`, `n_layers` or `n_heads`, and no class.
 bool is_checkpoint_params(const nlohmann::json& document);
 
 /// Returns the rotation. Fails for an unknown key: other rules of the model are in its code.
@@ -20,13 +20,13 @@ RopeParams checkpoint_rotation(const nlohmann::json& document, const Query& quer
 
 // ---- config.json of a diffusion transformer of Hugging Face diffusers ----
 
-/// Returns whether the document is of diffusers, or of Wan's own code: it has `_class_name`, and no
+/// Returns whether the document is of diffusers or of Wan's own code: it has `_class_name`, and no
 /// `model_type` that names a language model.
 bool is_diffusers(const nlohmann::json& config);
 
-/// Returns the rotation of the image or video tokens. Each axis has a window of the head with its
-/// own frequencies: base^(-2j / d) for d channels. Fails for a class whose RoPE is unknown or is
-/// not a rotation by integer positions.
+/// Returns the rotation of the image or video tokens. Each axis has a window of the head with
+/// separate frequencies: base^(-2j / d) for d channels. Fails for a class whose RoPE is unknown or
+/// is not a rotation by integer positions.
 RopeParams diffusers_rotation(const nlohmann::json& config);
 
 // ---- LTX-Video and LTX-2 of diffusers, whose angles have a phase ----
@@ -35,10 +35,10 @@ RopeParams diffusers_rotation(const nlohmann::json& config);
 bool is_ltx(const std::string& class_name);
 
 /// Returns the rotation of the attention that the query selects by layer_type; LTX-Video has only
-/// one.
+/// one attention.
 ///
 /// The frequencies are w = theta^(f / (n - 1)), f = 0 to n - 1, and the angle of an axis is pi / 2
-/// * w * (2 x - 1) for a coordinate x in [0, 1]: a frequency of pi * w for a unit of x, and a phase
+/// * w * (2 x - 1) for a coordinate x in [0, 1]: a frequency of pi * w per unit of x, and a phase
 /// of -pi / 2 * w. They alternate between the axes, over the channels of all heads of a token.
 RopeParams ltx_rotation(const nlohmann::json& config, const Query& query);
 
@@ -47,15 +47,15 @@ RopeParams ltx_rotation(const nlohmann::json& config, const Query& query);
 /// Returns whether the document is of timm: it has an `architecture` string and no `model_type`.
 bool is_timm(const nlohmann::json& config);
 
-/// Returns the rotation of the patches. The file contains the size of the image; the other numbers
-/// are in timm's function that it names. Fails for an architecture that is not in the table.
+/// Returns the rotation of the patches. The file contains the image size and names the function of
+/// timm with the other numbers. Fails for an architecture that is not in the table.
 RopeParams timm_rotation(const nlohmann::json& config);
 
 // ---- Vision tower of a multi-modal configuration ----
 
-/// Returns the RoPE of vision_config: tokens have a row and a column, and each rotates its own
-/// pairs with its own frequencies, which inv_freq lists section by section. A model that consists
-/// only of a vision tower has the same fields at the top level.
+/// Returns the RoPE of vision_config: each token has a row and a column, each of which rotates its
+/// own pairs with frequencies that inv_freq lists section by section. A model that consists only of
+/// a vision tower has the same fields at the top level.
 RopeParams vision_rotation(const nlohmann::json& config, const Query& query);
 
 /// Returns whether only the vision tower of the model rotates.

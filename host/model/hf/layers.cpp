@@ -43,7 +43,7 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
     return kinds;
 }
 
-/// Limits the number of layer types, since each is compared with every other.
+/// Limits the number of layer types, because each is compared with every other.
 void require_few(const Field& field, const std::vector<std::string>& kinds) {
     const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
     if (count > max_layer_types) {
@@ -64,8 +64,8 @@ std::vector<std::uint64_t> listed(const Field& field, std::uint64_t low, std::ui
     return field.value->empty() ? std::vector<std::uint64_t>() : whole_numbers(field, low, high);
 }
 
-/// Returns whether a list may be longer than the model: some models also list the layers that
-/// predict further tokens, after all others.
+/// Returns whether a list may be longer than the model, because some models also list, at the end,
+/// the layers that predict further tokens.
 bool goes_on(LayerRule rule) {
     return rule == LayerRule::scaled_on_listed || rule == LayerRule::compressed;
 }
@@ -76,7 +76,7 @@ void require_length(const Layers& layers, const Field& field, std::size_t length
     }
 }
 
-/// Reads DeepSeek V4's compress_ratios as its configuration_deepseek_v4.py in transformers does.
+/// Reads DeepSeek V4's compress_ratios like configuration_deepseek_v4.py in transformers.
 void read_ratios(const Scopes& scope, Layers& layers) {
     const Field field = find_required(
         scope, "compress_ratios", ", and layer_types too: which layers have which base is unknown");
@@ -92,7 +92,7 @@ void read_ratios(const Scopes& scope, Layers& layers) {
     require_length(layers, field, layers.list.size());
 }
 
-/// Reads bases by layer: layer_rope_theta of Granite SWA, where 0 means a layer without RoPE, and
+/// Reads bases per layer: layer_rope_theta of Granite SWA, where 0 means a layer without RoPE, and
 /// Step 3.5's rope_theta.
 void read_bases(const Scopes& scope, Layers& layers) {
     Field list = find_first(scope, {"layer_rope_theta"});
@@ -111,7 +111,7 @@ void read_bases(const Scopes& scope, Layers& layers) {
     }
 }
 
-/// Compares a list with a pattern beside it. The list takes precedence, as in transformers.
+/// Compares a list with a pattern in the same file. The list takes precedence, as in transformers.
 void compare_with_pattern(const Scopes& scope, const std::string& name, bool full_first,
                           Layers& layers) {
     const Field pattern = find_first(scope, pattern_names);
@@ -141,7 +141,7 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
         require_array(field);
         layers.list = kinds_of(field, key);
         require_few(field, layers.list);
-        if (key.name != std::string("block_types")) {  // block_types repeats
+        if (key.name != std::string("block_types")) {  // block_types is repeated
             require_length(layers, field, layers.list.size());
             compare_with_pattern(scope, field.name, model.layers.full_first, layers);
         }
@@ -200,7 +200,7 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
 void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) {
     const Field list = find_first(scope, {"no_rope_layers"});
     if (list && !(list.value->is_array() && list.value->empty())) {
-        // 1 means that the layer rotates, despite the name of the key.
+        // Despite the name of the key, 1 means that the layer rotates.
         for (const std::uint64_t rotates : listed(list, 0, 1)) {
             layers.rotating.push_back(rotates != 0);
         }

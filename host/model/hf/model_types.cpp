@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Contains the table of model types, so longer than other files. Source of every row: the model's
-// modeling_*.py (pairing, layers) and configuration_*.py (defaults), in Hugging Face transformers
-// or beside the model's weights.
+// Contains the table of model types, which makes this file longer than others. Source of every row:
+// the model's modeling_*.py (pairing, layers) and configuration_*.py (defaults) in Hugging Face
+// transformers or next to the model's weights.
 #include "model/hf/model_types.hpp"
 
 #include <initializer_list>
@@ -36,7 +36,7 @@ constexpr const char* mistral4_yarn =
 
 constexpr const char* by_position_embedding_type = "position_embedding_type";
 
-/// Classes with the rotation of Llama, by the size of their layers.
+/// Classes with the rotation of Llama, grouped by the size of their layers.
 constexpr auto like_llama = names(
     "aquila", "aria_text", "baichuan", "deci", "deepseek", "granite", "granitemoe",
     "granitemoeshared", "hyperclovax", "idefics", "internlm2", "internlm3", "llama", "minicpm",
@@ -164,7 +164,7 @@ constexpr ModelType other_types[] = {
     {.name = "helium", .pairing = interleaved, .rope_theta = 100000, .head_dim = 128},
     {.name = "hf_olmo",
      .size = {768, 12},
-     // of one of three kinds, over the token
+     // one of three kinds of norm, over the token
      .norms = {.asked_by = "attention_layer_norm", .not_known = true},
      .clips = true},
     {.name = "hunyuan",
@@ -173,7 +173,7 @@ constexpr ModelType other_types[] = {
                .place = VKROPE_NORM_PLACE_AFTER,
                .eps = 1e-5,
                .asked_by = "use_qk_norm"}},
-    {.name = "hunyuan_image_3_moe",  // hunyuan.py beside its weights: build_2d_rope
+    {.name = "hunyuan_image_3_moe",  // build_2d_rope in hunyuan.py next to its weights
      .size = {4096, 32},
      .alternating = Alternating::two,
      .custom_scales_nothing = true,
@@ -224,7 +224,7 @@ constexpr ModelType other_types[] = {
     {.name = "minicpm3", .latent = {64, 32, 256}},
     {.name = "minicpmv",
      .rope_theta = 0,
-     // versions of it have language models of several classes
+     // its versions have language models of several classes
      .norms = {.not_known = true}},
     {.name = "minimax", .rope_theta = 1000000, .size = {4096, 32}},
     {.name = "minimax_m1", .rope_theta = 10000000},
@@ -269,7 +269,7 @@ constexpr ModelType other_types[] = {
     {.name = "mpt",
      .size = {2048, 16},
      .rope_asked_by = "rope",
-     // over the token, or over groups, in its own code; transformers has none
+     // norms over the token or over groups in its own code; transformers has no norms
      .norms = {.asked_by = "qk_ln", .or_by = "qk_gn", .not_known = true},
      .clips = true},
     {.name = "nemotron", .partial_rotary_factor = 0.5, .size = {6144, 48}},
@@ -371,7 +371,7 @@ constexpr ModelType other_types[] = {
     {.name = "zamba2", .doubled_heads = true, .size = {2560, 32}, .rope_asked_by = "use_mem_rope"},
 };
 
-/// Other names of a row: a model_type with the same RoPE, or that contains the model.
+/// Other names of a row: a model_type with the same RoPE, or one that contains the model.
 struct Aliases {
     const char* row;
     std::initializer_list<std::string_view> names;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Defines properties of a `model_type` that the fields of a configuration do not state.
+// Describes properties of a `model_type` that the fields of a configuration do not state.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace vkrope {
 
-/// Axes that alternate between the pairs; the frequencies are those of one axis.
+/// Axes that alternate between the pairs; all use the frequencies of one axis.
 enum class Alternating {
     no,
     two,        ///< row, column, row, ...: HunyuanImage 3
     then_time,  ///< as two, followed by the pairs of time: ERNIE 4.5 VL
 };
 
-/// Meaning of a missing key that would enable norms.
+/// Meaning of the absence of a key that enables norms.
 enum class Unsaid {
     none,       ///< no norms
     norms,      ///< norms
-    not_known,  ///< either: versions of the class disagree
+    not_known,  ///< unclear: versions of the class disagree
 };
 
 /// Norms of Q and K in a class of models; the defaults are those of Qwen 3. Norms of latent
@@ -36,7 +36,7 @@ struct NormRule {
     ParameterShape weight = VKROPE_PARAMETER_CHANNEL;
     std::uint32_t weight_offset = 0;
     ParameterShape bias = VKROPE_PARAMETER_NONE;
-    const char* eps_key = "rms_norm_eps";  ///< null: the class fixes it
+    const char* eps_key = "rms_norm_eps";  ///< null: the class has a fixed eps
     double eps = 1e-6;                     ///< default of the class if the key is missing
     const char* asked_by = nullptr;        ///< has norms only if this key is true; null: always
     const char* or_by = nullptr;           ///< with asked_by: another key that enables norms
@@ -45,7 +45,7 @@ struct NormRule {
     bool q_without_weight = false;         ///< only K has a weight
     bool of_v_too = false;                 ///< V has the norm too, without a weight
     bool with_rope_only = false;           ///< layers without RoPE have no norms
-    bool crossing_only = false;            ///< only layers that attend to an image have them
+    bool crossing_only = false;            ///< only layers that attend to an image have norms
 };
 
 constexpr NormRule rms_norm(double eps = 1e-6) {
@@ -75,10 +75,10 @@ constexpr NormRule layer_norm(ParameterShape weight, ParameterShape bias, const 
             .unsaid = unsaid};
 }
 
-/// One row of the table: differences from Llama. Defaults for fields that a file leaves out are
-/// those of the configuration class in transformers, or of the model's own code if transformers has
-/// no such class. Source of the norms: the attention class of the modeling_*.py, for some classes
-/// that are beside the weights, the same class in mlx-lm or chatllm.cpp.
+/// One row of the table: differences from Llama. Defaults for missing fields are from the
+/// configuration class in transformers, or from the model's own code if transformers has no such
+/// class. Source of the norms: the attention class of modeling_*.py; for some classes whose code is
+/// next to the weights, the same class in mlx-lm or chatllm.cpp.
 struct ModelType {
     const char* name = nullptr;
     Pairing pairing = VKROPE_HALF_SPLIT;
@@ -86,7 +86,7 @@ struct ModelType {
     double rope_theta_since_5 =
         0;  ///< default of the class in transformers 5, if it differs; 0: the same
     double partial_rotary_factor = 1;
-    std::uint32_t rotary_dim = 0;  ///< 0: from partial_rotary_factor
+    std::uint32_t rotary_dim = 0;  ///< 0: computed from partial_rotary_factor
     std::uint32_t head_dim = 0;    ///< 0: hidden_size / num_attention_heads
     bool doubled_heads =
         false;  ///< attention is twice as wide as hidden_size, and so are its heads: Zamba 2
@@ -95,9 +95,9 @@ struct ModelType {
     } size = {};
     /// Multi-head latent attention.
     struct {
-        std::uint32_t qk_nope_head_dim = 0;  ///< channels of a query before the rotated ones
+        std::uint32_t qk_nope_head_dim = 0;  ///< query channels before the rotated channels
         std::uint32_t qk_rope_head_dim = 0;  ///< rotated channels; 0: none unless the file sets it
-        std::uint32_t kv_lora_rank = 512;    ///< latent channels of a key row before those
+        std::uint32_t kv_lora_rank = 512;    ///< leading latent channels of a key row
     } latent = {};
     const char* scaling = nullptr;        ///< rope_parameters, as JSON
     std::uint32_t mrope_section[3] = {};  ///< pairs of time, height and width
@@ -113,10 +113,10 @@ struct ModelType {
     bool grows_by_doubling = false;       ///< use_dynamic_ntk is a key of its class
     const char* rope_asked_by = nullptr;  ///< no RoPE unless this key is present
     bool absolute_is_meant = false;  ///< has RoPE unless position_embedding_type has another value
-    bool rotary_object = false;  ///< its scaling is in an object called rotary: the first InternLM
+    bool rotary_object = false;  ///< its scaling is in an object named rotary: the first InternLM
     bool mixed_ntk = false;      ///< its rope_type ntk is the formula of kexue.fm/archives/9706
     bool tail_window = false;    ///< the rotated channels are the last of the head: DeepSeek V4
-    /// Pairing of the indexer of its sparse attention, if any.
+    /// Pairing of the indexer in its sparse attention; none: it has no indexer.
     std::optional<Pairing> indexer = {};
     bool softmax_differs = false;        ///< readers disagree on YaRN's effect on its softmax
     bool custom_scales_nothing = false;  ///< its rope_type custom is default: HunyuanImage 3
@@ -126,14 +126,14 @@ struct ModelType {
     QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;
 };
 
-/// Returns the row of a model_type, under any of its names; null if the table does not have it.
+/// Returns the row of a model_type under any of its names; null if the table has none.
 const ModelType* find_model_type(const std::string& name);
 
 /// Returns all rows.
 std::span<const ModelType> all_model_types();
 
-/// Returns the reason why the RoPE of a model_type cannot be imported, even if its fields look
-/// plain; null if it can.
+/// Returns the reason why the RoPE of a model_type cannot be imported although its fields look
+/// plain; null if it can be imported.
 const char* unsupported_model_type(const std::string& name);
 
 }  // namespace vkrope

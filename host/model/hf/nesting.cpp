@@ -15,28 +15,28 @@ namespace {
 /// An object that may contain the language model's configuration.
 struct Nested {
     const char* name;
-    bool wraps = false;  ///< it contains such an object
-    bool half = false;   ///< one half of an encoder-decoder model; in a flat configuration it means
-                         ///< something else
+    bool wraps = false;  ///< contains another such object
+    bool half = false;   ///< one half of an encoder-decoder model; other meanings in a flat
+                         ///< configuration
 };
 
-/// Names of such objects, most likely first.
+/// Names of objects that may contain the configuration, most likely first.
 constexpr Nested nested_configs[] = {
     {"text_config"},
     {"llm_config"},
     {"language_config"},
-    {.name = "thinker_config", .wraps = true},  // of an omni model
-    {.name = "vlm_config", .wraps = true},      // of a retriever such as ColPali
+    {.name = "thinker_config", .wraps = true},  // in an omni model
+    {.name = "vlm_config", .wraps = true},      // in a retriever such as ColPali
     {.name = "decoder", .wraps = true, .half = true},
     {.name = "encoder", .wraps = true, .half = true},
 };
 
-/// Keys that affect the rotation although their names do not show it.
+/// Keys that affect the rotation although their names do not suggest it.
 constexpr auto widths = names("attention_head_dim", "global_head_dim", "head_dim",
                               "hidden_size_per_head", "kv_channels", "layer_types",
                               "qk_nope_head_dim", "swa_head_dim");
 
-/// Keys that affect the rotation if those are missing.
+/// Keys that affect the rotation if the keys in `widths` are missing.
 constexpr auto sizes = names("hidden_size", "max_position_embeddings", "model_type",
                              "num_attention_heads", "num_hidden_layers");
 
@@ -63,7 +63,7 @@ void descend(LanguageModel& model) {
         const Scope inner = {field.value, field.name + "."};
         if (has_sizes(model.config) &&
             (kind.half || (!kind.wraps && !find_first({inner}, {"hidden_size", "n_embd"})))) {
-            continue;  // an older file, flat, with an object that only names a class
+            continue;  // an older flat file with an object that only names a class
         }
         model.around.push_back(model.config);
         model.config = inner;
@@ -114,7 +114,7 @@ constexpr auto other_parts = names("adapter", "audio", "compress", "id2label", "
                                    "label2id", "lora", "quant", "speech", "vae", "video", "vision",
                                    "visual", "vit");
 
-/// Returns whether an object is a model by itself, such as a tower or a draft.
+/// Returns whether an object is a separate model, such as a tower or a draft model.
 bool is_model(const json& object) {
     const auto has = [&](std::initializer_list<const char*> keys) {
         return std::any_of(keys.begin(), keys.end(),

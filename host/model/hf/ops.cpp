@@ -11,7 +11,7 @@
 namespace vkrope {
 namespace {
 
-/// Returns whether a scale of the queries depends on a key.
+/// Returns whether a query scaling depends on a key.
 bool reads(QueryScaling scale, std::string_view key) {
     switch (scale) {
         case VKROPE_QUERY_SCALING_LOGN: return key == "use_logn_attn";
@@ -47,7 +47,7 @@ class OpsImport {
         return field ? truth(field) : otherwise;
     }
 
-    /// Reads the head counts. They stay unknown if layers of the class may have different ones.
+    /// Reads the head counts. They stay unknown if they may differ between layers of the class.
     void heads() {
         if (find_first(config_, {"num_global_key_value_heads"})) {
             return;
@@ -55,7 +55,7 @@ class OpsImport {
         ops_.q_heads = count({"num_attention_heads", "n_head", "n_heads"});
         ops_.k_heads = count({"num_key_value_heads", "num_kv_heads", "kv_n_heads"});
         if (ops_.k_heads == 0) {
-            ops_.k_heads = ops_.q_heads;  // every query head has its own key head
+            ops_.k_heads = ops_.q_heads;  // every query head has one key head
         }
     }
 
@@ -116,7 +116,7 @@ class OpsImport {
         return norm;
     }
 
-    /// Returns whether the file enables norms by a key that does so in some class.
+    /// Returns whether the file enables norms with a key that enables them in some class.
     bool asked_for() const {
         const auto asks = [&](const char* key) {
             const Field field = key ? find_first(config_, {key}) : Field();
@@ -128,7 +128,7 @@ class OpsImport {
         });
     }
 
-    /// Reads the clip. OLMo, DBRX and MPT clamp the projections, OLMoE the output of its norms.
+    /// Reads the clip. OLMo, DBRX and MPT clamp the projections, OLMoE the outputs of its norms.
     void clip() {
         if (const Field field = model_->clips ? find_first(config_, {"clip_qkv"}) : Field()) {
             ops_.tensor[Q].clip = ops_.tensor[K].clip = ops_.tensor[V].clip = float(

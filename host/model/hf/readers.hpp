@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Declares the readers of the parts of a config.json of a known class: head, scaling, axes, ops
-// around the rotation, and keys that are rejected or not read.
+// before and after the rotation, and keys that are rejected or not read.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace vkrope {
 // ---- Width of a head row and of its rotated channels; pairs with a frequency ----
 
 struct Head {
-    std::uint32_t head_dim = 0;  ///< channels; with latent attention, the rotated ones
+    std::uint32_t head_dim = 0;  ///< number of channels; with latent attention, of the rotated ones
     std::uint32_t q_rotary_offset = 0;
     std::uint32_t k_rotary_offset = 0;
     bool latent = false;  ///< multi-head latent attention
@@ -40,11 +40,11 @@ struct ScalingInput {
     double partial_rotary_factor = 1;
     bool deepseek_yarn = false;  ///< latent attention whose YaRN also scales the softmax
     std::uint64_t seq_len = 0;
-    std::string model_type = {};  ///< keys that its ops read are not ignored
+    std::string model_type = {};  ///< keys that the ops of this type read are not ignored
 };
 
 /// Applies the scaling rotation.rope_type to unscaled frequencies; sets the attention factor and
-/// the softmax scale. Warns of fields that the type does not use, and of assumptions.
+/// the softmax scale. Warns of fields that the type does not use and of assumptions.
 void apply_scaling(const ScalingSection& section, const ScalingInput& input, RopeParams& rotation);
 
 // ---- Sections for positions on several axes ----
@@ -53,52 +53,52 @@ void apply_scaling(const ScalingSection& section, const ScalingInput& input, Rop
 Sections position_sections(const ScalingSection& section, const Scope& config,
                            const ModelType& model, std::uint32_t pairs, Warnings& warnings);
 
-/// Alternates rows and columns from pair to pair, for classes that do so: for ERNIE 4.5 VL as a sum
-/// over axes, in which each pair has a frequency on one axis only.
+/// Alternates rows and columns from pair to pair in classes that do so. For ERNIE 4.5 VL the result
+/// is a sum over axes, in which each pair has a frequency on one axis only.
 void alternate_axes(const ModelType& model, RopeParams& rotation);
 
 // ---- Norms, clip, and the scale of the queries by position ----
 
 /// Reads the ops of a model.
 ///
-/// model    null if the table of model types does not have it; then there are no ops
-/// config   the objects that have the numbers of the language model
+/// model    null: the table of model types has no row, and there are no ops
+/// config   the objects with the numbers of the language model
 /// scaling  the same objects, after the fields of rope_parameters or rope_scaling
 /// layer    the selected kind
 ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
                    const LayerKind& layer);
 
-/// Returns whether the ops of a class depend on a key, of the model's own object or of its scaling.
+/// Returns whether the ops of a class depend on a key of the model's own object or its scaling.
 bool ops_reads(const std::string& model_type, const std::string& key);
 
-// ---- Rejected keys, and keys that are not read ----
+// ---- Rejected keys and unread keys ----
 
 /// Fails with not_supported, and names the key, if a key of the configuration turns RoPE off or
-/// changes it in a way that is not implemented. Ignoring the key would silently produce wrong
+/// changes RoPE in a way that is not implemented. Ignoring the key would silently produce wrong
 /// angles.
 ///
-/// rotates_by_class  the model's class has RoPE whatever its position-embedding key is
+/// rotates_by_class  the model's class has RoPE whatever its position-embedding key says
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class);
 
-/// Fails with not_supported if no key enables RoPE in a class that has it only then, or if the
+/// Fails with not_supported if no key enables RoPE in a class that requires such a key, or if the
 /// class is unknown and no key names RoPE.
 ///
 /// section  the scaling of all layers
 void refuse_without_rope(const ModelClass& model, const Scopes& top, const ScalingSection& section);
 
-/// MPT has its scaling in attn_config, once for each implementation that it may use. Fails with
-/// not_supported if the chosen one scales.
+/// Fails with not_supported if the chosen implementation of attention scales. MPT has its scaling
+/// in attn_config, once for each implementation.
 void refuse_scaling_of_attention(const Scopes& top);
 
-/// Fails with not_supported for an unknown formula called ntk; several have this name.
+/// Fails with not_supported for an unknown formula named ntk; several formulas have this name.
 void require_known_scaling(const ModelType& model, const ScalingSection& section);
 
-/// Warns of each key that concerns RoPE, a scaling, a choice of layers or norms of Q and K and is
-/// not read, including keys of objects that are not read. Fails with not_supported if a key could
-/// change the angles. Returns whether a key indicates unknown norms of Q and K.
+/// Warns of each unread key that concerns RoPE, a scaling, a choice of layers or norms of Q and K,
+/// including keys of unread objects. Fails with not_supported if a key could change the angles.
+/// Returns whether a key indicates unknown norms of Q and K.
 ///
-/// around    the objects around the language model's, whose other keys ignored_around() names
-/// rotation  as read so far; receives the warnings
+/// around    the objects around the language model's; ignored_around() reports their other keys
+/// rotation  the rotation read so far; receives the warnings
 bool name_unread_keys(const Source& source, const Query& query, const Scopes& around,
                       RopeParams& rotation);
 

@@ -9,7 +9,7 @@
 namespace vkrope {
 namespace {
 
-/// Returns a length of a file as an integer.
+/// Returns a length in a file as an integer.
 std::uint64_t trained_length(double number) {
     return static_cast<std::uint64_t>(std::min(number, 0x1p53));
 }
@@ -39,7 +39,7 @@ class Scaling {
             const Field stated = find_first(own_, {"rope_type", "type"});
             const bool by_name = stated && is_deepseek_yarn(text(stated));
             input_.deepseek_yarn || by_name ? deepseek_yarn() : yarn();
-            // The class decides whether the softmax is scaled, not the name of the type.
+            // The class, not the name of the type, decides whether the softmax is scaled.
             if (!input_.deepseek_yarn) rotation_.softmax_scale = 1;
         } else if (type == "longrope") {
             longrope();
@@ -94,7 +94,7 @@ class Scaling {
         return field ? positive_number(field) : otherwise;
     }
 
-    /// Returns mscale or a similar field; 0 turns it off.
+    /// Returns mscale or a similar field; 0 turns the magnitude off.
     double magnitude(const char* name, double otherwise) const {
         const Field field = own(name);
         return field && *field.value == 0 ? 0 : number(name, otherwise);
@@ -120,7 +120,7 @@ class Scaling {
         return assumed;
     }
 
-    /// Returns the factor in the file, or else the ratio of the extended to the trained length.
+    /// Returns the factor in the file, or else the extended length divided by the trained length.
     double factor_beyond(double original) const {
         const Field field = own("factor");
         const Field length = find(everywhere_, {"original_max_position_embeddings"});
@@ -140,8 +140,8 @@ class Scaling {
         return factor;
     }
 
-    /// Applies ntk of GTE: divides pair j of n by factor^(((j + 1) / n)^b): Su Jianlin,
-    /// kexue.fm/archives/9706, equations 10 to 13, and for b = 1 the fixed form, equation 6.
+    /// Applies ntk of GTE, which divides pair j of n by factor^(((j + 1) / n)^b). Source: Su
+    /// Jianlin, kexue.fm/archives/9706, equations 10 to 13, for b = 1 equation 6 (the fixed form);
     /// NTKScalingRotaryEmbedding of GTE's modeling.py and of vLLM.
     void ntk() const {
         const double factor = number("factor");
@@ -159,7 +159,7 @@ class Scaling {
     }
 
     /// Applies HunYuan's alpha, which does not depend on the length. Fields of dynamic scaling may
-    /// be present, as in its files, if they do not change anything.
+    /// be present, as in HunYuan's files, if they do not change anything.
     void fixed_ntk(const Field& alpha) const {
         if (const Field factor = own("factor")) {
             if (positive_number(factor) != 1) {
@@ -198,7 +198,7 @@ class Scaling {
                                              trained_length(scaling.max_position_embeddings));
     }
 
-    /// Warns of magnitudes that are present but not used, and why.
+    /// Warns of unused magnitudes, with the reason.
     void warn_of_mscale(const char* because) const {
         for (const char* name : {"mscale", "mscale_all_dim"}) {
             if (magnitude(name, 0) != 0) {
@@ -208,7 +208,7 @@ class Scaling {
         }
     }
 
-    /// Reads the parameters that both kinds of YaRN have.
+    /// Reads the parameters that both kinds of YaRN share.
     template <class Parameters>
     Parameters yarn_parameters() const {
         Parameters scaling;
@@ -298,7 +298,7 @@ class Scaling {
             warn(rotation_, "{}short_mscale and long_mscale are used for their lists",
                  ignored(given));
         }
-        // If the file has an attention factor, no factor is needed.
+        // A file with an attention factor needs no factor.
         const bool needed = scaling.attention_factor == 0 &&
                             (scaling.short_mscale == 0 || scaling.long_mscale == 0);
         scaling.factor = needed || own("factor")

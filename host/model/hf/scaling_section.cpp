@@ -47,7 +47,7 @@ json object_or_empty(const Scope& config, const char* name) {
     return *field.value;
 }
 
-/// Removes the type custom of HunyuanImage 3: it means that the model's code makes the tables.
+/// Removes HunyuanImage 3's type custom, which means that the model's code computes the tables.
 void read_custom(const ModelType& model, json& section) {
     if (!model.custom_scales_nothing) return;
     for (const char* key : {"rope_type", "type"}) {
@@ -56,7 +56,7 @@ void read_custom(const ModelType& model, json& section) {
     }
 }
 
-/// Returns the section without nulls, and without fields that share() compares.
+/// Returns the section without nulls and without the fields that share() compares.
 json comparable(const json& section) {
     json result = json::object();
     for (const auto& [key, value] : section.items()) {
@@ -76,8 +76,8 @@ bool is_by_type(const json& section) {
                        [](const json& value) { return value.is_object(); });
 }
 
-/// Returns the part of rope_parameters that rope_scaling must agree with. Without layer types it
-/// may be the section of any type; before types had sections, rope_scaling was for full attention.
+/// Returns the part of rope_parameters that must equal rope_scaling. If only rope_parameters has
+/// types, it is the equal section of any type, or else that of full attention, as older files mean.
 json counterpart(const json& parameters, const json& scaling) {
     if (!is_by_type(parameters) || is_by_type(scaling)) {
         return comparable(parameters);
@@ -107,7 +107,7 @@ void require_agreement(const json& parameters, const json& scaling) {
     }
 }
 
-/// Returns the layer type whose section has this value of `key`; empty if none has.
+/// Returns the layer type whose section has this value of `key`; empty if there is none.
 std::string type_that_says(const ScalingSections& sections, const std::string& key,
                            const json& value) {
     for (const auto& [type, section] : sections.by_type) {
@@ -152,8 +152,8 @@ ScalingSections divided(const std::string& name, const json& object, Warnings& w
     return sections;
 }
 
-/// Copies a field that only rope_scaling has; if both have it, they must agree. With sections per
-/// layer type, one of them must agree.
+/// Copies a field that only rope_scaling has; if both objects have the field, the values must
+/// agree. With sections per layer type, one section must agree.
 void share(json& parameters, const json& scaling, const char* key) {
     const auto old = scaling.find(key);
     if (old == scaling.end() || old->is_null()) {
@@ -180,8 +180,8 @@ void share(json& parameters, const json& scaling, const char* key) {
     }
 }
 
-/// Converts InternLM's {"base", "type", "scaling_factor"} to the fields of rope_scaling:
-/// InternLMAttention of its modeling_internlm.py.
+/// Converts InternLM's {"base", "type", "scaling_factor"} to the fields of rope_scaling. Source:
+/// InternLMAttention in its modeling_internlm.py.
 ScalingSection of_rotary(const Scope& config, const Field& rotary, Warnings& warnings) {
     const Scope scope = {rotary.value, rotary.name + "."};
     ScalingSection section = {rotary.name, json::object()};

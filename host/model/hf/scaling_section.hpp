@@ -16,12 +16,12 @@
 namespace vkrope {
 
 struct ScalingSection {
-    std::string name;  ///< as in messages: "rope_parameters", "rope_scaling"; empty if the
+    std::string name;  ///< name in messages: "rope_parameters", "rope_scaling"; empty if the
                        ///< configuration has neither
     json object = json::object();
 
     Scope scope() const { return {&object, name + "."}; }
-    /// The section with only the other fields: base, width, sections.
+    /// Returns the section without its fields for scaling, with base, width and sections.
     ScalingSection without_scaling() const;
 };
 
@@ -35,8 +35,8 @@ struct ScalingSections {
 };
 
 /// Finds the sections. Fails if rope_parameters and rope_scaling contradict each other. If the file
-/// has neither, uses the scaling of the model's class, if it has one, with a warning. InternLM's
-/// object called rotary becomes such a section.
+/// has neither, uses the scaling of the model's class, if any, with a warning. InternLM's object
+/// `rotary` becomes such a section.
 ScalingSections scaling_sections(const Scope& config, const ModelType& model, Warnings& warnings);
 
 /// Keys of the rotated share of the head.
@@ -44,8 +44,8 @@ inline const std::initializer_list<const char*> share_names = {
     "partial_rotary_factor", "rotary_pct",        "rope_pct",    "rotary_emb_fraction",
     "rotary_percent",        "rotary_percentage", "rope_percent"};
 
-/// Returns the type under its current name: "su" is "longrope", and "mrope", which is not a
-/// scaling, is "default". Fails with not_supported for an unknown one.
+/// Returns the current name of the type: "su" is "longrope", and "mrope", which is not a scaling,
+/// is "default". Fails with not_supported for an unknown type.
 std::string scaling_type(const ScalingSection& section);
 
 /// Returns whether a field of a section is valid for every type.
@@ -54,14 +54,14 @@ bool is_common_field(const std::string& name);
 /// Returns whether a supported type reads a field of its section.
 bool reads_field(const std::string& type, const std::string& name);
 
-/// Returns the current name of a type that has other or older names; any other name unchanged.
+/// Returns the current name of a type that has several names; returns any other name unchanged.
 std::string present_name(const std::string& type);
 
-/// Returns whether this is the name, under any of its names, of a type that scales.
+/// Returns whether `type` is any name of a type that scales.
 bool is_scaling_name(const std::string& type);
 
-/// Returns whether a type is YaRN under a name that means DeepSeek's magnitudes: vLLM's get_rope(),
-/// and initialize_rope() of mlx-lm.
+/// Returns whether a type is YaRN under a name that means DeepSeek's magnitudes. Source: vLLM's
+/// get_rope() and initialize_rope() of mlx-lm.
 bool is_deepseek_yarn(const std::string& type);
 
 }  // namespace vkrope

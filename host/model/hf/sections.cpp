@@ -15,7 +15,7 @@ Sections sections_of(const Field& field) {
     return sections;
 }
 
-/// Reads ERNIE 4.5 VL's original files: freq_allocation is the number of pairs of time
+/// Reads ERNIE 4.5 VL's original files, where freq_allocation is the number of time pairs
 /// (modeling_ernie4_5_vl.py). Files of transformers have mrope_section.
 Sections allocated(const Field& time, std::uint32_t pairs) {
     Sections sections = {.axes = 3};
@@ -66,7 +66,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
     const bool then_time = model.alternating == Alternating::then_time;
     const Field in_space = then_time ? find_first({config}, {"rope_3d"}) : Field();
     if (in_space && !truth(in_space)) {
-        return {};  // one position
+        return {};  // one position per token
     }
     if (model.alternating == Alternating::two) {
         return by_turns(pairs);

@@ -10,7 +10,7 @@
 namespace vkrope {
 namespace {
 
-/// Distinguishes models that share a model_type but differ.
+/// Changes the class for models that differ although they share a model_type.
 void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& top) {
     // The smallest DeepSeek models have Llama's attention.
     if (found.type.latent.qk_rope_head_dim != 0 && without_latent_attention(top)) {
@@ -24,7 +24,7 @@ void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& t
     }
 }
 
-/// Returns the objects to search: DBRX and MPT have their numbers in attn_config.
+/// Returns the objects to search. DBRX and MPT have their numbers in attn_config.
 Scopes lookups(const Scope& config) {
     Scopes scopes = {config};
     if (const Field inner = find_first({config}, {"attn_config"});
@@ -34,8 +34,8 @@ Scopes lookups(const Scope& config) {
     return scopes;
 }
 
-/// Returns the section of a DeepSeek V4 layer: rope_parameters may have one for each of two rope
-/// types. The model's code leaves YaRN's magnitude out; huggingface/transformers#45910 and
+/// Returns the section of a DeepSeek V4 layer; rope_parameters may have one for each of two rope
+/// types. The model's code omits YaRN's magnitude. huggingface/transformers#45910 and
 /// sgl-project/sglang#30920 are about the layers.
 ScalingSection compressed_section(const Source& source) {
     const bool sliding = source.layer.type == sliding_attention;
@@ -55,7 +55,7 @@ ScalingSection compressed_section(const Source& source) {
     return section;
 }
 
-/// Returns whether the scaling is not for layers of this type: Step 3.5's yarn_only_types.
+/// Returns whether the scaling is for other types of layers: Step 3.5's yarn_only_types.
 bool scaled_elsewhere(const Source& source) {
     if (source.type.layers.rule != LayerRule::scaled_on_listed ||
         scaling_type(source.sections.all) == "default") {
@@ -89,8 +89,8 @@ ScalingSection section_of_layer(const Source& source) {
     return found == nullptr ? ScalingSection() : unscaled ? found->without_scaling() : *found;
 }
 
-/// Keys with one number, for which a file may instead list one per layer. read_layers() reads the
-/// lists of bases and shares.
+/// Keys for which a file may have a list of one number per layer instead of one number.
+/// read_layers() reads the lists of bases and shares.
 constexpr auto listed_keys = names(
     "attention_head_dim", "global_head_dim", "global_rope_theta", "head_dim",
     "hidden_size_per_head", "kv_channels", "kv_lora_rank", "local_rope_theta", "n_head", "n_heads",
@@ -102,7 +102,7 @@ constexpr auto listed_keys = names(
 
 constexpr auto q_head_keys = names("n_head", "n_heads", "num_attention_heads");
 
-/// As take_listed(), for the keys of a section.
+/// Does the same as take_listed() for the keys of a section.
 void take_listed_of_section(Source& source, const Layers& layers, const Query& query) {
     for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
         const auto entry = source.section.object.find(key);
@@ -114,8 +114,8 @@ void take_listed_of_section(Source& source, const Layers& layers, const Query& q
     }
 }
 
-/// Replaces lists of one number per layer by the number of the selected layers. Head counts that
-/// differ are left out, if head_dim does not need them.
+/// Replaces lists of one number per layer by the number of the selected layers. Removes head counts
+/// that differ, if head_dim does not need them.
 void take_listed(Source& source, const Layers& layers, const Query& query) {
     std::shared_ptr<json> copy;
     for (const std::string_view name : listed_keys) {
@@ -213,7 +213,7 @@ Source find_source(const json& whole, const Scope& config, const Query& query, W
     const ModelType& model = source.type;
     source.sections = scaling_sections(config, model, warnings);
     for (const auto& [type, section] : source.sections.by_type) {
-        require_known_scaling(model, section);  // report an unknown type first
+        require_known_scaling(model, section);  // reports an unknown type first
     }
     if (!source.by_type()) {
         require_known_scaling(model, source.sections.all);
@@ -222,7 +222,7 @@ Source find_source(const json& whole, const Scope& config, const Query& query, W
                                             !model.absolute_is_meant);
     refuse_without_rope(source, source.top, source.sections.all);
     refuse_scaling_of_attention(source.top);
-    // The sections of DeepSeek V4 belong to kinds of rotation, not to types of layers.
+    // DeepSeek V4's sections belong to kinds of rotation, not to types of layers.
     const Layers layers = read_layers(config, model,
                                       model.layers.rule == LayerRule::compressed
                                           ? std::vector<std::string>()

@@ -30,7 +30,7 @@ inline const std::initializer_list<const char*> pattern_names = {
     "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers",
     "full_attention_interval", "layer_switch"};
 
-/// Returns the numbers of a field that lists one per layer; 0 for a layer that has none.
+/// Returns the numbers of a field that lists one per layer; 0 for a layer without a number.
 LayerNumbers listed_numbers(const Field& field, const Layers& layers);
 
 /// Reads the kinds of layers of the language model.
@@ -40,9 +40,9 @@ LayerNumbers listed_numbers(const Field& field, const Layers& layers);
 Layers read_layers(const Scope& config, const ModelType& model, std::vector<std::string> named);
 
 struct ModelClass {
-    ModelType type;              ///< llama's, with a null name, if the table has no row
-    std::string name = "llama";  ///< as in messages
-    Field unknown;               ///< a model_type that the table does not have
+    ModelType type;              ///< Llama's, with a null name, if the table has no row
+    std::string name = "llama";  ///< name in messages
+    Field unknown;               ///< a model_type that is not in the table
 
     /// Returns the model_type as shown in messages.
     std::string shown_type() const;
@@ -51,15 +51,15 @@ struct ModelClass {
     std::string assumed(const char* field, double value) const;
 };
 
-/// Returns whether a model of a class with latent attention turns it off.
+/// Returns whether a model turns off the latent attention of its class.
 bool without_latent_attention(const Scopes& top);
 
 struct Source : ModelClass {
     Scope config;  ///< the language model's own object
     std::shared_ptr<const json>
-        /// A copy of the object, if it lists numbers by layer; `config` then refers to it.
+        /// A copy of the object, if it lists numbers by layer; `config` then refers to the copy.
         of_layer;
-    Scopes top;  ///< the object, and an attn_config inside it
+    Scopes top;  ///< the object, and an attn_config inside the object
     ScalingSections sections;
     LayerKind layer;              ///< the selected kind of layer
     ScalingSection section;       ///< the section of that kind
@@ -68,7 +68,7 @@ struct Source : ModelClass {
     std::vector<double> shares;   ///< shares of all layers, if listed
     bool mixed = false;           ///< the model also has layers of another kind
 
-    /// rope_parameters has one section per layer type.
+    /// Returns whether rope_parameters has one section per layer type.
     bool by_type() const { return !sections.by_type.empty(); }
 
     /// Returns `top` and the section.
@@ -81,12 +81,12 @@ Source find_source(const json& whole, const Scope& config, const Query& query, W
 /// Returns whether sliding layers have their own base.
 bool has_local_base(const Scopes& top);
 
-/// For models with a section per layer type: the sections take precedence; the top level repeats
-/// one of them, or is for older readers. Warns of a value there that no section has.
+/// For models with a section per layer type. The sections take precedence; the top level repeats
+/// one of them or is for older readers. Warns of a value there that is in no section.
 ///
-/// own         the value of the section that is read
-/// names       of the same field at the top level
-/// in_section  its name in a section
+/// own         the value in the section that is read
+/// names       names of the same field at the top level
+/// in_section  name of the field in a section
 void warn_unless_of_a_type(const Source& source, const Field& own,
                            std::initializer_list<const char*> names, const char* in_section,
                            Warnings& warnings);

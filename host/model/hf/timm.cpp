@@ -17,13 +17,13 @@ namespace {
 constexpr std::uint64_t max_pixels = 1 << 24;  // maximum on a side
 
 enum class Grid {
-    counted,   ///< patch i is at i + offset
-    referred,  ///< at (i + offset) reference / N, for N patches on the axis: EVA's resizing
-    centred,   ///< at (2i + 1 - N) / N turns per period: DINOv3
+    counted,   ///< patch i has position i + offset
+    referred,  ///< (i + offset) reference / N, for N patches on the axis: EVA's resizing
+    centred,   ///< (2i + 1 - N) / N turns per period: DINOv3
     learned,   ///< the frequencies are weights
 };
 
-/// Functions of timm; the defaults are those of its class Eva.
+/// Functions of timm; the defaults are those of timm's class Eva.
 struct Architecture {
     Names names;
     Grid grid = Grid::referred;
@@ -60,7 +60,7 @@ const Architecture architectures[] = {
                "vit_large_patch16_rope_mixed_224", "vit_large_patch16_rope_mixed_ape_224",
                "vit_small_patch16_rope_mixed_224", "vit_small_patch16_rope_mixed_ape_224"},
      .grid = Grid::learned},
-    // The Perception Encoder; the largest has wider heads, and a grid that starts at 0.
+    // The Perception Encoder; the largest model has wider heads and a grid that starts at 0.
     {.names = {"vit_pe_core_base_patch16_224"}, .reference = 14, .offset = 1, .column_first = true},
     {.names = {"vit_pe_core_large_patch14_336"},
      .patch = 14,
@@ -107,7 +107,7 @@ const Architecture& find_architecture(const Scope& config) {
     return *found;
 }
 
-/// Fails if arguments in the file, which replace those of the function, change the rotation.
+/// Fails if arguments in the file, which override those of the function, change the rotation.
 void refuse_arguments(const Scope& config) {
     const Field arguments = find({config}, {"model_args"});
     if (!arguments) return;
@@ -124,7 +124,7 @@ void refuse_arguments(const Scope& config) {
     }
 }
 
-/// Patches on each side of the image that the file is for, rows first.
+/// Number of patches on each side of the images that the file is for.
 struct Patches {
     std::uint64_t rows, columns;
 };
@@ -145,7 +145,7 @@ Patches patches_of(const Scope& config, const Architecture& architecture) {
     return {patches(sides[1]), patches(sides[2])};
 }
 
-/// Returns the factor between the frequencies of an axis of N patches and theta^(-j / n).
+/// Returns the frequencies of an axis of N patches divided by theta^(-j / n).
 double factor_of(const Architecture& architecture, std::uint64_t patches) {
     switch (architecture.grid) {
         case Grid::referred: return double(architecture.reference) / double(patches);
@@ -195,7 +195,7 @@ RopeParams timm_rotation(const json& config) {
              "the axis by its patches here / N",
              patches.rows, patches.columns);
     }
-    // No function sets qk_norm, which alone adds norms of Q and K to EvaBlock.
+    // No function sets qk_norm, and without qk_norm EvaBlock has no norms of Q and K.
     rotation.ops.norms_known = !warn_of_unread(scope, {}, rotation.warnings);
     return rotation;
 }

@@ -10,7 +10,7 @@
 namespace vkrope {
 namespace {
 
-/// Values of a key that are not supported.
+/// The values of a key that are not supported.
 enum class When { is_true, is_false, is_listed, not_rope };
 
 struct UnsupportedKey {
@@ -45,7 +45,7 @@ constexpr UnsupportedKey unsupported_keys[] = {
 };
 
 /// Other top-level keys that are read elsewhere, or that do not describe a rotation although their
-/// names suggest it.
+/// names suggest one.
 const std::initializer_list<const char*> other_known_keys = {"attn_layer_indices",
                                                              "attn_rotary_emb",
                                                              "cross_attention_layers",
@@ -74,7 +74,7 @@ bool is_known(const std::string& key) {
                        [&](const auto& list) { return contains(list, key); });
 }
 
-/// Returns whether a rule applies: rules for true or false apply only to booleans.
+/// Returns whether a rule applies; rules for true or false apply only to booleans.
 bool looked_at(const std::string& key, const json& value) {
     const auto asks = [&](const UnsupportedKey& row) {
         const bool yes_or_no = row.when == When::is_true || row.when == When::is_false;
@@ -89,7 +89,7 @@ bool is_rope(const std::string& type) {
     return type.rfind("rope", 0) == 0 || type.rfind("rotary", 0) == 0;
 }
 
-/// Returns true for false or 0, or a list that has one of them for some layer.
+/// Returns true for false, for 0, and for a list with one of these for some layer.
 bool is_off(const json& value) {
     return value == false || value == 0 ||
            (value.is_array() && std::any_of(value.begin(), value.end(), [](const json& of_layer) {
@@ -126,7 +126,7 @@ bool names_rope(const Scopes& scopes) {
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class) {
     for (const UnsupportedKey& key : unsupported_keys) {
         const Field field = find_first(scopes, {key.name});
-        // Classes derived from BERT's write this key even without embeddings: ModernBERT.
+        // Classes derived from BERT's, such as ModernBERT, write this key even without embeddings.
         const bool idle = rotates_by_class && key.when == When::not_rope && field &&
                           *field.value == "absolute";
         if (field && !idle && applies(key.when, *field.value)) {
@@ -144,7 +144,7 @@ void refuse_without_rope(const ModelClass& model, const Scopes& top,
         not_supported("{} is missing: without it model_type {} does not use RoPE", key,
                       model.type.name);
     }
-    // An unknown class may have no RoPE at all.
+    // An unknown class may be without RoPE.
     if (model.type.name == nullptr && model.unknown && !names_rope(top)) {
         not_supported("{}: it is unknown, and no key names RoPE", stated(model.unknown));
     }
@@ -176,14 +176,14 @@ void require_known_scaling(const ModelType& model, const ScalingSection& section
 
 namespace {
 
-/// Returns whether a key that is not read turns RoPE off where it is read.
+/// Returns whether an unread key turns RoPE off in classes that read the key.
 bool denies_rope(const std::string& key, const json& value) {
     return std::any_of(
         std::begin(unsupported_keys), std::end(unsupported_keys),
         [&](const UnsupportedKey& row) { return key == row.name && applies(row.when, value); });
 }
 
-/// Returns whether the class of the model reads a key that others do not.
+/// Returns whether the class of the model reads a key that other classes do not read.
 bool read_by_class(const ModelClass& model, const std::string& key, const json& value) {
     const ModelType& type = model.type;
     return (type.layers.rule == LayerRule::compressed && key == "compress_rope_theta") ||
@@ -194,7 +194,7 @@ bool read_by_class(const ModelClass& model, const std::string& key, const json& 
            (type.name != nullptr && ops_reads(model.name, key));
 }
 
-/// Warns of keys that no reader reads; `rotation` is the result without them.
+/// Warns of unread keys; `rotation` is the result without them.
 class UnreadKeys {
    public:
     UnreadKeys(const Source& source, const Query& query, RopeParams& rotation)
@@ -202,7 +202,7 @@ class UnreadKeys {
           known_(source.type.name != nullptr), scaled_(rotation.rope_type != "default"),
           norms_(rotation.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE) {}
 
-    /// Reads the language model's own objects, and those inside them.
+    /// Examines the language model's own objects and the objects inside them.
     void of_model() {
         for (const Scope& scope : source_.top) {
             for (const auto& [key, value] : scope.object->items()) {
@@ -215,7 +215,7 @@ class UnreadKeys {
         }
     }
 
-    /// Reads the objects beside the language model's; ignored_around() warns of their other keys.
+    /// Examines the objects around the language model; ignored_around() reports their other keys.
     void around(const Scopes& scopes) {
         for (const Scope& scope : scopes) {
             for (const auto& [key, value] : scope.object->items()) {
@@ -282,7 +282,7 @@ class UnreadKeys {
         }
     }
 
-    /// Fails if leaving the key out would change the angles.
+    /// Fails if ignoring the key would change the angles.
     void refuse(const Field& field, Says says) const {
         const bool may_scale = says == Says::scaling || says == Says::rotation ||
                                says == Says::yarn;
@@ -314,7 +314,7 @@ class UnreadKeys {
     const Source& source_;
     const Query& query_;
     RopeParams& rotation_;
-    const std::string type_;  // as in messages
+    const std::string type_;  // name in messages
     const bool known_, scaled_, norms_;
     bool says_norms_ = false;
     std::set<std::string> named_;

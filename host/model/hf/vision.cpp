@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Imports vision towers that have a rotary embedding. Contains their table, so longer than other
-// files. Source of every row: the classes of transformers that the names belong to; MoonViT's
-// modeling_kimi_vl.py.
+// Imports vision towers that have a rotary embedding. Contains their table, which makes this file
+// longer than others. Source of every row: the classes of transformers to which the names belong;
+// MoonViT's modeling_kimi_vl.py.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -19,19 +19,19 @@
 namespace vkrope {
 namespace {
 
-/// Formula of the frequencies of the axes. n is the number of channels of one axis: head_dim / 2 or
-/// / 3, rounded down to whole pairs.
+/// Formula for the frequencies of the axes. n is the number of channels of one axis: head_dim / 2
+/// or head_dim / 3, rounded down to whole pairs.
 enum class Spectrum {
-    same,         ///< both base^(-2j / n): Qwen2-VL's VisionRotaryEmbedding
+    same,         ///< base^(-2j / n) on both: Qwen2-VL's VisionRotaryEmbedding
     alternating,  ///< the even and the odd of base^(-2j / (2 n)): Pixtral's PixtralRotaryEmbedding
-    by_turns,     ///< both base^(-2j / n), and the axes alternate from pair to pair: MoonViT's
+    by_turns,     ///< base^(-2j / n) on both; the axes alternate from pair to pair: MoonViT's
                   ///< Rope2DPosEmb
-    /// Both base^(-2j / n) turns per unit of a coordinate that goes from -1 to 1. The centre of
-    /// patch i of N is at (2i + 1 - N) / N, so that 2i + 1 - N is a position and 2 pi / N a factor
-    /// of the frequencies: DINOv3's DINOv3ViTRopePositionEmbedding.
+    /// base^(-2j / n) turns on both, per unit of a coordinate that goes from -1 to 1. The centre of
+    /// patch i of N is at (2i + 1 - N) / N, so 2i + 1 - N is the position and 2 pi / N a factor of
+    /// the frequencies: DINOv3's DINOv3ViTRopePositionEmbedding.
     centred,
-    /// Both base^(-2j / n) in layers that attend to windows; times window / N in the others, for an
-    /// image of N patches on a side: SAM 3's Sam3ViTLayer.
+    /// base^(-2j / n) on both in layers that attend to windows, multiplied by window / N in the
+    /// other layers for an image with N patches on a side: SAM 3's Sam3ViTLayer.
     windowed,
 };
 
@@ -39,17 +39,17 @@ struct Tower {
     Names names;  ///< model_type of the vision_config, or of the document
     Spectrum spectrum = Spectrum::same;
     Pairing pairing = VKROPE_HALF_SPLIT;
-    std::uint32_t hidden_size = 0, heads = 0;  ///< the defaults of its configuration class; 0: none
+    std::uint32_t hidden_size = 0, heads = 0;  ///< defaults of its configuration class; 0: none
     const char* axes = "row, column";
     std::uint32_t axis_count = 2;
-    bool windows = false;  ///< each axis has its own window, in which its pairs are formed
+    bool windows = false;  ///< each axis forms its pairs within a separate window
     double rope_theta = 10000;
-    /// Prefix of its keys: the memory attention of SAM 2 is one of several.
+    /// Prefix of its keys; the memory attention of SAM 2 is one of several attentions in a file.
     const char* key_prefix = "";
-    bool prefix_optional = false;  ///< its keys may also lack the prefix
-    bool whole_file = false;       ///< its fields are at the top level: there is no language model
+    bool prefix_optional = false;  ///< the prefix of its keys may be missing
+    bool whole_file = false;       ///< the fields are at the top level, without a language model
     std::uint32_t image_size = 0, patch_size = 0;  ///< defaults, where the frequencies need them
-    bool norms = false;  ///< Q and K have RMS norms of each head with a weight, V without one
+    bool norms = false;  ///< Q and K have RMS norms of each head with a weight, V one without
     const char* note = nullptr;  ///< a rule that the file does not state
 };
 
@@ -98,8 +98,8 @@ const Tower towers[] = {
      .windows = true,
      .rope_theta = 100,
      .norms = true},
-    // MiniMaxM3Vision3DRotaryEmbedding of NVIDIA's Megatron Bridge, as the released weights need
-    // it.
+    // MiniMaxM3Vision3DRotaryEmbedding of NVIDIA's Megatron Bridge, which the released weights
+    // require.
     {.names = {"minimax_m3_vl", "minimax_m3_vl_vision"},
      .hidden_size = 1280,
      .heads = 16,
@@ -146,8 +146,8 @@ std::string type_of(const json& object) {
     return field ? text(field) : std::string();
 }
 
-/// Returns vision_config, at the top level, or in the thinker_config of an omni model, the
-/// vlm_config of a retriever or the detector_config of a tracker; or the backbone_config inside it.
+/// Returns vision_config, from the top level, from the thinker_config of an omni model, the
+/// vlm_config of a retriever or the detector_config of a tracker, or the backbone_config inside it.
 Scope vision_config(const json& config) {
     if (const Field field = find_first({{&config, ""}}, {"vision_config"});
         field && field.value->is_object()) {
@@ -221,8 +221,8 @@ class VisionImport {
         return *tower;
     }
 
-    /// Returns true for MiniMax M3's tower: it has RoPE, and the model_type of CLIP, which has
-    /// none.
+    /// Returns true for MiniMax M3's tower: it has RoPE, although CLIP, whose model_type it has,
+    /// has none.
     bool turns_clip() const {
         const Field mode = find_first({vision_}, {"rope_mode"});
         return type_of(*vision_.object) == "clip_vision_model" && mode && text(mode) == "3d";
@@ -272,7 +272,7 @@ class VisionImport {
         if (const Field field = own("head_dim")) {
             return std::uint32_t(whole_number(field, 4, 65532));
         }
-        // embed_dim first: Qwen2-VL calls the language model's width hidden_size.
+        // embed_dim comes first, because Qwen2-VL names the language model's width hidden_size.
         const std::uint64_t width = number("embed_dim", "hidden_size", tower_.hidden_size);
         std::uint64_t heads = number("num_heads", "num_attention_heads", tower_.heads);
         if (const Field rate = own("downsample_rate")) heads *= whole_number(rate, 1, max_side);
@@ -350,7 +350,7 @@ class VisionImport {
         ops.tensor[Q].norm = ops.tensor[K].norm = norm;
     }
 
-    /// Returns the patches on a side of the images that the file is for.
+    /// Returns the number of patches on a side of the images that the file is for.
     std::uint64_t patches() {
         const std::uint64_t image = number("image_size", tower_.image_size),
                             patch = number("patch_size", tower_.patch_size);
@@ -365,7 +365,7 @@ class VisionImport {
         for (double& frequency : rotation_.inv_freq) frequency *= factor;
     }
 
-    /// Folds the step of a coordinate into the frequencies; see Spectrum::centred.
+    /// Includes the step of a coordinate in the frequencies; see Spectrum::centred.
     void centre() {
         require_no_layer();
         const std::uint64_t side = patches();
@@ -378,7 +378,7 @@ class VisionImport {
              n, n, n, n);
     }
 
-    /// See Spectrum::windowed.
+    /// Scales the frequencies by window / N; see Spectrum::windowed.
     void shrink() {
         const std::uint64_t window = number("window_size", 24), side = patches();
         Layers layers;
