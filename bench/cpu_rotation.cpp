@@ -5,8 +5,8 @@
 
 #include "rivals.hpp"
 
-// Compiles functions for several vector instruction sets, selected at program start. Disabled with
-// sanitizers, which cannot run that early.
+// Compiles functions for several vector instruction sets, one of which is selected at program
+// start. Disabled with sanitizers, which cannot run that early.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define VKROPE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -25,8 +25,8 @@ struct F32 {
     static float narrow(float f) { return f; }
 };
 
-// Selects without a branch: the compiler would not vectorise a branch with float computation on one
-// side.
+// Selects without a branch, because the compiler would not vectorise a branch with float
+// computation on one side.
 std::uint32_t choose(bool condition, std::uint32_t yes, std::uint32_t no) {
     const std::uint32_t mask = 0u - std::uint32_t{condition};
     return (yes & mask) | (no & ~mask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Measures the host's times: to record a call, to compile a kernel with and without a pipeline
-// cache, to fill a table.
+// Measures times of the host: recording a call, compiling a kernel with and without a pipeline
+// cache, filling a table.
 #include <chrono>
 #include <cstring>
 #include <ctime>
@@ -56,7 +56,7 @@ class Scratch {
         check_result(vk_.vkBeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer");
         return commands_;
     }
-    /// Records the barrier that a caller needs between two rotations of the same bytes; not timed.
+    /// Records the barrier that a caller needs between two rotations of the same bytes. Not timed.
     void barrier() {
         VkMemoryBarrier memory = {};
         memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
@@ -74,16 +74,16 @@ class Scratch {
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
 };
 
-/// Kind of kernel, which determines the host cost.
+/// Kind of kernel; the host cost depends on it.
 struct Kind {
     const char* name;
     Shape shape;
     Mapping mapping = VKROPE_MAPPING_AUTOMATIC;
     std::optional<NormSpan> norm = {};  ///< RMS norm of Q and K with a weight
-    Element cache = VKROPE_F16;         ///< if quantised: type of K and V, with Hadamard transforms
+    Element cache = VKROPE_F16;         ///< type of K and V if quantised, with Hadamard transforms
 };
 
-/// Returns whether record() is timed here: only for plain kernels; ops/ and cache/ time the others.
+/// Returns whether record() is timed here. ops/ and cache/ time kernels that are not plain.
 bool is_plain(const Kind& kind) {
     return !kind.norm && !is_quantised(kind.cache);
 }
@@ -119,7 +119,7 @@ std::vector<Kind> kinds() {
         return shapes()[0];
     };
     Shape q = named("prefill_llama3_8b");
-    q.tokens = 16;  // the host cost does not depend on it
+    q.tokens = 16;  // the host cost does not depend on the number of tokens
     const Shape q_and_k = q, scatter = named("decode_b1");
     q.k_heads = 0;
     const Mapping gpu = VKROPE_MAPPING_GPU, by_device = VKROPE_MAPPING_AUTOMATIC;

@@ -26,7 +26,7 @@ Buffer uploaded(Device& device, const std::vector<std::int32_t>& numbers) {
     return buffer;
 }
 
-/// Writes `elements` elements; `part` produces any range of them.
+/// Writes `elements` elements. `part` returns any range of them.
 void upload(
     Buffer& buffer, Element element, std::uint64_t elements,
     const std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>& part) {
@@ -51,8 +51,7 @@ Layer::Layer(Device& device, const Shape& shape, Element element, bool in_place)
     const auto input = [&](std::uint64_t first, std::uint64_t count) {
         return pattern.at(first, count);
     };
-    // Fills outputs with NaN, because the memory of an earlier row could look like a correct
-    // output.
+    // Fills outputs with NaN, because memory from an earlier row could look like a correct output.
     const auto nothing = [&](std::uint64_t, std::uint64_t count) {
         return std::vector<std::byte>(count * bytes, std::byte{0xff});
     };
@@ -134,8 +133,8 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
         call_.paged_cache = {.slot_mapping = slots_.whole(), .page_size = shape.page_size};
     call_.angles = table_.angles();
     if (device.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return;
-    // One more than a call needs, because Q and K separately may take one dispatch more than
-    // together.
+    // One set more than a call needs, because separate rotations of Q and K may take one dispatch
+    // more than a joint rotation.
     const std::uint64_t sets = value_of(dispatches(kernel_.get(), call_), Subject::device) + 1;
     arena_.reset(
         value_of(create_arena(kernel_.get(), std::uint32_t(sets) * calls), Subject::device));

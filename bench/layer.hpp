@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Holds Q and K of one layer on the device, and rotates them with vkrope.
+// Contains Q and K of one layer on the device and rotates them with vkrope.
 #pragma once
 
 #include <memory>
@@ -19,17 +19,17 @@ class Layer {
 
     const Shape& shape() const noexcept { return shape_; }
     Element element() const noexcept { return element_; }
-    /// Returns true if the tensor is rotated in place; a scattered K never is.
+    /// Returns whether a tensor is rotated in place; a scattered K never is.
     bool in_place(bool key) const noexcept { return in_place_ && !(key && shape_.scatters()); }
     VkDescriptorBufferInfo in(bool key) const { return (key ? k_in_ : q_in_).whole(); }
     VkDescriptorBufferInfo out(bool key) const {
         return (in_place(key) ? key ? k_in_ : q_in_ : key ? k_out_ : q_out_).whole();
     }
 
-    /// Returns the bytes that a rotation reads from both tensors; it writes the same number. In
-    /// place, only rotated channels count.
+    /// Returns the number of bytes that a rotation reads from both tensors; it writes the same
+    /// number. In place, only rotated channels count.
     std::uint64_t bytes_read() const { return bytes_read(false) + bytes_read(true); }
-    /// Returns copies of the same number of bytes.
+    /// Returns copies that move the same number of bytes.
     std::vector<Copied> copies() const;
 
     /// Checks the output after a rotation of the pattern.
@@ -44,21 +44,21 @@ class Layer {
     Buffer q_in_, k_in_, q_out_, k_out_;  // in place, `out` is the destination of the copy
 };
 
-/// Angles, ids, slots and a kernel: the objects that an engine creates once and record() uses.
+/// Angles, ids, slots and a kernel: objects that an engine creates once and that record() uses.
 class Rope {
    public:
-    /// The layer must outlive it. A command buffer takes at most `calls` calls.
+    /// The layer must outlive the object. A command buffer takes at most `calls` calls.
     Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls = 1,
          Mapping mapping = VKROPE_MAPPING_AUTOMATIC);
 
-    /// Must be called before a new command buffer is recorded.
+    /// Must be called before recording a new command buffer.
     void begin() noexcept { vkrope_arena_reset(arena_.get()); }
-    /// Records Q and K in one call, as engines do, or in two, one after the other.
+    /// Records Q and K in one call, as engines do, or in two calls, one after the other.
     Status record(VkCommandBuffer commands);
     Status record_unfused(VkCommandBuffer commands);
 
     AngleSource angles() const noexcept { return table_.layout().source; }
-    /// The first dispatch: number and size of its workgroups.
+    /// The number and the size of the workgroups of the first dispatch.
     struct Grid {
         std::uint64_t workgroups = 0;
         std::uint32_t workgroup_size = 0;

@@ -21,7 +21,7 @@ using tools::value_of;
 namespace {
 
 /// Returns the largest distance between adjacent codes of a type, in a tensor of numbers up to
-/// `largest`. A number next to the boundary between two codes may be stored as either.
+/// `largest`. A number near the boundary between two codes may be stored as either code.
 double largest_step(Element type, double largest) {
     switch (type) {
         case VKROPE_E4M3FN: return largest / 8;
@@ -93,7 +93,7 @@ Status LayerWithOps::record_ggml(VkCommandBuffer commands) {
 
 Status LayerWithOps::record_ggml_rotation(VkCommandBuffer commands, const Pass& rotation) {
     const Call& call = rotation.call;
-    const bool scatters = rotation.info.scatter_kv;  // by a separate dispatch
+    const bool scatters = rotation.info.scatter_kv;  // in a separate dispatch
     const Rival::Rotated q = {call.in[Q].where, call.out[Q].where, q_.heads},
                          k = {call.in[K].where, scatters ? k_.rotated.whole() : call.out[K].where,
                               k_.heads};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Implements the command "vkrope-bench": its options, and those of Google Benchmark.
+// Implements the command "vkrope-bench" with its options and those of Google Benchmark.
 #include <benchmark/benchmark.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,8 +55,8 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.keep_extras(options.benchmark_flags);
 }
 
-/// Passes flags to Google Benchmark, which reads them from an argv. The last one applies, so the
-/// defaults come first.
+/// Passes flags to Google Benchmark as an argv. The last flag of a name applies, so the defaults
+/// come first.
 bool initialize(const Options& options) {
     std::vector<std::string> words = {"vkrope-bench", "--benchmark_repetitions=3",
                                       "--benchmark_min_time=0.1" VKROPE_BENCH_SECONDS,
@@ -80,8 +80,8 @@ bool initialize(const Options& options) {
     return argc <= 1;
 }
 
-/// Returns the file of --benchmark_out: the last flag, else the environment, as Google Benchmark
-/// does. Empty: none.
+/// Returns the file of --benchmark_out: from the last flag or, as in Google Benchmark, the
+/// environment. Empty: none.
 std::string benchmark_out(const Options& options) {
     constexpr std::string_view flag = "--benchmark_out=";
     const char* from_environment = std::getenv("BENCHMARK_OUT");
@@ -92,8 +92,8 @@ std::string benchmark_out(const Options& options) {
     return path;
 }
 
-/// Checks the file early: Google Benchmark would open it only after the device and end the program
-/// on failure. It writes to an existing file, including a pipe.
+/// Checks the file early, because Google Benchmark opens it only after the device and ends the
+/// program on failure. Google Benchmark writes to an existing file, including a pipe.
 void check_benchmark_out(const std::string& path) {
     struct stat about = {};
     if (path.empty()) return;
@@ -106,8 +106,8 @@ void check_benchmark_out(const std::string& path) {
     }
 }
 
-/// Returns the console reporter of Google Benchmark with one line for each row; null for another
-/// format.
+/// Returns the console reporter of Google Benchmark, limited to one line for each row; null for
+/// another format.
 std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
     for (const std::string& flag : options.benchmark_flags) {
         if (flag.starts_with("--benchmark_format=") && flag != "--benchmark_format=console")
@@ -128,7 +128,7 @@ Context context_of(const Options& options, const tools::KnownDevice& device) {
     return context;
 }
 
-/// Returns the date for the page; Google Benchmark writes that of the JSON.
+/// Returns the date for the page; Google Benchmark writes the date of the JSON.
 std::string date_text() {
     const std::time_t now = std::time(nullptr);
     char text[32] = {};
@@ -143,8 +143,8 @@ void write_html(const std::string& path, const std::string& html) {
     tools::OutputFile::publish(files);
 }
 
-/// Runs every selected row on a device that is closed at the end; sets `context` to the description
-/// of the measurement.
+/// Runs every selected row on a device, which is closed at the end. Sets `context` to the
+/// description of the measurement.
 ExitCode run_rows(const Options& options, Collector& collector, Context& context) {
     DeviceOptions device_options;
     device_options.select = options.device.c_str();
@@ -162,7 +162,7 @@ ExitCode run_rows(const Options& options, Collector& collector, Context& context
 
 ExitCode run_benchmarks(const Options& options) {
     if (!options.html.empty())
-        tools::OutputFile("--html", options.html, 1);  // everything that can fail early fails here
+        tools::OutputFile("--html", options.html, 1);  // fails here if the page cannot be written
     check_benchmark_out(benchmark_out(options));
     if (!initialize(options)) return ExitCode::usage;
     Collector collector(console(options));
@@ -188,7 +188,7 @@ ExitCode run(int argc, char** argv) {
 }  // namespace vkrope::bench
 
 int main(int argc, char** argv) {
-    // Google Benchmark writes its file as rows end; the page is written after the device is closed.
+    // Google Benchmark writes its file as rows end; the page is written after closing the device.
     return vkrope::tools::run_program(
         "no page was written, and the --benchmark_out file may be incomplete",
         [=] { return vkrope::bench::run(argc, argv); });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Multiplies each f32 row of n channels by a matrix, as llama.cpp does for a Hadamard transform.
-// One invocation computes four columns of four rows; the caches serve the data that invocations
-// share.
+// One invocation computes four columns of four rows; caches serve the data that invocations share.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
@@ -13,7 +12,7 @@ layout(constant_id = 1) const uint n = 64;  // a multiple of 4
 layout(push_constant, std430) uniform PushBlock {
     uint rows;
 };
-// clang-format off: a line for each binding
+// clang-format off: one line for each binding
 layout(set = 0, binding = binding_q_in, std430) readonly buffer In {
     vec4 x[];
 };

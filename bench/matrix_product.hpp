@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Computes a Hadamard transform as a product with its matrix.
+// Computes a Hadamard transform as a product with the Hadamard matrix.
 #pragma once
 
 #include "roof/shader.hpp"
@@ -9,11 +9,11 @@ namespace vkrope::bench {
 /// Shader that multiplies rows by a Hadamard matrix. Move-only.
 class MatrixProduct {
    public:
-    /// Uses the orthonormal Hadamard matrix of n channels in Sylvester's order; n is a power of
-    /// two, at least 4.
+    /// Uses the orthonormal Hadamard matrix of n channels in Sylvester's order; n is a power of two
+    /// and at least 4.
     MatrixProduct(Device& device, std::uint32_t n);
 
-    /// Frees the descriptor sets of earlier records: their commands must have ended.
+    /// Frees the descriptor sets of earlier records, whose commands must have completed.
     Status reset() { return shader_.take_sets(max_records); }
     static constexpr std::uint32_t max_records = 3;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Times one dispatch from the projection to the cache, and the passes that it replaces: norms of Q
-// and of K, the rotation, Hadamard transforms, and the store of K and V.
+// and K, the rotation, Hadamard transforms, and the store of K and V.
 #include <memory>
 
 #include "cli/words.hpp"
@@ -36,8 +36,8 @@ constexpr OpsShape cache_shapes[] = {
     {"prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256},
     {"decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256}};
 
-/// The error bound of a rotation with float angles, as a share of the largest value: the bound of
-/// the rivals.
+/// The error bound of a rotation with float angles, relative to the largest value. It is the bound
+/// of the rivals.
 constexpr double largest_distance = 1.0 / 16;
 
 using Record = Status (LayerWithOps::*)(VkCommandBuffer);
@@ -48,8 +48,8 @@ double timed(Device& device, LayerWithOps& layer, Record way) {
         Subject::device);
 }
 
-/// Checks all ways. In f32 nothing is rounded between the passes, so they must have the bits of the
-/// one dispatch.
+/// Checks all variants. In f32 nothing is rounded between the passes, so they must give the same
+/// bits as the one dispatch.
 void check_ways(Device& device, LayerWithOps& layer, Element element) {
     timed(device, layer, &LayerWithOps::record_passes);
     const std::vector<std::byte> passes = layer.results();
@@ -91,7 +91,7 @@ void Bench::register_ops() {
             time_ops(state, ops_.get(), shape.model);
         });
     };
-    // A GPU needs more tokens to be busy than a software device, which would take minutes for them.
+    // A GPU is busy only with many tokens, for which a software device would take minutes.
     const bool software = device_.info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     const auto fits_device = [&](const OpsShape& shape) {
         return !software || shape.tokens <= 4096;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# awk -v up=PATH -f pages.awk SUMMARY.txt... PAGE.md: prints the page with new tables. A table lies
-# between <!-- table NAME: ... --> and an empty line; its figures come from the summaries, which
-# summary.awk wrote. PATH leads from the page to the root of the checkout. A factor below 1 is a
-# loss and bold.
-function cell(text, unit) { # empty if it was not measured
+# awk -v up=PATH -f pages.awk SUMMARY.txt... PAGE.md: prints the page with new tables. A table is
+# between <!-- table NAME: ... --> and an empty line; its figures come from the summaries that
+# summary.awk writes. PATH leads from the page to the root of the checkout. A factor below 1 is a
+# loss and is printed in bold.
+function cell(text, unit) { # empty if the value was not measured
     gsub(/\|/, "\\|", text)
     return text == "" || text == "-" ? "  |" : " " text unit " |"
 }
@@ -25,12 +25,12 @@ function rivals(d, row) {
     return times(d, row, "ggml") times(d, row, "ggml_along_x") times(d, row, "onnxruntime") \
         times(d, row, "ncnn")
 }
-function word(d,   text) { # word for the verdict
+function word(d,   text) { # a word for the verdict
     text = fact[d, "verdict"]
     sub(/:.*/, "", text)
     return cell(text)
 }
-function passed(d,   text, counts) { # number of checks passed, of those that ran
+function passed(d,   text, counts) { # the number of passed checks, of all that ran
     text = fact[d, "verdict"]
     sub(/^[^:]*: /, "", text)
     split(text, counts, " ")
@@ -42,7 +42,7 @@ function write_devices(   d) {
         print "|" link(d) cell(fact[d, "driver"]) passed(d) word(d) cell(fact[d, "checked"]) \
             cell(fact[d, "timed"])
 }
-function write_front(   d, row, far) { # a line for each GPU
+function write_front(   d, row, far) { # one line for each GPU
     row = "prefill_llama3_8b/f16"
     far = "long_llama3_8b/f16"
     for (d = 1; d <= devices; d++)
@@ -61,8 +61,8 @@ function write_rotation(   d, r, row) {
                 share(d, row) rivals(d, row) times(d, row, "unfused") times(d, row, "cpu")
         }
 }
-# A table with a column for each device. Sets `union` to the rows that any device has, and `seen` to
-# a device that has the row.
+# Prints the head of a table with a column for each device. Sets `union` to the rows of all devices,
+# and `seen` to a device that has the row.
 function head_of_devices(section, titles, union, seen,   d, r, row) {
     for (d = 1; d <= devices; d++) {
         if (rows[d, section]) titles = titles "| " fact[d, "device"] " "

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Writes the tables of README.md and of the guide from bench/results. With --check it changes
-# nothing, and fails if a page would change.
+# Writes the tables of README.md and of the guide from bench/results. With --check, changes nothing
+# and fails if a page would change.
 set -eu
 cd "$(dirname "$0")/.."
 status=0

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Times RoPE in PyTorch, on the shapes of vkrope-bench: the formula of Hugging
+"""Times RoPE in PyTorch with the shapes of vkrope-bench: the formula of Hugging
 Face transformers, eager and compiled, a Triton kernel, and a copy of the same bytes.
 
     bench/pytorch.py [--vkrope build/bench/DEVICE.json] [--json FILE]
 
-Runs on the first CUDA device, else on the processor, which the output names. With --vkrope, each
-row also has the time of the same row of vkrope-bench and the ratio of both. Every way is checked
-against float64 before it is timed. A way that cannot run is skipped by name. Exit code 77: PyTorch
-is missing."""
+Runs on the first CUDA device or else on the processor; the output names it. With --vkrope, each
+row also has the time of the same row of vkrope-bench and the ratio of both. Every variant is
+checked against float64 before it is timed. A variant that cannot run is named and skipped. Exit
+code 77: PyTorch is missing."""
 import argparse
 import json
 import statistics
@@ -26,7 +26,7 @@ try:
 except ImportError:
     triton = None
 
-# name: sequences, tokens, query heads, key heads; all have 128 channels (bench/shapes.cpp).
+# name: sequences, tokens, query heads, key heads. All have 128 channels (bench/shapes.cpp).
 SHAPES = {
     "prefill_llama3_8b": (1, 4096, 32, 8),
     "prefill_llama3_70b": (1, 4096, 64, 8),
@@ -91,7 +91,7 @@ def copy(q, k):
 
 
 def median_ns(call, device):
-    """Returns the median of repetitions, each long enough to be measured."""
+    """Returns the median of several repetitions, each of which is long enough to measure."""
     call()
     times = []
     for _ in range(REPETITIONS):
@@ -110,7 +110,7 @@ def median_ns(call, device):
 
 
 def largest_error(results, inputs, cos, sin):
-    """Returns the largest error over |x0| + |x1|, compared with float64."""
+    """Returns the largest error against float64, divided by |x0| + |x1|."""
     worst = 0.0
     for result, x in zip(results, inputs):
         low, high = x.double().chunk(2, dim=-1)
@@ -121,7 +121,7 @@ def largest_error(results, inputs, cos, sin):
 
 
 def ways(q, k, cos, sin, device):
-    """Returns (name, call) of each way; None for a way that is skipped."""
+    """Returns (name, call) of each variant, with None as the call of a skipped variant."""
     dtype = q.dtype
     wide = torch.cat((cos, cos), -1).to(dtype), torch.cat((sin, sin), -1).to(dtype)
     yield "copy", lambda: copy(q, k)

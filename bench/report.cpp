@@ -14,8 +14,8 @@ namespace {
 
 namespace svg = tools::svg;
 
-// On a narrow screen the table becomes a list: each row shows its name, then its figures, then its
-// bar.
+// On a narrow screen the table becomes a list in which each row shows its name, then its figures,
+// then its bar.
 constexpr const char* style = R"(
 :root{color-scheme:light dark;--paper:#ffffff;--ink:#222222;--quiet:#555555;--line:#e2e2e2;
 --bar:#0072b2;--other:#9a9a9a;--roof:#b00020}
@@ -54,7 +54,7 @@ std::string time_text(double ns) {
     return fmt::format("{:.2f} ms", ns / 1e6);
 }
 
-/// Returns the name without its first part, which the heading has.
+/// Returns the name without its first part, which is in the heading.
 std::string rest_of(const std::string& name) {
     return name.substr(name.find('/') + 1);
 }
@@ -66,8 +66,8 @@ std::vector<Measured> those_of(const std::vector<Measured>& results, std::string
     return found;
 }
 
-/// Returns the share of a full bar, common to all bars of a table: the largest share, but at least
-/// 1.25, so that the roof line is not at the edge.
+/// Returns the share that a full bar stands for in all bars of a table: the largest share, but at
+/// least 1.25, so that the roof line is not at the edge.
 double full_bar(const std::vector<Measured>& results) {
     double full = 1.25;
     for (const Measured& result : results) {
@@ -78,7 +78,7 @@ double full_bar(const std::vector<Measured>& results) {
 }
 
 /// Returns a bar for `share` of the roof, which is drawn as a line. For a rival, `ours` above 0
-/// adds a bar for vkrope below.
+/// adds a bar for vkrope below it.
 std::string bar(double share, double ours, double full) {
     const auto rect = [&](const char* look, double part, int y, int height) {
         return fmt::format("<rect class=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>", look, y,
@@ -100,7 +100,7 @@ std::string cell(const std::string& text) {
     return "<td>" + text + "</td>";
 }
 
-/// Returns a section with a table of one row per result; empty without results.
+/// Returns a section with a table that has one row per result; empty without results.
 template <class Cells>
 std::string table(std::string_view heading, std::string_view what, std::string_view head,
                   const std::vector<Measured>& results, const Cells& cells) {
@@ -196,7 +196,7 @@ std::string cache_table(const std::vector<Measured>& results) {
                  ops_head, results, ops_cells);
 }
 
-/// Returns a drawing for use inside a page, without the XML declaration.
+/// Returns a drawing without the XML declaration, for use inside a page.
 std::string inlined(const svg::Drawing& drawing) {
     const std::string file = drawing.file();
     return "<figure>\n" + file.substr(file.find("<svg")) + "</figure>\n";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes the results as one self-contained HTML page: no script, no external resources, in light
+// Writes the results as one self-contained HTML page without script or external resources, in light
 // and dark mode, for any screen width.
 #pragma once
 

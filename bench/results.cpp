@@ -8,7 +8,7 @@ namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// Returns the error of a run, or empty: the names differ between Google Benchmark 1.8 and 1.7.
+/// Returns the error of a run, or empty. The names differ between Google Benchmark 1.7 and 1.8.
 template <class AnyRun>
 std::string failure_of(const AnyRun& run) {
     if constexpr (requires { run.error_occurred; }) {
@@ -40,7 +40,7 @@ void Collector::ReportRuns(const std::vector<Run>& runs) {
         const std::string failure = failure_of(run);
         if (!run.report_label.empty()) labels_[run.run_name.function_name] = run.report_label;
         if (!failure.empty()) failures_.insert(run.run_name.function_name + ": " + failure);
-        // Repetitions are reported first, their aggregates in a separate call.
+        // Repetitions are reported first, and their aggregates in a separate call.
         if (is_median(run) || run.repetitions <= 1 || !failure.empty()) rows.push_back(run);
     }
     shown_->SetOutputStream(&GetOutputStream());

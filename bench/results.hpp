@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Collects the results of the rows, and shows them.
+// Collects and shows the results of the rows.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -25,11 +25,11 @@ struct Measured {
     }
 };
 
-/// Shows and keeps one line per row, its median, where Google Benchmark would show every repetition
-/// and aggregate.
+/// Shows and keeps only the median of each row, whereas Google Benchmark shows every repetition and
+/// aggregate.
 class Collector : public benchmark::BenchmarkReporter {
    public:
-    /// `shown`: the reporter; null: the one selected by --benchmark_format, unchanged.
+    /// `shown` is the reporter; null: the reporter that --benchmark_format selects, unchanged.
     explicit Collector(std::unique_ptr<benchmark::BenchmarkReporter> shown);
 
     bool ReportContext(const Context& context) override { return shown_->ReportContext(context); }
@@ -37,7 +37,7 @@ class Collector : public benchmark::BenchmarkReporter {
     void Finalize() override { shown_->Finalize(); }
 
     const std::vector<Measured>& results() const noexcept { return results_; }
-    /// Returns the rows that were not timed, with the error.
+    /// Returns the rows that were not timed because of an error, with the error.
     const std::set<std::string>& failures() const noexcept { return failures_; }
 
    private:
@@ -45,7 +45,7 @@ class Collector : public benchmark::BenchmarkReporter {
     std::unique_ptr<benchmark::BenchmarkReporter> shown_;
     std::vector<Measured> results_;
     std::set<std::string> failures_;
-    // An aggregate has no label if those of its repetitions differ.
+    // An aggregate has no label if the labels of its repetitions differ.
     std::map<std::string, std::string> labels_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rotates as other libraries do, with cos and sin from their sources: packed rows, half_split, all
-// channels, positions from first_position on. One invocation rotates one pair of one head, or the
-// two pairs of a word in f16 and bf16, since the benchmark uses no 16-bit storage.
+// channels, positions from first_position on. One invocation rotates one pair of one head, or in
+// f16 and bf16 the two pairs of a word, because the benchmark uses no 16-bit storage.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
@@ -9,8 +9,8 @@
 #include "interface.h"
 
 layout(local_size_x_id = 0, local_size_y_id = 4) in;
-// 0, 3: pow, cos and sin, in 0 with a workgroup for each head row; 1: tables in buffers; 2: a table
-// in a texture, four heads
+// 0 and 3: pow, cos and sin, in 0 with a workgroup for each head row; 1: tables in buffers; 2: a
+// table in a texture, four heads
 layout(constant_id = 1) const uint way = 0;
 layout(constant_id = 2) const uint element = 0;  // element_*
 layout(constant_id = 3) const uint head_dim = 2;
@@ -21,7 +21,7 @@ layout(push_constant, std430) uniform PushBlock {
     float theta_scale;  // base^(-2 / head_dim)
     uint fold_log2, row_texels;
 };
-// clang-format off: a line for each binding
+// clang-format off: one line for each binding
 layout(set = 0, binding = binding_q_in, std430) readonly buffer In {
     uint words_in[];
 };
@@ -37,7 +37,7 @@ layout(set = 0, binding = binding_table_sin, std430) readonly buffer Sin {
 layout(set = 0, binding = binding_texture) uniform texture2D angle_texture;
 // clang-format on
 
-// Decodes the pairs of a word: one in f32, else two.
+// Decodes the pairs of a word: one in f32, otherwise two.
 vec2 widened(uint word) {
     vec2 f = vec2(uintBitsToFloat(word), 0);
     if (element == element_f16) f = unpackHalf2x16(word);
@@ -82,7 +82,7 @@ void main() {
     const uint at = group * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
     uint word = at % half_words, row = at / half_words;
     if (way == 0) {
-        // Workgroups of a row.
+        // The number of workgroups of a row.
         const uint parts = (half_words + gl_WorkGroupSize.y - 1) / gl_WorkGroupSize.y;
         word = group % parts * gl_WorkGroupSize.y + gl_LocalInvocationID.y;
         row = group / parts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Declares the rivals: shaders that obtain cos and sin as other libraries do, and the CPU.
+// Declares the rivals: shaders that obtain cos and sin as other libraries do, and a CPU rotation.
 #pragma once
 
 #include "layer.hpp"
@@ -12,8 +12,8 @@ enum class Way : std::uint32_t {
                // x 1 per head row
     onnxruntime = 1,   // one pair per invocation; cos and sin in buffers
     ncnn = 2,          // one pair of four heads per invocation; cos and sin in a texture
-    ggml_along_x = 3,  // as ggml, with full workgroups along x, which is faster on devices that run
-                       // these in lockstep
+    ggml_along_x = 3,  // like ggml, but with full workgroups along x, which is faster on devices
+                       // that run only invocations along x in lockstep
 };
 const char* word_for(Way way) noexcept;
 
@@ -24,7 +24,7 @@ struct RivalPush {
     std::uint32_t fold_log2 = 0, row_texels = 0;
 };
 
-/// Rotation of a plain shape by one of these shaders: Q, then K, one dispatch each.
+/// Rotates a plain shape with one of these shaders: Q, then K, with one dispatch each.
 class Rival {
    public:
     Rival(Device& device, const Shape& shape, Element element, Way way);
@@ -35,10 +35,10 @@ class Rival {
     };
     Status record(VkCommandBuffer commands, const Rotated& q, const Rotated& k);
 
-    /// Returns the error bound of the check. With a table, only the rotation itself rounds, so the
-    /// bound of direct tables applies. With pow, the angle is a float whose error comes from the
-    /// pow, cos and sin of the device times the position: the bound is 1/16 of (|x0| + |x1|), which
-    /// still distinguishes it from any other rotation.
+    /// Returns the error bound of the check. With a table only the rotation itself rounds, so the
+    /// bound of direct tables applies. With pow, the angle is a float whose error is the error of
+    /// the device's pow, cos and sin times the position. The bound is then 1/16 of (|x0| + |x1|),
+    /// which still distinguishes the rotation from any other rotation.
     double bound_u() const noexcept {
         return way_ == Way::ggml || way_ == Way::ggml_along_x ? 0x1p-4 / 0x1p-24 : 3;
     }
@@ -53,11 +53,11 @@ class Rival {
     RivalPush push_;
 };
 
-/// A shader that does nothing: the cost of a dispatch without memory traffic.
+/// A shader that does nothing, to measure the cost of a dispatch without memory traffic.
 class Idle {
    public:
     Idle(Device& device, std::uint32_t workgroup_size);
-    /// Binds any buffer without changing its bytes.
+    /// Binds any buffer without changing the bytes.
     Status record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any,
                   std::uint64_t workgroups);
 
@@ -65,8 +65,8 @@ class Idle {
     Shader shader_;
 };
 
-/// Rotates packed rows of `heads` heads on all cores; half_split, all channels, position = token
-/// index.
+/// Rotates packed rows of `heads` heads on all cores, with half_split pairs in all channels and
+/// positions equal to token indices.
 ///
 /// cos_sin  [tokens, head_dim / 2] pairs
 void rotate_on_cpu(Element element, const void* in, void* out, const float* cos_sin,

@@ -31,14 +31,14 @@ double now_ns() {
         .count();
 }
 
-/// Sets bytes read and written per second, and tokens per second, from the median time: a mean
-/// would include every interruption.
+/// Sets the bytes read and written per second, and the tokens per second, from the median time,
+/// because a mean would include every interruption.
 void count_throughput(benchmark::State& state, double bytes, double tokens, double ns) {
     state.counters["bytes_per_second"] = bytes / ns * 1e9;
     if (tokens > 0) state.counters["tokens_per_second"] = tokens / ns * 1e9;
 }
 
-/// Records a whole command buffer with one of the record functions.
+/// Returns a function that records a whole command buffer with one of the record functions.
 std::function<Status(VkCommandBuffer)> recording(const std::shared_ptr<Rope>& rope,
                                                  Status (Rope::*record)(VkCommandBuffer)) {
     return [=](VkCommandBuffer commands) {
@@ -57,7 +57,7 @@ void Bench::register_rows() {
     register_host_rows();
 }
 
-// Registers a row. If it fails, it reports its error, and the next row runs.
+// Registers a row. A row that fails reports its error, and the next row runs.
 void Bench::add(const std::string& name, std::function<void(benchmark::State&)> function) {
     benchmark::RegisterBenchmark(name.c_str(), [this, function = std::move(function)](
                                                    benchmark::State& state) {
@@ -83,7 +83,7 @@ Bench::Row& Bench::set_up(const std::string& name, const Make& make) {
     if (set_up_ != name) {
         set_up_.clear();
         ops_.reset();
-        row_ = {};  // freed before the next row: both together may not fit
+        row_ = {};  // freed before the next row is made, because both together may not fit
         row_ = make();
         check_row(row_);
         set_up_ = name;
@@ -108,7 +108,7 @@ void Bench::check_row(Row& row) {
                   double(row.layer->shape().q_elements() + row.layer->shape().k_elements());
 }
 
-// Returns a quarter of the device memory: software devices share their memory with all other
+// Returns a quarter of the device memory, because software devices share memory with all other
 // programs.
 std::uint64_t Bench::memory() const {
     return device_.info().memory_bytes / 4;
@@ -183,8 +183,8 @@ Bench::Row Bench::copy_buffer_row(const Shape& shape, Element element) {
     return row;
 }
 
-// Times a row alternately with the copies and, for a rival, with the rotation by vkrope, so that
-// other load on the machine affects all of them.
+// Times a row alternately with the copies and, for a rival, with vkrope's rotation, so that other
+// load on the machine affects all of them.
 void Bench::time_rotation(benchmark::State& state, Row& row) {
     const double bytes = 2 * double(row.layer->bytes_read());
     aim_roof(row);
@@ -195,8 +195,8 @@ void Bench::time_rotation(benchmark::State& state, Row& row) {
         host.push_back(now_ns() - start);
         return status;
     };
-    // A long row has few iterations; each is then the median of 3 runs, unless the row takes a
-    // second.
+    // A long row has few iterations. Each iteration is then the median of 3 runs, unless the row
+    // takes a second.
     const std::size_t turns = state.max_iterations < 3 && row.first_ns < 1e9 ? 3 : 1;
     for (auto _ : state) {
         for (std::size_t turn = 0; turn < turns; ++turn) {
@@ -228,7 +228,7 @@ void Bench::time_copy(benchmark::State& state, Row& row) {
     state.SetLabel(roof().best_name());
 }
 
-// Times a dispatch of the same number and size of workgroups, which do nothing.
+// Times a dispatch with the same number and size of workgroups that do nothing.
 void Bench::time_empty(benchmark::State& state, const Shape& shape, Element element) {
     row_ = {};
     set_up_.clear();
@@ -296,8 +296,8 @@ void Bench::time_cpu(benchmark::State& state, const Shape& shape, Element elemen
 void Bench::register_ropes() {
     for (const Shape& shape : shapes()) {
         for (const Element element : all_elements) {
-            // Reducing the tokens would change the ids; with ascending positions a long prefill
-            // stays a long prefill.
+            // Fewer tokens would change the ids. With ascending positions, a shorter prefill is
+            // still a long prefill.
             const bool may_shrink = shape.numbering == Numbering::ascending;
             const Shape shown = may_shrink ? reduced(shape, element, memory()) : shape;
             if (!fits(shown, element)) continue;
@@ -359,7 +359,7 @@ void Bench::register_rivals() {
                 "rival/unfused/" + suffix, [=, this] { return unfused_row(shape, element); },
                 &Bench::time_rotation);
             if (!shape.plain()) continue;
-            // Long tensors exceed the binding size of many devices; the rivals do not split theirs.
+            // Long tensors exceed many devices' binding size, and the rivals do not split tensors.
             const std::uint64_t bytes = shape.q_elements() * element_bytes(element);
             if (bytes <= device_.info().limits->maxStorageBufferRange) {
                 for (const Way way : {Way::ggml, Way::ggml_along_x, Way::onnxruntime, Way::ncnn}) {

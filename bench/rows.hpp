@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Runs the benchmarks: names, runs, checks and times.
+// Runs the benchmarks: names, runs, checks and times rows.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -16,32 +16,32 @@
 
 namespace vkrope::bench {
 
-/// Device, and the only row that is set up on it. Google Benchmark calls the function of a row
-/// several times, and the tensors of the next row need its memory.
+/// A device with at most one row set up, because Google Benchmark calls the function of a row
+/// several times, and the tensors of the next row need the memory.
 class Bench {
    public:
     explicit Bench(Device device) : device_(std::move(device)) {}
 
     Device& device() noexcept { return device_; }
-    /// Returns the rows that did not fit in the device memory and were not registered, one sentence
-    /// each.
+    /// Returns one sentence for each row that did not fit in the device memory and was not
+    /// registered.
     const std::vector<std::string>& left_out() const noexcept { return left_out_; }
 
-    /// Returns success, or the exit code of the first row that failed.
+    /// Returns success or the exit code of the first row that failed.
     tools::ExitCode outcome() const noexcept { return outcome_; }
 
     /// Registers every row with Google Benchmark. The bench must outlive the rows.
     void register_rows();
 
    private:
-    /// A row that is set up and checked.
+    /// A row that was set up and checked.
     struct Row {
         std::unique_ptr<Layer> layer;
-        std::function<Status(VkCommandBuffer)> record;  // null: times only the copy
+        std::function<Status(VkCommandBuffer)> record;  // null: only the copy is timed
         std::function<Status(VkCommandBuffer)> ours =
             nullptr;  // for rivals: the rotation by vkrope, timed alternately
         std::optional<double> bound_u = {};  // none: the output is not a rotation
-        double checked = 0, error_u = 0;     // share of elements, largest error
+        double checked = 0, error_u = 0;     // compared share of elements, largest error
         double first_ns = 0;                 // time of the checked run
         std::string label;
     };
@@ -52,7 +52,7 @@ class Bench {
     Row& set_up(const std::string& name, const Make& make);
     void check_row(Row& row);
     std::uint64_t memory() const;
-    /// Returns true if the shape fits in memory; if not, adds a sentence to left_out().
+    /// Returns whether the shape fits in memory; if not, adds a sentence to left_out().
     bool fits(const Shape& shape, Element element);
     CopyRoof& roof();
     void aim_roof(const Row& row);
@@ -79,7 +79,7 @@ class Bench {
     std::unique_ptr<CopyRoof> roof_;
     std::string set_up_;
     Row row_;
-    std::shared_ptr<void> ops_;  // state of a row of register_ops()
+    std::shared_ptr<void> ops_;  // state of the current row of register_ops()
     tools::ExitCode outcome_ = tools::ExitCode::success;
     std::vector<std::string> left_out_;
 };

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Implements ./dev bench: runs vkrope-bench on the best device, and writes its page and its figures.
-# ./dev sources this file and provides its functions.
+# Implements ./dev bench: runs vkrope-bench on the best device and writes a page and figures. ./dev
+# sources this file and provides its functions.
 # shellcheck shell=sh
 
-# Runs the most important rows, in minutes on two cores without a GPU. A later
-# --benchmark_filter among the arguments replaces this one.
+# Runs the most important rows, which take minutes on two cores without a GPU. A later
+# --benchmark_filter among the arguments replaces this filter.
 bench() {
     [ "$*" != --pages ] || exec sh bench/pages.sh
     require bench
@@ -35,7 +35,7 @@ bench() {
     exit "$status"
 }
 
-# Writes the summaries of all devices for which ./dev bench or ./dev conform has left a report.
+# Writes the summaries of all devices with a report of ./dev bench or ./dev conform.
 summarise() {
     set --
     for file in build/bench/*.json "commit=$(cat build/conform/commit 2>/dev/null)" \

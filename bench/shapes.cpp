@@ -23,8 +23,8 @@ Shape llama3_8b(std::string name, std::uint32_t tokens) {
             .max_position = std::max(tokens, 1u)};
 }
 
-/// Returns a decode shape: one token in each of `sequences`, and 16 384 cache rows, more than fit
-/// in a CPU cache.
+/// Returns a decode shape: one token in each of `sequences`, and 16 384 cache rows, which do not
+/// fit in a CPU cache.
 Shape decode(std::string name, std::uint32_t sequences) {
     Shape shape = llama3_8b(std::move(name), sequences);
     shape.numbering = Numbering::decoding;
@@ -177,7 +177,7 @@ RopeParams rotation_of(const Shape& shape) {
     rotation.base = shape.base;
     rotation.sections = shape.sections;
     std::copy(shape.windows.begin(), shape.windows.end(), rotation.windows);
-    // Each window has its own frequencies, for its width.
+    // Each window has frequencies for its width.
     std::vector<Window> windows = shape.windows;
     if (windows.empty()) windows = {{0, shape.rotary_dim}};
     for (const Window& window : windows) {

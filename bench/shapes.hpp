@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Declares the measured shapes: tensors and RoPE of real models, in one table.
+// Declares the measured shapes: tensors and RoPE of real models in one table.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace vkrope::bench {
 
-/// Source of the token positions of a shape.
+/// Source of the token positions.
 enum class Numbering {
     ascending,   // implicit, from 0 on
-    decoding,    // ids: every token belongs to another sequence, at any position up to max_position
+    decoding,    // ids: every token is in another sequence, at any position up to max_position
     text_image,  // three ids per token (time, height, width): text and images alternate
     grid,        // two ids per token (row, column) of a square image
 };
@@ -39,33 +39,33 @@ struct Shape {
     std::uint64_t rows() const { return std::uint64_t{batch} * tokens; }
     std::uint64_t q_elements() const { return rows() * q_heads * q_head_dim; }
     std::uint64_t k_elements() const { return rows() * k_heads * k_head_dim; }
-    /// Returns the elements of the output of K.
+    /// Returns the number of elements in the output of K.
     std::uint64_t k_out_elements() const {
         return scatters() ? std::uint64_t{pages} * page_size * k_heads * k_head_dim : k_elements();
     }
-    /// Returns true if the rivals and the CPU support it: packed rows with all channels rotated,
+    /// Returns whether the rivals and the CPU support the shape: packed rows, all channels rotated,
     /// ascending positions.
     bool plain() const;
 };
 
 std::span<const Shape> shapes();
 
-/// Returns Llama 3 layers that show how cost grows: with this number of tokens, for all heads or
-/// for one, or with this number of Q heads and no K.
+/// Return Llama 3 layers that show how cost grows with this number of tokens, for all heads or for
+/// one, or with this number of Q heads and no K.
 Shape growing_tokens(std::uint32_t tokens);
 Shape growing_tokens_of_one_head(std::uint32_t tokens);
 Shape growing_heads(std::uint32_t heads);
 
-/// Returns the device memory of the tensors, including the copy of those rotated in place.
+/// Returns the bytes of the tensors in device memory, including copies of those rotated in place.
 std::uint64_t device_bytes(const Shape& shape, Element element);
 
-/// Returns the shape with its tokens halved until it fits in `bytes`; at least one token.
+/// Returns the shape with the tokens halved until it fits in `bytes`; at least one token.
 Shape reduced(Shape shape, Element element, std::uint64_t bytes);
 
 RopeParams rotation_of(const Shape& shape);
 
 /// Returns ids in the layout of the kernel: [axes, tokens] for all sequences, or [tokens]. Empty:
-/// implicit.
+/// positions are implicit.
 std::vector<std::int32_t> ids_of(const Shape& shape);
 
 /// Returns the cache row of each token. Empty if nothing is scattered.

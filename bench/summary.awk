@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # awk -v out=FOLDER -f summary.awk [commit=COMMIT] FILE...: writes FOLDER/NAME.txt for each device
-# and driver that the files name, at most 60 lines after `./dev bench` and `./dev conform`, and
-# prints the names of these files. FILEs are figures of vkrope-bench with medians, and reports of
+# and driver in the files, at most 60 lines after `./dev bench` and `./dev conform`, and prints the
+# names of the written files. FILEs are figures of vkrope-bench with medians, and reports of
 # vkrope-conformance, which may contain such figures. Both have one value on a line. Reports name no
-# commit: COMMIT is that of the reports after it. README.md beside this file explains the columns.
+# commit; COMMIT is the commit of the reports after it. bench/README.md explains the columns.
 function value(line) {
     sub(/^[^:]*: "?/, "", line)
     sub(/"?,?$/, "", line)
@@ -12,7 +12,7 @@ function value(line) {
 }
 function figure(x) { return sprintf(x >= 100 ? "%.0f" : x >= 10 ? "%.1f" : "%.2f", x) }
 function optional(key) { return key in counter ? figure(counter[key]) : "-" }
-function device_of(name, driver,   key) { # the number of the device
+function device_of(name, driver,   key) { # the index of the device
     key = name SUBSEP driver
     if (!(key in numbers)) {
         numbers[key] = ++devices
@@ -29,7 +29,7 @@ function keep_row(   part, row, d) {
     split(run_name, part, "/")
     if (part[1] == "rope" && (part[2] == "prefill_llama3_8b" || part[3] == "f16") &&
         (part[5] == "out_of_place" || part[2] ~ /^decode/)) {
-        # A row without a factored texture, which would come first, names its angle source.
+        # Rows with a factored texture come first; a row without one names its angle source.
         row = part[2] "/" part[3]
         if (part[4] != "factored_texture") {
             if ((d, row) in has_default) return
@@ -89,10 +89,10 @@ kind == "figures" && /^ *"[a-z_]+": [-+0-9.e]+,?$/ {
     counter[key] = value($0) + 0
 }
 kind == "figures" && /^ *}/ { keep_row(); median = 0 }
-# The figures of a device come last in its part of a report.
+# The figures of a device come last in the device's part of a report.
 report && /^    }/ { kind = report; timed_commit = "" }
 
-# The indentation of a line determines the object that its value belongs to. A run with a tool that
+# The indentation of a line determines the object that contains its value. A run with a tool that
 # alters the device, such as the validation layer, does not count for the device.
 kind == "report" && /^  "date":/ { day = value($0) }
 kind == "report" && /^  "level":/ { level = value($0) }
@@ -113,7 +113,7 @@ kind == "report" && /^          "max_u":/ { error = value($0) }
 kind == "report" && /^        }/ { keep_check() }
 
 function line(key, text) { if (text != "") printf "%-9s %s\n", key, text >file }
-# Returns a name in lower case, each word once.
+# Returns a name in lower case with each word once.
 function file_of(d,   text, words, count, i, seen, named) {
     text = tolower(names[d] " " drivers[d])
     gsub(/[^a-z0-9.]+/, " ", text)

@@ -12,11 +12,11 @@
 namespace vkrope::bench {
 namespace {
 
-/// A prime, so that no two rows of a tensor are equal.
+/// A prime, so that all rows of a tensor differ.
 constexpr std::uint64_t period = 262147;
 constexpr std::uint64_t max_elements = std::uint64_t{1} << 20, max_blocks = 8;
 
-/// Tokens of all sequences, one after the other.
+/// Consecutive tokens of all sequences.
 struct Block {
     std::uint64_t first = 0, tokens = 0;
 };
@@ -63,7 +63,7 @@ oracle::Operation operation_of(const Shape& shape, bool key) {
 }
 
 /// With several axes, the position passed to the oracle is the index of the token in its sequence,
-/// and operation_of() maps it to the positions.
+/// which operation_of() maps to the positions.
 std::vector<std::int64_t> positions_of(const Shape& shape, const Block& block) {
     const std::vector<std::int32_t> ids = shape.sections.axes != 0 ? std::vector<std::int32_t>()
                                                                    : ids_of(shape);
@@ -102,7 +102,7 @@ std::string failure_of(const oracle::Verdict& verdict, double bound_u) {
     const char* what = verdict.nan_mismatch
                            ? "a value is NaN but the exact one is not, or the reverse"
                        : verdict.bits_changed ? "a channel that is not rotated changed"
-                       // Negated so that a NaN error is a failure.
+                       // Negated, so that a NaN error is a failure.
                        : !(verdict.largest_error_u <= bound_u)
                            ? "a value is too far from the exact one"
                            : nullptr;

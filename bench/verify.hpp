@@ -12,7 +12,7 @@
 
 namespace vkrope::bench {
 
-/// Pseudorandom elements of a tensor, each of which is generated from its index alone.
+/// Pseudorandom elements of a tensor; each is generated from its index alone.
 class Pattern {
    public:
     explicit Pattern(Element element);
@@ -31,16 +31,16 @@ struct Checked {
     std::string failure;         // empty: no error
 };
 
-/// Returns the fault of a verdict, given an error bound in u; empty if there is none.
+/// Returns the fault of a verdict for an error bound in u; empty if there is none.
 std::string failure_of(const oracle::Verdict& verdict, double bound_u);
 
-/// Reads `count` elements of an output, from index `first` on.
+/// Reads `count` elements of an output from index `first` on.
 using ReadElements =
     std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>;
 
-/// Compares the output of Q or K with the exact rotation of the pattern. Of a large tensor it
-/// compares the first, the last and some tokens between them, whole rows of all heads; of a
-/// scattered K everything.
+/// Compares the output of Q or K with the exact rotation of the pattern. In a large tensor it
+/// compares whole rows of all heads for the first, the last and some tokens between them; in a
+/// scattered K it compares everything.
 Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output,
                double bound_u);
 
