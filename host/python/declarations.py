@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Makes the module vkrope._declarations from vkrope.h.
+"""Creates the module vkrope._declarations from vkrope.h.
 
-The C compiler preprocesses the header. All declarations of vkrope's headers are kept, and those
-types of Vulkan's headers that they refer to. So the package always declares what the header
-declares.
+The C compiler preprocesses the header. The module contains all declarations of vkrope's headers and
+the types of Vulkan's headers that they refer to, so that the package always declares the same as
+the header.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds the wheel from an installed vkrope: VKROPE_PREFIX is where it was installed."""
+"""Builds the wheel from the vkrope installed in VKROPE_PREFIX."""
 
 import os
 import re
@@ -55,14 +55,14 @@ class BuildWithLibrary(build_py):
 
 
 class PlatformWheel(bdist_wheel):
-    """Tags the wheel for any Python 3 of this platform: no module is compiled."""
+    """Tags the wheel for any Python 3 on this platform, because no module is compiled."""
 
     def get_tag(self) -> tuple:
         return ("py3", "none", super().get_tag()[2])
 
 
 class PlatformDistribution(Distribution):
-    """Marks the files as specific to a platform, although setuptools compiles none of them."""
+    """Marks the files as specific to a platform, although setuptools compiles no file."""
 
     def has_ext_modules(self) -> bool:
         return True

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# wheel.sh PREFIX OUT: builds the wheel of the vkrope that is installed in PREFIX, in the folder
-# OUT. Needs no network, but the Python packages build, setuptools, wheel and cffi.
+# wheel.sh PREFIX OUT: builds the wheel of the vkrope installed in PREFIX, in the folder OUT. Needs
+# no network, but the Python packages build, setuptools, wheel and cffi.
 set -eu
 [ $# = 2 ] || { echo 'usage: wheel.sh PREFIX OUT' >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +20,7 @@ done
         'python3-setuptools python3-wheel python3-cffi)' >&2
     exit 1
 }
-# setuptools leaves files beside its sources, so it works in a copy.
+# setuptools leaves files in the source folder, so it works in a copy.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r "$here"/vkrope "$here"/*.py "$here/pyproject.toml" "$here/../../LICENSE" "$work"

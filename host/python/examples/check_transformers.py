@@ -4,9 +4,9 @@
     check_transformers.py CONFIG [--engine transformers|torch] [--tokens N] [--dtype float32]
 
 CONFIG is a model's config.json. A rotation needs no weights, so the model is built with random
-ones, one layer of each kind at most. The engine "transformers" is Hugging Face's model of that
-configuration; "torch" is the attention below, which you can replace by your own. Every rotation of
-every layer is recorded with its input, and checked by vkrope.
+weights and with at most one layer of each kind. The engine "transformers" is Hugging Face's model
+of that configuration; "torch" is the attention below, which you can replace by your own. Every
+rotation of every layer is recorded with its input and checked by vkrope.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import vkrope
 
 
 def rotate_half(x):
-    """Hugging Face's: the second half of the channels, negated, before the first."""
+    """Puts the negated second half of the channels before the first half, as Hugging Face does."""
     first, second = x.chunk(2, dim=-1)
     return torch.cat((-second, first), dim=-1)
 
@@ -31,7 +31,7 @@ def apply_rotary_pos_emb(q, k, cos, sin):
 
 
 class Attention(torch.nn.Module):
-    """The steps of an engine before attention: projections and rotation."""
+    """The work of an engine before attention: projections and rotation."""
 
     def __init__(self, rotation, hidden, heads, key_heads):
         super().__init__()
@@ -77,7 +77,7 @@ def as_numpy(tensor):
 
 
 def check_calls(config, calls, tolerance=None):
-    """Prints a line for each recorded rotation; returns whether all are right."""
+    """Prints a line for each recorded rotation and returns whether all are right."""
     right = True
     for layer, (q, k, q_rotated, k_rotated) in enumerate(calls):
         found = vkrope.check(
@@ -92,7 +92,7 @@ def check_calls(config, calls, tolerance=None):
 
 
 def run_torch(config, tokens, dtype):
-    """Records the attention above."""
+    """Records the rotations of the attention above."""
     rotation = vkrope.frequencies(config)
     heads = config["num_attention_heads"]
     model = Attention(rotation, 64, heads, config.get("num_key_value_heads", heads)).to(dtype)
@@ -102,7 +102,7 @@ def run_torch(config, tokens, dtype):
 
 
 def run_transformers(config, tokens, dtype):
-    """Records Hugging Face's model of this configuration, with two layers and few words."""
+    """Records the rotations of Hugging Face's model, with two layers and few words."""
     import transformers
 
     small = {**config, "num_hidden_layers": 2, "vocab_size": 128}

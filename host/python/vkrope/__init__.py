@@ -8,9 +8,9 @@
 
 The library libvkrope does the work. Its C interface, vkrope.h, documents the meaning of each
 setting; the names here are the same. Shapes are [batch, tokens, heads, head_dim] unless stated
-otherwise; inverse frequencies are radians per position; times are nanoseconds. Element types are
-float32, float16 and bfloat16; numpy has no bfloat16, so that its arrays are uint16 with the bits,
-or ml_dtypes.bfloat16.
+otherwise. Inverse frequencies are in radians per position, times in nanoseconds. Element types are
+float32, float16 and bfloat16. numpy has no bfloat16, so bfloat16 arrays have the type uint16, with
+the bits of the elements, or ml_dtypes.bfloat16.
 """
 
 from ._arrays import Layout

@@ -13,7 +13,7 @@ from ._words import elements, layouts
 Layout = Literal["bshd", "bhsd", "sbhd", "thd"]
 """Order of an array's axes: batch, sequence, heads, head_dim; "thd": packed tokens."""
 
-# Order of the axes of [batch, tokens, heads, head_dim] in memory, slowest first.
+# Order in memory of the axes of [batch, tokens, heads, head_dim], slowest first.
 _orders = {"bshd": (0, 1, 2, 3), "bhsd": (0, 2, 1, 3), "sbhd": (1, 0, 2, 3)}
 
 _element_of_dtype = {"float32": "f32", "float16": "f16", "uint16": "bf16", "bfloat16": "bf16"}
@@ -56,13 +56,13 @@ def is_in_order(rows: np.ndarray, order: str) -> bool:
 
 
 def memory_order(tensors: list[np.ndarray], preferred: Layout) -> str:
-    """Returns the layout that most of the tensors have in memory; the others must be copied."""
+    """Returns the layout of most of the tensors in memory; the other tensors must be copied."""
     candidates = sorted(_orders, key=lambda order: order != preferred)
     return max(candidates, key=lambda order: sum(is_in_order(rows, order) for rows in tensors))
 
 
 def in_order(rows: np.ndarray, order: str) -> np.ndarray:
-    """Returns the array in memory order; the same memory if its rows are in this order."""
+    """Returns the array in memory order, without a copy if its rows are in this order."""
     return np.ascontiguousarray(rows.transpose(_orders[order]))
 
 

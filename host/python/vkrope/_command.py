@@ -86,14 +86,14 @@ def explain(
 
     Args:
         model, ...:  as in frequencies()
-        svg:         a file that is written with a picture of it
+        svg:         a file to which a picture of the RoPE is written
 
     Returns:
         the document that `vkrope explain --json` prints; wavelengths are in positions,
         frequencies in radians per position
 
     Raises:
-        InvalidDataError, InvalidArgumentError: as frequencies()
+        InvalidDataError, InvalidArgumentError: as in frequencies()
         FileNotFoundError: there is no command `vkrope`
     """
     options = _options(
@@ -124,20 +124,20 @@ def check(
 ) -> dict[str, Any]:
     """Checks another engine's rotated q and k, and names the mistake that explains them.
 
-    Runs the command `vkrope check`, because the C interface has no such function. The arrays go
-    there as files in a temporary folder. No device is needed.
+    Runs the command `vkrope check`, because the C interface has no such function. The arrays are
+    passed as files in a temporary folder. No device is needed.
 
     Args:
         model, ...:     as in frequencies()
         q, k:           the tensors before the rotation, as in rotate()
-        actual:         q as rotated by the engine; of the same shape
+        actual:         q as rotated by the engine; has the shape of q
         actual_k:       k as rotated by the engine
         positions:      integers [tokens], [batch, tokens] or [axes, batch, tokens]
-        tolerance:      accepts results that are right to this share of |x0| + |x1|
+        tolerance:      accepts errors up to this share of |x0| + |x1|
 
     Returns:
         the document that `vkrope check --json` prints: "verdict" is "pass", "close" (the right
-        operation, but not exact), "mistake" (the first of "matches" explains it) or
+        operation, but not exact), "mistake" (explained by the first of "matches") or
         "unexplained"; "matches" has at most three, best first, and none after a pass; "max_error_u"
         is in units of 2^-24 (|x0| + |x1|)
 

@@ -87,16 +87,16 @@ class Device(Owner):
     """A Vulkan device with one queue. Any number of threads may use it; calls run one at a time.
 
     Args:
-        select:            nothing, for the best device; digits: an index into devices(); 32 hex
-                           digits: a UUID; else part of a name, in any case
+        select:            empty: the best device; digits: an index into devices(); 32 hex digits:
+                           a UUID; otherwise part of a name, in any case
         validation:        enables VK_LAYER_KHRONOS_validation, which must be installed
         push_descriptors:  False: descriptor sets are used even if push descriptors are available
         on_message:        called with (is_error, identifier, text) for each message of the loader,
                            a layer or a driver
         timeout_ns:        longest wait for one submission, in nanoseconds
-        pipeline_cache_folder:  keeps compiled pipelines between processes; it must exist, and only
-                           users whom you trust may write to it. Failures are messages
-        pipeline_cache_bytes:  largest size of its files together; 0: 64 MiB
+        pipeline_cache_folder:  an existing folder that keeps compiled pipelines between processes;
+                           only users whom you trust may write to it. Failures are messages
+        pipeline_cache_bytes:  largest total size of the files in this folder; 0: 64 MiB
 
     Raises:
         NoDeviceError:         no suitable device matches
@@ -149,8 +149,8 @@ class Device(Owner):
     def array(self, values: np.ndarray) -> DeviceArray:
         """Copies an array of at least one element into new device memory.
 
-        A copy on the host is made first if the array has gaps or another order of axes in memory
-        than C's.
+        If the array has gaps, or an order of axes in memory other than that of C, it is first
+        copied on the host.
         """
         from ._device_array import DeviceArray
 
@@ -159,7 +159,7 @@ class Device(Owner):
         return made
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
-        """Returns new device memory, not initialised, for an array of at least one element."""
+        """Returns uninitialised device memory for an array of at least one element."""
         from ._device_array import DeviceArray
 
         return DeviceArray.empty(self, shape, np.dtype(dtype))
@@ -169,7 +169,7 @@ class Device(Owner):
 
 
 class Buffer(Owner):
-    """Device memory of a number of bytes, which DeviceArrays share."""
+    """A number of bytes of device memory, which several DeviceArrays may share."""
 
     def __init__(self, device: Device, size: int) -> None:
         parent = device._open()
@@ -181,7 +181,7 @@ class Buffer(Owner):
             )  # fmt: skip
 
     def upload(self, values: np.ndarray, offset: int) -> None:
-        """Copies a contiguous array to `offset`, in bytes; waits."""
+        """Copies a contiguous array to `offset`, in bytes, and waits for the device."""
         handle = self._open()
         with handle.lock:
             call(
@@ -190,7 +190,7 @@ class Buffer(Owner):
             )  # fmt: skip
 
     def download(self, values: np.ndarray, offset: int) -> None:
-        """Fills a contiguous array from `offset`, in bytes; waits."""
+        """Fills a contiguous array from `offset`, in bytes, and waits for the device."""
         handle = self._open()
         with handle.lock:
             call(

@@ -13,14 +13,14 @@ from ._errors import InvalidArgumentError
 
 
 class DeviceArray:
-    """An array in device memory, or a view of a part of one.
+    """An array in device memory, or a view of part of such an array.
 
     Attributes:
         device:   the Device
-        dtype:    numpy's dtype
-        shape:    elements on each axis
-        strides:  elements (not bytes) from one index to the next, on each axis
-        offset:   elements from the beginning of the buffer to the first element
+        dtype:    the dtype of numpy
+        shape:    number of elements on each axis
+        strides:  distance of successive indices on each axis, in elements (not bytes)
+        offset:   position of the first element in the buffer, in elements
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class DeviceArray:
 
     @classmethod
     def empty(cls, device: Device, shape: tuple[int, ...], dtype: np.dtype) -> DeviceArray:
-        """As Device.empty."""
+        """Does the same as Device.empty."""
         if dtype.hasobject or not dtype.isnative:
             raise InvalidArgumentError(f"dtype is {dtype}: it must be of this machine's numbers")
         shape = tuple(int(count) for count in shape)
@@ -62,7 +62,7 @@ class DeviceArray:
         return 1 + sum((n - 1) * stride for n, stride in zip(self.shape, self.strides))
 
     def __getitem__(self, index: Any) -> DeviceArray:
-        """Returns a view: integers, slices with positive steps, and an ellipsis, as in numpy."""
+        """Returns a view, as in numpy, by integers, slices with positive steps, and an ellipsis."""
         parts = list(index) if isinstance(index, tuple) else [index]
         if Ellipsis in parts:
             at = parts.index(Ellipsis)
@@ -102,7 +102,7 @@ class DeviceArray:
         return self.span == math.prod(self.shape)
 
     def write(self, values: np.ndarray) -> None:
-        """Copies an array of the same shape and dtype into this one; waits."""
+        """Copies an array of the same shape and dtype into this array, and waits for the device."""
         values = np.asarray(values)
         if values.shape != self.shape or values.dtype != self.dtype:
             raise InvalidArgumentError(
@@ -120,7 +120,7 @@ class DeviceArray:
         self.buffer.upload(memory, self.offset * self.dtype.itemsize)
 
     def numpy(self) -> np.ndarray:
-        """Copies the array into host memory, after all work on the device; waits."""
+        """Waits for all work on the device, and copies the array into host memory."""
         memory = np.empty(self.span, self.dtype)
         self.buffer.download(memory, self.offset * self.dtype.itemsize)
         return self._in_span(memory)

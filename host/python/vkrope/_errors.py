@@ -26,13 +26,13 @@ class InvalidArgumentError(VkropeError, ValueError):
 
 
 class NotSupportedError(VkropeError):
-    """Valid, but not supported by this version or this device."""
+    """The call is valid, but this version or this device does not support it."""
 
     code = -2
 
 
 class LimitExceededError(VkropeError):
-    """Exceeds a limit of the device or the format; the text gives both numbers."""
+    """A number exceeds a limit of the device or the format; the text gives both numbers."""
 
     code = -3
 
@@ -44,7 +44,7 @@ class InvalidDataError(VkropeError, ValueError):
 
 
 class NoDeviceError(VkropeError):
-    """No Vulkan loader, or no suitable device."""
+    """There is no Vulkan loader or no suitable device."""
 
     code = -5
 
@@ -62,7 +62,7 @@ class OutOfDeviceMemoryError(VkropeError, MemoryError):
 
 
 class DeviceLostError(VkropeError):
-    """The device was lost; every later call on it fails the same way."""
+    """The device was lost; every later call with this device fails in the same way."""
 
     code = -8
 
@@ -74,7 +74,7 @@ class WaitTimeoutError(VkropeError, TimeoutError):
 
 
 class VulkanError(VkropeError):
-    """Any other VkResult; see `vk_result`."""
+    """Vulkan returned another error; see `vk_result`."""
 
     code = -10
 

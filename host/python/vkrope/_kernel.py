@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernels: rotations of arrays that stay in device memory, also into a paged cache."""
+"""Kernels, which rotate arrays that stay in device memory, also into a paged cache."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class HeadFormat:
     dtype_out: Any = None
     """of the output; None: the same"""
     head_dim: int = 0
-    """channels per head; 0: from the rotation; for V as K"""
+    """channels per head; 0: as in the rotation; for V, as for K"""
     rotary_offset: Optional[int] = None
-    """first rotated channel; None: from the rotation"""
+    """first rotated channel; None: as in the rotation"""
     heads: Optional[int] = None
-    """heads of every run, 0: any number; None: from the rotation, if the model has ops"""
+    """number of heads in every run, 0: any; None: as in the rotation, if the model has ops"""
 
 
 class Run(NamedTuple):
@@ -40,8 +40,8 @@ class Run(NamedTuple):
     nanoseconds: Optional[float]
     """device time of the run; None if the device has no timestamps"""
     out_of_range: int
-    """tokens whose position the table does not cover (their rows stay unrotated), or whose slot is
-    outside the cache (their K and V are not stored)"""
+    """number of tokens whose position the table does not cover (their rows stay unrotated) or
+    whose slot is outside the cache (their K and V are not stored)"""
 
 
 Format = Union[HeadFormat, Any]
@@ -56,25 +56,25 @@ class Kernel(Owner):
         kernel.run(q=q_there, k=k_there, positions=4096)
 
     Args:
-        device:        the device that runs it
+        device:        the device that runs the kernel
         rotation:      frequencies and pairs
         q, k, v:       format of each tensor: a HeadFormat or a dtype; None: the kernel does not
-                       handle it. V is copied, never rotated
+                       take the tensor. V is copied, never rotated
         max_position:  covers every position with |position| < max_position
         angles:        "automatic", "factored_texture", "computed", "direct_texture" or
                        "direct_buffer"
         position_ids:  positions come from a DeviceArray; otherwise they are consecutive. A
-                       rotation with sections always takes them from a DeviceArray
+                       rotation with sections always takes positions from a DeviceArray
         scatter_kv:     rows of K and V go to the slots of a paged cache
-        pairing_out:   pairing of the output; None: the same. A different one needs outputs that
-                       are not the inputs
+        pairing_out:   pairing of the output; None: the same. With a different pairing the
+                       outputs must not be the inputs
         two_parameter_sets: tokens from `first_set_tokens` of run() on use a second set of
-                       weights: text and image tokens of a block with two streams
-        ops:           the kernel also applies the model's norms and scales that the rotation has
-                       from its file; False: it only rotates
+                       weights, as do text and image tokens in a block with two streams
+        ops:           the kernel also applies the norms and scales of the model, which the
+                       rotation has from the model's file; False: it only rotates
 
     Raises:
-        InvalidArgumentError, NotSupportedError, LimitExceededError: as vkrope_kernel_create
+        InvalidArgumentError, NotSupportedError, LimitExceededError: as for vkrope_kernel_create
     """
 
     def __init__(
@@ -161,14 +161,14 @@ class Kernel(Owner):
         v: dict[str, np.ndarray] | None = None,
         second: dict[str, dict[str, np.ndarray]] | None = None,
     ) -> DeviceArray:
-        """Puts the weights of the model's ops into device memory, for run(); once per layer.
+        """Copies the weights of the model's ops to device memory for run(), once per layer.
 
         Args:
-            q, k, v:  arrays by name: "weight" and "norm_bias" of the norm, "bias"
-            second:   with two_parameter_sets, the second set: {"q": {"weight": ...}, ...}
+            q, k, v:  arrays by name: "weight" and "norm_bias" for the norm, and "bias"
+            second:   with two_parameter_sets, the second set, as {"q": {"weight": ...}, ...}
 
         Raises:
-            InvalidArgumentError: as vkrope_fill_parameters
+            InvalidArgumentError: as for vkrope_fill_parameters
         """
         if self._parameter_layout.bytes == 0:
             raise InvalidArgumentError("this kernel has no weights: its ops need none")
@@ -216,7 +216,7 @@ class Kernel(Owner):
         direction: str = "forward",
         gain: str = "apply",
     ) -> Run:
-        """Rotates, and waits for the device.
+        """Rotates the tensors and waits for the device.
 
         Args:
             q, k, v:       [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] in device
@@ -228,16 +228,16 @@ class Kernel(Owner):
                            int32 or int64 [tokens], [batch, tokens] or [axes, batch, tokens]
             slot_mapping:  with scatter_kv, int32 or int64 [batch, tokens] or [tokens]: page *
                            page_size + row; -1 skips the token
-            parameters:    weights of the model's norms, from parameters(); required if it has any
-            first_set_tokens: with two_parameter_sets, tokens of each sequence that use the first
-                           set of weights, 1 to tokens - 1
+            parameters:    weights of the model's norms, from parameters(); required for norms
+            first_set_tokens: with two_parameter_sets, number of tokens in each sequence that use
+                           the first set of weights, 1 to tokens - 1
             q_scale_tokens: float32 [batch, tokens]: factor of the queries of each token; required
                            if the model scales queries by position
             direction:     "forward" or "inverse"
             gain:          treatment of the attention factor: "apply", "omit" or "divide_out"
 
         Raises:
-            InvalidArgumentError, NotSupportedError, LimitExceededError: as vkrope_record
+            InvalidArgumentError, NotSupportedError, LimitExceededError: as for vkrope_record
         """
         given = {"q": (q, out_q), "k": (k, out_k), "v": (v, out_v)}
         for name, (array, out) in given.items():
@@ -310,7 +310,7 @@ class Kernel(Owner):
         return made
 
     def _submit(self, record: Any) -> float:
-        """Records and submits; returns the device time in nanoseconds, or -1."""
+        """Records and submits a call; returns the device time in nanoseconds, or -1."""
         handle, parent = self._open(), self.device._open()
         with parent.lock:
             record.angles = self._angles[0]
@@ -326,7 +326,7 @@ class Kernel(Owner):
                     lib.vkrope_device_submit, parent.pointer, record_into, ffi.NULL, nanoseconds
                 )
             except WaitTimeoutError:
-                # The device may still be using the pipelines, so that they are never destroyed.
+                # The device may still be using the pipelines, so they are never destroyed.
                 for stuck in (handle, self._table, self._arena):
                     if stuck is not None:
                         stuck._users += 1
@@ -347,7 +347,7 @@ class Kernel(Owner):
         return self._arena.pointer
 
 
-broadcast = -(2**63)  # VKROPE_BROADCAST, which cffi does not read: all steps share one row
+broadcast = -(2**63)  # VKROPE_BROADCAST, which cffi cannot read: all steps share one row
 
 
 def _in_range(field: str, value: Any, highest: int, lowest: int = 0) -> int:

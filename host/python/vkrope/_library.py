@@ -74,15 +74,15 @@ def filled(name: str, function: Callable[..., int], *arguments: Any) -> Any:
 
 
 def text(of: Any) -> str:
-    """Converts a C string."""
+    """Converts a C string to a str."""
     return ffi.string(of).decode("utf-8", "replace")
 
 
 class Handle:
-    """An object of the library, which is destroyed once nothing refers to it or is made with it.
+    """An object of the library. It is destroyed when no references or dependent objects remain.
 
     Objects created with a device share its lock, because a device belongs to one thread at a time,
-    and keep it alive, in whatever order Python collects them.
+    and keep the device alive, in whatever order Python collects the objects.
     """
 
     def __init__(self, pointer: Any, destroy: Callable[[Any], None], parent: Handle | None = None):
@@ -97,7 +97,7 @@ class Handle:
                 parent._users += 1
 
     def release(self) -> None:
-        """Ends one use; the last one destroys the object."""
+        """Ends one use; the end of the last use destroys the object."""
         with self.lock:
             self._users -= 1
             if self._users == 0:

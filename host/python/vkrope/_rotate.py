@@ -44,7 +44,7 @@ class _Tensor:
                 raise InvalidArgumentError(f"out_{name} is read-only: the result is stored there")
 
     def target(self, order: str) -> np.ndarray:
-        """Returns memory for the result in this order: the caller's, if it has this order."""
+        """Returns memory in this order for the result: the caller's memory if it has this order."""
         if self.out_rows is not None and _arrays.is_in_order(self.out_rows, order):
             return self.out_rows
         return _arrays.empty_rows(self.rows, order)
@@ -88,7 +88,7 @@ def _rotation_of(
 
 
 def _with_gain(rotation: RopeParams, gain: str) -> RopeParams:
-    """Returns the rotation with its gain applied to the factor, which adds no rounding."""
+    """Returns the rotation with the gain applied to its factor, which adds no rounding."""
     number = gains.number("gain", gain)
     factor = rotation.attention_factor
     if number == lib.VKROPE_GAIN_APPLY or factor == 1:
@@ -99,7 +99,7 @@ def _with_gain(rotation: RopeParams, gain: str) -> RopeParams:
 
 
 def _set_positions(shape: Any, positions: np.ndarray) -> None:
-    """Sets the shape's positions: [tokens], [batch, tokens] or [axes, batch, tokens]."""
+    """Sets the positions of the shape: [tokens], [batch, tokens] or [axes, batch, tokens]."""
     batch, tokens = shape.batch, shape.tokens
     fits = {1: (tokens,), 2: (batch, tokens), 3: (*positions.shape[:1], batch, tokens)}
     if fits.get(positions.ndim) != positions.shape:
@@ -153,8 +153,8 @@ def rotate(
     """Rotates query and key tensors on a device, and copies the value tensor bit for bit.
 
     Arrays go to the device and back without a copy on the host if their memory is in the order
-    bshd, bhsd or sbhd without gaps, whatever the order of their axes: a transposed view of such
-    memory needs no copy. Results have the memory order of most of the inputs.
+    bshd, bhsd or sbhd without gaps. The order of their axes does not matter, so a transposed view
+    of such memory needs no copy. Results have the memory order of most of the inputs.
 
     Args:
         q, k, v:         [batch, tokens, heads, head_dim], or as `layout` says; float32, float16,
@@ -164,8 +164,8 @@ def rotate(
         rotation:        instead of `model`
         positions:       integers [tokens], [batch, tokens] or, for a rotation with sections,
                          [axes, batch, tokens]; each must fit in int32. None: consecutive
-        first_position:  position of token 0 of every sequence, without `positions`
-        pairing:         "half_split" or "interleaved", instead of the rotation's
+        first_position:  position of token 0 of every sequence if there are no `positions`
+        pairing:         "half_split" or "interleaved"; replaces that of the rotation
         layout:          order of the axes: "bshd", "bhsd", "sbhd" or "thd" (packed tokens)
         inverse:         rotate back (the gradient)
         gain:            treatment of the attention factor: "apply", "omit" or "divide_out"
@@ -216,7 +216,7 @@ def rotate(
     for name, tensor in tensors.items():
         sources[name] = _arrays.in_order(tensor.rows, memory)
         targets[name] = tensor.target(memory)
-        # An array without elements is absent: there is nothing to bind.
+        # An array without elements is absent, because there is nothing to bind.
         index = list(given).index(name)
         shape.heads[index] = tensor.rows.shape[2] if tensor.rows.size else 0
         shape.head_dim[index] = tensor.rows.shape[3]

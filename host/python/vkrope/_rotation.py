@@ -21,15 +21,15 @@ Model = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Sections:
-    """Assignment of pairs to axes, if tokens have a position on each of several axes."""
+    """The assignment of pairs to axes for tokens with a position on each of several axes."""
 
     order: str
     """ "sequential" (Qwen2-VL, vision), "interleaved" (Qwen3-VL) or "sum" (Mochi): every pair
     rotates by the sum over all axes"""
     pairs: tuple[int, ...]
-    """pairs of each section: one section an axis, 2 to 8; a sum: a 0 for each axis"""
+    """number of pairs in each section: one section per axis, 2 to 8; a sum: a 0 for each axis"""
     leftover_axis: int = 0
-    """interleaved: axis of the remaining pairs"""
+    """for interleaved sections, the axis of the remaining pairs"""
 
 
 class RopeParams:
@@ -37,22 +37,22 @@ class RopeParams:
 
     Args:
         inv_freq:          [rotary_dim / 2] radians per position; with the order "sum"
-                           [axes, rotary_dim / 2]; with several head groups
-                           [head_groups, ...] of these
-        head_dim:          channels per head; rotary_dim if not given
+                           [axes, rotary_dim / 2]; with several head groups there is a
+                           first axis [head_groups, ...]
+        head_dim:          channels per head; the default is rotary_dim
         pairing:           "half_split" (Hugging Face Llama) or "interleaved" (GPT-J)
         attention_factor:  multiplies cos and sin, 2^-64 to 2^64
         q_rotary_offset:   first rotated channel of a query row
         k_rotary_offset:   first rotated channel of a key row
         windows:           (offset, rotary_dim) of up to 4 windows of a row, ascending; pairs are
-                           formed within each, and offsets count from the rotary offset. Empty: one
-                           window
+                           formed within each window, and offsets count from the rotary offset.
+                           Empty: one window
         sections:          assignment of pairs to axes; None: one position per token
         precision:         "exact", or "float32", the angles that Hugging Face transformers computes
         base:              base of the unscaled frequencies; 0: unknown
         phase:             [rotary_dim / 2] or [head_groups, rotary_dim / 2] radians that are added
                            to the angles; None: none
-        head_groups:       groups of consecutive heads, each with its own frequencies
+        head_groups:       number of groups of consecutive heads, each with its own frequencies
 
     Raises:
         InvalidArgumentError: a number is outside its range
@@ -136,7 +136,7 @@ class RopeParams:
 
     @property
     def inv_freq(self) -> np.ndarray:
-        """float64 radians per position, in the shape of the argument; a copy."""
+        """A copy of the frequencies: float64 radians per position, in the shape of the argument."""
         info = self._params
         if info.inv_freq_count == 0:
             return np.empty(0)
@@ -149,8 +149,8 @@ class RopeParams:
 
     @property
     def phase(self) -> np.ndarray | None:
-        """float64 [head_groups, rotary_dim / 2] radians that are added to the angles, without the
-        first axis if there is one group; None: none. A copy."""
+        """A copy of the phases, which are added to the angles: float64 radians
+        [head_groups, rotary_dim / 2], without the first axis for one group. None: no phases."""
         info = self._params
         if info.phase_count == 0:
             return None
@@ -159,7 +159,7 @@ class RopeParams:
 
     @property
     def head_groups(self) -> int:
-        """Groups of consecutive heads, each with its own frequencies."""
+        """Number of groups of consecutive heads, each with its own frequencies."""
         return self._params.head_groups
 
     @property
@@ -179,12 +179,12 @@ class RopeParams:
 
     @property
     def head_dim(self) -> int:
-        """Channels per head."""
+        """Number of channels per head."""
         return self._params.head_dim
 
     @property
     def rotary_dim(self) -> int:
-        """Rotated channels."""
+        """Number of rotated channels."""
         return self._params.rotary_dim
 
     @property
@@ -224,7 +224,7 @@ class RopeParams:
 
     @property
     def max_position(self) -> int:
-        """Positions that the model was trained for; 0: unknown."""
+        """Number of positions in the model's training; 0: unknown."""
         return self._params.max_position
 
     @property
@@ -322,7 +322,7 @@ def frequencies(
     tower: str | None = None,
     pairing: str | None = None,
 ) -> RopeParams:
-    """Reads the RoPE of a model: no weights, and no network.
+    """Reads the RoPE of a model, without its weights and without network access.
 
     Args:
         model:       path of a config.json (Hugging Face) or of a GGUF file, or the content of a
@@ -331,7 +331,7 @@ def frequencies(
         layer_type:  one of the model's layer types; not together with `layer`
         layer:       a layer, counted from 0
         tower:       "text" (the default) or "vision"
-        pairing:     replaces the model's, for weights that were permuted
+        pairing:     replaces the model's pairing, for weights that were permuted
 
     Raises:
         InvalidDataError:      the file cannot be read, or a field is missing or out of range
@@ -370,8 +370,8 @@ def frequencies(
 
 
 def error_bound(source: str, attention_factor: float = 1.0) -> float:
-    """B of the error bound: a float32 result y is within B * 2^-24 * attention_factor *
-    (|x0| + |x1|) + 2^-148 of the exact one.
+    """Returns B of the error bound: a float32 result is within B * 2^-24 * attention_factor *
+    (|x0| + |x1|) + 2^-148 of the exact result.
 
     Args:
         source:            "factored_texture", "computed", "direct_texture" or "direct_buffer"

@@ -8,7 +8,7 @@ from ._errors import InvalidArgumentError
 
 
 class Words:
-    """One enumeration: VKROPE_HALF_SPLIT is "half_split"."""
+    """One enumeration, in which VKROPE_HALF_SPLIT is "half_split"."""
 
     def __init__(self, enumeration: str, prefix: str) -> None:
         relements = ffi.typeof(enumeration).relements
