@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# amalgamate.sh SOURCE BUILD FOLDER: writes the form to copy into a project: vkrope.h, vkrope.hpp
-# and vkrope.cpp, which contains frequencies and kernel with their SPIR-V. BUILD has the packed
-# SPIR-V.
+# amalgamate.sh SOURCE BUILD FOLDER: writes the three files to copy into a project: vkrope.h,
+# vkrope.hpp and vkrope.cpp, which contains frequencies and kernel with their SPIR-V. BUILD contains
+# the packed SPIR-V.
 set -eu
 source=$1 build=$2 folder=$3
 mkdir -p "$folder"
@@ -15,7 +15,7 @@ license() {
     echo "// vkrope $version: rotary position embedding on Vulkan, in a form to copy."
     sed 's|^|// |; s| *$||' "$source/LICENSE"
 }
-# Opens and closes the namespace of VKROPE_NAMESPACE, if it is defined.
+# Code that opens and closes the namespace VKROPE_NAMESPACE, if it is defined.
 opening='#ifdef VKROPE_NAMESPACE
 namespace VKROPE_NAMESPACE {
 #endif'
@@ -23,7 +23,7 @@ closing='#ifdef VKROPE_NAMESPACE
 }  // namespace VKROPE_NAMESPACE
 #endif'
 
-# The functions are in that namespace, or have C linkage.
+# All functions are in this namespace or have C linkage.
 awk -v version="$source/host/include/vkrope/version.h" '
     /^#include "vkrope\/version.h"$/ {
         print "#ifndef VKROPE_STATIC\n#define VKROPE_STATIC\n#endif"
@@ -42,7 +42,7 @@ awk -v opening="$opening" -v closing="$closing" '
     END { print closing }
 ' "$source/host/include/vkrope/vkrope.hpp" >"$scratch/vkrope.hpp"
 
-# The instructions of SPIR-V that the sources name, with their numbers.
+# Writes the SPIR-V instructions that the sources name, with their numbers.
 cat "$source"/host/kernel/spirv/*.?pp >"$scratch/names"
 awk -v names="$scratch/names" '
     BEGIN {
@@ -54,7 +54,7 @@ awk -v names="$scratch/names" '
         print "namespace spv {"
     }
     /^enum (Op|Capability|Decoration|ExecutionMode|StorageClass) \{/ {
-        print $1, $2, ": unsigned {"  # so that every number is a valid value
+        print $1, $2, ": unsigned {"  # makes every number a valid value
         inside = 1
         next
     }

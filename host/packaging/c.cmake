@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Defines the libraries for programs in C: the static one for engines and, if all tiers are built, a
-# shared library of everything.
+# Defines the libraries for C programs: a static one for engines and, if all tiers are built, a
+# shared library of all tiers.
 add_library(vkrope_c_static INTERFACE)
 add_library(vkrope::c_static ALIAS vkrope_c_static)
 set_target_properties(vkrope_c_static PROPERTIES EXPORT_NAME c_static)
 target_link_libraries(vkrope_c_static INTERFACE vkrope_kernel vkrope_frequencies)
-# A project without C++ links with its C compiler, which does not add the C++ library by itself.
+# A project without C++ links with the C compiler, which does not add the C++ library by itself.
 set(cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER cxx_runtime INCLUDE REGEX "^(std)?c\\+\\+(abi)?$|^m$")
 target_link_libraries(vkrope_c_static INTERFACE "$<$<LINK_LANGUAGE:C>:${cxx_runtime}>")
@@ -17,9 +17,9 @@ if(NOT TARGET vkrope_model OR NOT TARGET vkrope_runtime)
     return()
 endif()
 
-# Compiles the files that define functions of vkrope.h again, with exported functions, for the
-# shared library. The static tiers hide these functions, so that two copies of vkrope in one process
-# do not clash.
+# Compiles the files that define functions of vkrope.h a second time for the shared library, with
+# exported functions. The static tiers hide these functions, so that two copies of vkrope in one
+# process do not clash.
 function(vkrope_exported name)
     set(sources ${ARGN})
     list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/host/)
@@ -56,7 +56,7 @@ set_target_properties(vkrope_c PROPERTIES LINKER_LANGUAGE CXX
 target_include_directories(vkrope_c
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/host/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# The library contains all tiers; users link nothing else.
+# The library contains all tiers, so users link nothing else.
 target_link_libraries(vkrope_c PUBLIC Vulkan::Headers
     PRIVATE $<BUILD_INTERFACE:vkrope_build_flags> $<BUILD_INTERFACE:vkrope_model>
     ${CMAKE_DL_LIBS})

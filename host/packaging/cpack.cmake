@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Settings of cpack: Debian packages (libvkrope0.1, libvkrope-dev, vkrope-tools) and the source
-# archive.
+# Settings of cpack for the Debian packages (libvkrope0.1, libvkrope-dev, vkrope-tools) and the
+# source archive.
 set(VKROPE_MAINTAINER "vkrope authors <maintainers@vkrope.invalid>" CACHE STRING
     "Name and address that the Debian packages give as their maintainer")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Adds the files that Debian's policy requires in every package, before cpack creates it: the
-# copyright file and the compressed change log. SOURCE_DATE_EPOCH fixes the date.
+# Adds the files that Debian's policy requires in every package, the copyright file and the
+# compressed change log, before cpack creates the package. SOURCE_DATE_EPOCH fixes the date.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()
 endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Removes the scripts that cpack adds to call ldconfig: Debian's policy requires a trigger instead,
+# Removes the scripts that cpack adds to call ldconfig. Debian's policy requires a trigger instead,
 # which the package has.
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
     return()

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# Installs Vulkan Memory Allocator on Debian 12, which has no package of it, from Debian 13's
+# Installs Vulkan Memory Allocator on Debian 12, which does not package it, from Debian 13's
 # package, which contains only headers. ./dev sources this file and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 vma_version=3.2.1+dfsg-1
 vma_sha256=75a48c6bfd4779b606576be9f7bb3a8ad4def7642d52db76886c0e6ea3dc9341
 
-# Downloads from this machine's own Debian mirror and verifies the checksum; apt's sources and lists
-# stay as they are. A folder is renamed to its final name when it is complete, so that an
-# interrupted download starts over.
+# Downloads from this machine's Debian mirror and verifies the checksum; apt's sources and lists
+# stay unchanged. A folder gets its final name when it is complete, so that an interrupted download
+# starts over.
 fetch_vma() {
     [ ! -d build/deps/vma ] || return 0
     say "fetching libvulkan-memory-allocator-dev $vma_version ..."

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# Implements ./dev bundle: packs the programs, the cases and a Vulkan loader into one archive, for
+# Implements ./dev bundle: packs the programs, the cases and a Vulkan loader into an archive for
 # machines without a compiler. ./dev sources this file and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # Debian's packages of Google Benchmark contain only a shared library, which would need the C++
-# library of the other machine. The source comes from this machine's Debian mirror; its checksum is
+# library of the other machine. The source is from this machine's Debian mirror, and its checksum is
 # verified.
 benchmark_version=1.7.1
 benchmark_sha256=6430e4092653380d9dc4ccb45a1e2dc9259d581f4866dc0759713126056bc1d7

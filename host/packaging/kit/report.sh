@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tests and times every Vulkan device of this machine, and writes one report into this folder.
-# Arguments: as for vkrope-conformance (--help).
+# Tests and times every Vulkan device of this machine and writes one report into this folder.
+# Arguments: those of vkrope-conformance (--help).
 set -eu
 kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # shellcheck source=host/packaging/kit/start.sh

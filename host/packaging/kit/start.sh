@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Starts each command of the kit, which sources this file with `kit` set to the kit's folder. Sets
-# `bin`, the folder of the programs.
+# Starts each command of the kit. The command sources this file with `kit` set to the kit's folder;
+# this file sets `bin`, the folder of the programs.
 # shellcheck shell=sh disable=SC2034,SC2154 # the variables are for and of those who source it
 bin=$kit/lib/bin
 needed=$(cat "$kit/lib/glibc")
