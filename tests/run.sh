@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# ./dev test and ./dev prove: builds, runs and reports the tests of a level. ./dev sources this file
-# and provides its functions.
+# Implements ./dev test and ./dev prove: builds, runs and reports the tests of a level. ./dev
+# sources this file and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
-# Budgets in seconds for the tests of a group (a CTest label), on two cores without a GPU: of
-# ./dev test, of --thorough, and of the tests of --all before those with sanitizers.
+# Budgets in seconds for the tests of a group (a CTest label) on two cores without a GPU: for ./dev
+# test, for --thorough, and for the tests of --all before those with sanitizers.
 budgets='unit 60 150 180
 device 60 300 300
 tool 20 90 90
@@ -14,12 +14,12 @@ package 0 300 400
 python 0 40 40
 fuzz 0 20 20'
 
-# Minutes of a level on such a machine, from a fresh clone with the packages installed.
+# Minutes of a level on such a machine, for a fresh clone with the packages installed.
 level_budgets='quick 4
 thorough 12
 all 40'
 
-# The parts of ./dev prove: name, minutes, and what it proves. Its tests have the CTest label
+# The parts of ./dev prove: name, minutes, and what the part proves. Its tests have the CTest label
 # prove_PART.
 parts='floats 25 the error bounds, for every float and every turn
 bits 25 the same bits on three devices, of 10^8 elements of each kind
@@ -29,14 +29,14 @@ fuzz 12 the parsers of files, minutes each, built by clang++ with sanitizers
 systems 25 the programs for arm64, the libraries for Windows, the kit in an empty Debian
 tidy 30 the build by clang++, and clang-tidy on the whole tree'
 
-# Seconds after which a test counts as hanging, on such a machine: several times what the longest
-# takes.
+# Seconds on such a machine after which a test counts as hanging: several times the duration of the
+# longest test.
 time_limit=1800
 time_limit_prove=3600
 
 # No test fails because the machine is slow or busy: time limits are multiplied by the time of a
-# known piece of work over its usual time. Sets `pace` to that ratio, and VKROPE_TIME_FACTOR to the
-# next whole number.
+# known piece of work divided by its usual time. Sets `pace` to that ratio, and VKROPE_TIME_FACTOR
+# to the next whole number.
 measure_pace() {
     pace=${VKROPE_TIME_FACTOR:-$(build/dev/bin/vkrope_pace)}
     VKROPE_TIME_FACTOR=$(awk -v pace="$pace" \
@@ -47,8 +47,8 @@ measure_pace() {
         "time limits are $VKROPE_TIME_FACTOR times as long"
 }
 
-# run_tests PRESET LOG [ARGUMENT...]: sets `status` to what ctest returned unless that is 0. POSIX
-# shells have no pipefail, so the exit status goes around the pipe in a file.
+# run_tests PRESET LOG [ARGUMENT...]: sets `status` to the exit status of ctest unless that is 0.
+# POSIX shells have no pipefail, so a file passes the exit status around the pipe.
 run_tests() {
     preset=$1
     log=$2
@@ -63,16 +63,16 @@ run_tests() {
     [ "$code" = 0 ] || status=$code
 }
 
-# Prints what the random operations on the first device had; CTest shows no output of a test that
-# passed.
+# Prints the table of the random operations on the first device, because CTest shows no output of a
+# test that passed.
 random_table() {
     sed -n '/^dimension /,/^random: [0-9]/p;/^random: [0-9]/q' \
         build/dev/Testing/Temporary/LastTest.log
 }
 
-# report LOG...: from ctest's own summaries, the seconds of each group in the first log, then the
-# counts of all logs together. ctest counts a skipped test as passed and a disabled one not at
-# all. What is over its budget is named again at the end.
+# report LOG...: prints the seconds of each group in the first log, then the counts of all logs
+# together, from ctest's summaries. ctest counts a skipped test as passed and does not count a
+# disabled one. Prints the groups over their budgets again at the end.
 report() {
     echo "$budgets" | awk -v pace="$pace" -v column="$column" '
         function add() {
@@ -117,7 +117,7 @@ prepare_tests() {
         quick) required=test column=2 target=quick ;;
         thorough) required='test|thorough' target=all ;;
         all) required='test|thorough' column=4 target=all ;;
-        prove) # what runs programs for other systems
+        prove) # programs that run programs for other systems
             packages="$packages
 qemu-user-static - prove
 wine64 - prove
@@ -136,13 +136,13 @@ xauth - prove"
     keep_shaders
 }
 
-# lavapipe keeps compiled shaders, for tests that create the same pipelines.
+# Lets lavapipe keep compiled shaders, for tests that create the same pipelines.
 keep_shaders() {
     export MESA_SHADER_CACHE_DISABLE=false MESA_SHADER_CACHE_DIR="$PWD/build/deps/mesa_cache"
     mkdir -p "$MESA_SHADER_CACHE_DIR"
 }
 
-# Usual seconds of each group that runs.
+# Prints the usual seconds of each group that runs.
 announce() {
     echo "$budgets" | awk -v column="$column" '
         $column { list = list (list ? ", " : "") $1 " " $column; sum += $column }
@@ -152,7 +152,7 @@ announce() {
         }' >&2
 }
 
-# run_tests_named WORD: of a group, or of the tests of this name, at whatever level they are.
+# run_tests_named WORD: runs the tests of a group, or the tests with this name in any level.
 run_tests_named() {
     prepare_tests thorough
     limit=$time_limit_prove
@@ -161,7 +161,7 @@ run_tests_named() {
     exit "$status"
 }
 
-# run_tests_of [--thorough|--all]
+# run_tests_of [--thorough|--all]: runs the tests of a level.
 run_tests_of() {
     began=$(date +%s)
     level=${1#--}
@@ -176,7 +176,7 @@ run_tests_of() {
     fi
     if [ "$level" != all ]; then
         report build/test.log
-    else # the tests of every day, and what reads the files of strangers, with sanitizers
+    else # the quick tests, and tests that read untrusted files, with sanitizers
         configure asan asan -DVKROPE_BENCH=OFF
         compile asan sanitized
         run_tests asan build/test-asan.log
@@ -189,7 +189,7 @@ run_tests_of() {
     exit "$status"
 }
 
-# prove [PART]: one part, or the list of parts.
+# prove [PART]: runs a part, or lists the parts.
 prove() {
     if [ $# = 0 ]; then
         echo './dev prove PART, by hand before a release:'

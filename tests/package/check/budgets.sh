@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Counts the lines of each part of the tree, comments and all, and prints them with their limit and
-# with the aim that the limit comes down to. A part over its limit is an error. To meet a limit,
-# remove a concept: do not join lines, shorten names or delete a comment that says why. A commit
-# that raises a limit says why; one that removes lines lowers it.
-# Argument: the tree. Its files are those that git knows, or else all of them.
+# Counts the lines of each part of the tree, including comments, and prints them with their limit
+# and with the number to which the limit should fall (aim). A part over its limit is an error. To
+# meet a limit, remove a concept; do not join lines, shorten names or delete a comment that says
+# why. A commit that raises a limit says why; a commit that removes lines lowers the limit.
+# Argument: the tree. Its files are those that git tracks, or else all of them.
 set -eu
 cd "$1"
 # A file belongs to the first part whose expression matches its path.

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a reader sees: the format of C++ and GLSL, scripts that shellcheck takes, lines of at most
-# 100 columns, Markdown whose links lead somewhere, and a commit subject of at most 72 characters.
-# Prints a line for each violation.
-# Argument: the tree. Its files are those that git knows, or else all of them.
+# Checks what a reader sees: the format of C++ and GLSL, scripts (with shellcheck), lines of at most
+# 100 columns, links in Markdown, and a commit subject of at most 72 characters. Prints a line for
+# each violation.
+# Argument: the tree. Its files are those that git tracks, or else all of them.
 set -u
 LC_ALL=C.UTF-8
 export LC_ALL
@@ -15,14 +15,14 @@ trap 'rm -f "$list" "$list.format" "$list.links"' EXIT
 git ls-files >"$list" 2>/dev/null ||
     find . '(' -path ./build -o -path ./.git ')' -prune -o -type f -print |
     sed 's|^\./||' >"$list"
-# files REGEX: of the tree, by the end of their names.
+# files REGEX: prints the files of the tree whose names end in REGEX.
 files() {
     grep -E "($1)\$" "$list" | while read -r file; do
         [ ! -f "$file" ] || echo "$file"
     done
 }
 
-# Other versions format otherwise.
+# Other versions format differently.
 formatter=
 for program in clang-format-14 clang-format; do
     [ -n "$formatter" ] || ! $program --version 2>/dev/null | grep -q 'version 14\.' ||
@@ -31,7 +31,7 @@ done
 if [ -z "$formatter" ]; then
     echo 'check: the format was left out: there is no clang-format 14, which Debian 12 has'
 else
-    # interface.h is one table for GLSL and C++, whose columns are by hand.
+    # interface.h is one table for GLSL and C++, whose columns are aligned by hand.
     files '\.(cpp|hpp|c|h|glsl|comp)' | grep -vx shaders/interface.h |
         xargs -P "$(nproc)" -n 40 "$formatter" --dry-run 2>&1 |
         sed -n 's/^\([^: ]*:[0-9]*\):.* code should be clang-formatted .*/\1/p' |
@@ -39,8 +39,8 @@ else
     sed 's/.*/FAILED: &: not as clang-format has it/' "$list.format"
     [ ! -s "$list.format" ] || failed=1
 fi
-# A line that quotes more than 60 characters is exempt: what a test expects, or what another program
-# reads, is not broken. Bytes that continue a character of UTF-8 are not columns.
+# A line that quotes more than 60 characters is exempt, so that texts which a test expects or
+# another program reads stay in one piece. UTF-8 continuation bytes are not columns.
 files '\.(cpp|hpp|c|h|glsl|comp|py|sh|cmake|awk)|CMakeLists\.txt|^dev|^\.ci/run' |
     LC_ALL=C xargs awk '
     length > 100 {
@@ -63,12 +63,12 @@ else
         wrong 'shellcheck: see above'
 fi
 
-# git and its front ends cut a longer subject.
+# git and its front ends cut off a longer subject.
 subject=$(git log -1 --format=%s 2>/dev/null | awk '{ print length }')
 [ "${subject:-0}" -le 72 ] ||
     wrong "the subject of the last commit has $subject characters: 72 at most"
 
-# Tables, pictures and code are as wide as they have to be.
+# Tables, pictures and code may be wider.
 files '\.md' | xargs awk 'FNR == 1 { code = 0 } /^```/ { code = !code }
     code || /^(    |\||!\[)/ { next }
     length > 100 {

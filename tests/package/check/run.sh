@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# ./dev check: the format of the tree, its budgets of lines, the tables of its pages, then
-# clang-tidy on the C++ sources that have changed. ./dev sources this file; its functions are at
-# hand.
+# Implements ./dev check: checks the format of the tree, its budgets of lines and the tables of its
+# pages, and runs clang-tidy on the C++ sources that have changed. ./dev sources this file and
+# provides its functions.
 # shellcheck shell=sh
 
-# source_with HEADER: one source that includes it, as FOLDER/NAME or, beside it, as NAME.
+# source_with HEADER: prints one source that includes it as FOLDER/NAME or, in its folder, as NAME.
 source_with() {
     name=$(printf '%s' "${1##*/}" | sed 's/\./\\./g')
     folder=${1%/*}
@@ -14,8 +14,8 @@ source_with() {
     } | grep -v '^tests/package/consumers/' | head -n 1
 }
 
-# C++ sources that are not as the main branch of the origin has them, or, without an origin, not
-# committed. For a changed header, one source that includes it.
+# Prints the C++ sources that differ from the origin's main branch or, without an origin, from the
+# last commit. For a changed header, prints one source that includes it.
 changed_sources() {
     git rev-parse --is-inside-work-tree >/dev/null 2>&1 || return 0
     base=$(git merge-base HEAD origin/HEAD 2>/dev/null || echo HEAD)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh and tidy.sh pass a clean tree and name each violation that is put into one.
+# Checks that check.sh and tidy.sh accept a clean tree and report each violation added to it.
 # Arguments: the checkout, a folder to work in.
 set -u
 source=$1 work=$2
@@ -11,13 +11,13 @@ tree() {
     cd "$work" || exit 1
     printf 'int one() {\n    return 1;\n}\n' >one.cpp
     printf 'uint one() {\n    return 1;\n}\n' >shaders/one.glsl
-    # What a script expects of another program may be long.
+    # A text that a script expects of another program may be long.
     printf '#!/bin/sh\necho "$1" "%0120d"\n' 0 >one.sh
     printf 'set(one 1)\n' >CMakeLists.txt
     printf '# One\n\nA [link](one.cpp), and code:\n\n    %0120d\n\n```\n[x](nowhere)\n```\n' \
         0 >one.md
 }
-# A folder within the checkout would be asked of git.
+# Uses a folder outside the checkout, because git would treat one inside as part of it.
 case $work in "$source"/*) work=$(mktemp -d)/tree && trap 'rm -rf "$(dirname "$work")"' EXIT ;; esac
 tree
 sh "$source/tests/package/check/check.sh" "$work" >"$work.log" 2>&1 || {
@@ -28,7 +28,7 @@ if grep -q 'left out' "$work.log"; then
     cat "$work.log" && echo 'check_seeded: skipped: the tools above are not there'
     exit 77
 fi
-# seeded TEXT: what is in the tree now is refused, and TEXT says why.
+# seeded TEXT: checks that check.sh refuses the tree as it is now, with TEXT in its output.
 seeded() {
     if sh "$source/tests/package/check/check.sh" "$work" >"$work.log" 2>&1; then
         echo "FAILED: not noticed: $1" && failed=1
@@ -64,7 +64,7 @@ if command -v git >/dev/null; then
     seeded 'the subject of the last commit has 73 characters'
 fi
 
-# budgets: the lines of a part.
+# Checks the budgets: a part must not have too many lines.
 yes 'a line' | head -n 9999 >shaders/long.glsl
 if sh "$source/tests/package/check/budgets.sh" "$work" >"$work.log" 2>&1 ||
     ! grep -qE '^FAILED: shaders has [0-9]{5} lines: [0-9]+ at most$' "$work.log"; then
@@ -74,7 +74,7 @@ tree
 sh "$source/tests/package/check/budgets.sh" "$work" >"$work.log" 2>&1 ||
     { echo 'FAILED: a small tree is over its budgets:' && cat "$work.log" && failed=1; }
 
-# tidy: what clang-tidy says of one.cpp.
+# tidy SOURCE...: runs tidy.sh on the tree.
 tidy() {
     printf '[{\n"directory": "%s",\n"command": "c++ -std=c++20 -c one.cpp",\n"file": "%s"\n}]\n' \
         "$work" "$work/one.cpp" >compile_commands.json
@@ -101,7 +101,7 @@ printf '#!/bin/sh\nexit 127\n' >clang-tidy && chmod +x clang-tidy
 if PATH=$work:$PATH tidy one.cpp || ! grep -q 'clang-tidy ended with' "$work.log"; then
     echo 'FAILED: not noticed: clang-tidy cannot start' && cat "$work.log" && failed=1
 fi
-# A source that is not compiled is named; the others are taken.
+# A source that is not compiled is named, and the others are checked.
 cp one.cpp two.cpp
 if ! tidy one.cpp two.cpp || ! grep -q 'skips .*: two.cpp$' "$work.log"; then
     echo 'FAILED: not named: a source that is not compiled' && cat "$work.log" && failed=1

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# clang-tidy with .clang-tidy. Prints a line for each finding, and for each source that it could
-# not take. Arguments: a folder that is configured for clang++ and has the generated files, then
-# C++ sources; without any, all that this folder compiles. A source that it does not compile (a
-# consumer, or one for a library that is not installed) is skipped and named on standard error.
+# Runs clang-tidy with .clang-tidy. Prints a line for each finding and for each source that
+# clang-tidy could not check. Arguments: a folder configured for clang++ that has the generated
+# files, then C++ sources; without sources, all that this folder compiles. Other sources (a
+# consumer, or one for a library that is not installed) are skipped and named on standard error.
 set -u
 command -v clang-tidy >/dev/null || { echo "FAILED: there is no clang-tidy" && exit 1; }
 folder=$1
@@ -24,5 +24,5 @@ ended=$?
 found=$(grep -E '^[^ ]*: (warning|error|fatal error): ' "$log" | grep -v "^$PWD/build/" |
     sort -u | sed "s|^$PWD/||")
 [ -z "$found" ] || { echo "$found" | sed 's/^/FAILED: /' && exit 1; }
-# 123: one of the commands failed, which it does for a finding too; none was found.
+# 123: one of the commands failed, as after a finding, but there was no finding.
 [ "$ended" = 0 ] || { echo "FAILED: clang-tidy ended with $ended" && tail -n 5 "$log" && exit 1; }
