@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /**
  * @file version.h
- * @brief The version of these headers, in C and C++. CMakeLists.txt takes the project's from here.
+ * @brief The version of these headers, in C and C++. CMakeLists.txt reads the version from here.
  */
 #ifndef VKROPE_VERSION_H
 #define VKROPE_VERSION_H

@@ -4,8 +4,8 @@
  * @brief Rotary position embedding on Vulkan, for C11 and every language that can call C.
  *
  * Declares and documents every struct, enumeration and function of the library, for C++ too. A
- * generator of bindings needs to read only this file and version.h; it is therefore longer than
- * other files. Rules:
+ * generator of bindings needs to read only this file and version.h. This file is therefore longer
+ * than other files. Rules:
  *
  * - **Structs.** 0 is the default of every field: `vkrope_call call = {.tokens = 1};`. Where no
  *   default would be safe, such as for a pairing, 0 is an error. Structs hold others by value;
@@ -62,7 +62,7 @@
  * number is reported as an error and is not undefined behaviour. C before C23 uses int, which has
  * the same size. */
 /** @def VKROPE_INT32
- * As VKROPE_UINT32, for an enumeration with negative values. */
+ * Like VKROPE_UINT32, for an enumeration with negative values. */
 #if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
 #define VKROPE_UINT32 : uint32_t
 #define VKROPE_INT32 : int32_t
@@ -92,14 +92,14 @@ typedef enum vkrope_result VKROPE_INT32 {
     /** A field has an invalid value; nothing was created, recorded or changed. */
     VKROPE_ERROR_INVALID_ARGUMENT = -1,
     VKROPE_ERROR_NOT_SUPPORTED = -2, /**< valid, but not supported by this version or this device */
-    /** Exceeds a limit of the device or the format; `what` gives both numbers. */
+    /** A number exceeds a limit of the device or the format; `what` gives both numbers. */
     VKROPE_ERROR_LIMIT_EXCEEDED = -3,
     VKROPE_ERROR_INVALID_DATA = -4, /**< the model file cannot be read or contradicts itself */
     VKROPE_ERROR_NO_DEVICE = -5,    /**< no Vulkan loader, or no suitable device */
     /** A host allocation of the library, Vulkan or a callback failed. */
     VKROPE_ERROR_OUT_OF_HOST_MEMORY = -6,
     VKROPE_ERROR_OUT_OF_DEVICE_MEMORY = -7, /**< Vulkan could not allocate device memory */
-    /** Every later call on this device fails the same way; destroying is safe. */
+    /** Every later call on this device fails the same way; destroying objects is safe. */
     VKROPE_ERROR_DEVICE_LOST = -8,
     VKROPE_ERROR_TIMEOUT = -9, /**< a wait reached its time limit; the work may still be running */
     VKROPE_ERROR_VULKAN = -10, /**< any other VkResult; see `vk_result` */
@@ -151,13 +151,12 @@ typedef enum vkrope_element VKROPE_UINT32 {
     VKROPE_F32 = 0,  /**< IEEE 754 binary32 */
     VKROPE_F16 = 1,  /**< IEEE 754 binary16 */
     VKROPE_BF16 = 2, /**< bfloat16: the upper half of a binary32 */
-    /** 8-bit float (OFP8, Open Compute Project) with 4 exponent bits, rounded to nearest even;
-     * clamped to a magnitude of 448, infinities too; a NaN is 0x7f. */
+    /** 8-bit float (OFP8, Open Compute Project) with 4 exponent bits. Rounds to nearest even, and
+     * clamps magnitudes, including infinities, to 448; a NaN becomes 0x7f. */
     VKROPE_E4M3FN = 3,
-    /** 8-bit float (OFP8) with 5 exponent bits, as VKROPE_E4M3FN; clamped to a magnitude of
-     * 57344. */
+    /** 8-bit float (OFP8) with 5 exponent bits, like VKROPE_E4M3FN; clamps magnitudes to 57344. */
     VKROPE_E5M2 = 4,
-    VKROPE_INT8 = 5, /**< two's complement, ties away from zero, -127 to 127; a NaN is 0 */
+    VKROPE_INT8 = 5, /**< two's complement, -127 to 127; ties away from zero; a NaN becomes 0 */
     /** Blocks of 32 channels, quantised like ggml's functions quantize_row_*_ref. A NaN does not
      * affect the scale of its block; it is stored as the code for 0 (q4_1 and q5_1: the code of the
      * smallest channel). If the scale or its reciprocal overflows, all channels get that code. */
@@ -182,7 +181,7 @@ typedef enum vkrope_angle_source VKROPE_UINT32 {
     /** B = 3 (2.5 if a = 1): RGBA32F texture, one row per position, two (cos, sin) pairs per
      * texel. */
     VKROPE_ANGLES_DIRECT_TEXTURE = 3,
-    /** B as direct_texture: storage buffer of float (cos, sin) pairs, one row per position. */
+    /** B as for direct_texture: storage buffer of float (cos, sin) pairs, one row per position. */
     VKROPE_ANGLES_DIRECT_BUFFER = 4,
     /** Cos and sin from two storage buffers of the caller, with any values (ONNX); see
      * vkrope_plan_cos_sin_cache. */
@@ -204,15 +203,15 @@ typedef enum vkrope_angle_precision VKROPE_UINT32 {
 typedef enum vkrope_position_source VKROPE_UINT32 {
     VKROPE_POSITIONS_IMPLICIT = 0, /**< first position + index of the token in its sequence */
     VKROPE_POSITIONS_IDS = 1,      /**< one int32 or int64 per token, in a buffer */
-    VKROPE_POSITIONS_AXIS_IDS = 2, /**< one per token and axis (M-RoPE, vision, video) */
+    VKROPE_POSITIONS_AXIS_IDS = 2, /**< one id per token and axis (M-RoPE, vision, video) */
 } vkrope_position_source;
 
 /** Maximum number of axes that a token can have positions on. */
 #define VKROPE_MAX_AXES 8
 
 /** Rule that selects the axis that rotates a pair, if tokens have positions on several axes
- * (M-RoPE, vision, video). For pair j, counted over all windows, with m = j mod the sum of `pairs`,
- * it is: */
+ * (M-RoPE, vision, video). For pair j, counted over all windows, and m = j mod the sum of `pairs`,
+ * this axis is: */
 typedef enum vkrope_section_order VKROPE_UINT32 {
     /** The axis whose section contains m: Qwen2-VL; vision, where each axis has its own
      * frequencies. */
@@ -242,13 +241,13 @@ typedef enum vkrope_direction VKROPE_UINT32 {
     VKROPE_INVERSE = 1,
 } vkrope_direction;
 
-/** Treatment of the attention factor, which angle tables contain. If it is not 1, `omit` and
- * `divide_out` multiply cos and sin by a float, which adds up to 2 u to the error bound of the
+/** Treatment of the attention factor, which angle tables contain. If the factor is not 1, `omit`
+ * and `divide_out` multiply cos and sin by a float, which adds up to 2 u to the error bound of the
  * source (u = 2^-24). A table filled with the wanted factor avoids this error. */
 typedef enum vkrope_gain VKROPE_UINT32 {
-    VKROPE_GAIN_APPLY = 0, /**< multiply by it: forward and gradient */
-    VKROPE_GAIN_OMIT = 1,  /**< leave it out: for shifting the positions of keys that contain it */
-    /** Divide by it: undoes a rotation, together with VKROPE_INVERSE. */
+    VKROPE_GAIN_APPLY = 0, /**< multiply by the factor: forward and gradient */
+    VKROPE_GAIN_OMIT = 1,  /**< omit the factor: for shifting positions of keys that contain it */
+    /** Divide by the factor; together with VKROPE_INVERSE, this undoes a rotation. */
     VKROPE_GAIN_DIVIDE_OUT = 2,
 } vkrope_gain;
 
@@ -271,7 +270,7 @@ typedef enum vkrope_layout VKROPE_UINT32 {
 /* ---- tier "frequencies": angle tables from RoPE parameters; needs no device. Thread-safe. ---- */
 
 /**
- * inv_freq[j] = base^(-2j / rotary_dim), radians per position, for j in [0, rotary_dim / 2).
+ * Computes inv_freq[j] = base^(-2j / rotary_dim), radians per position, for j below rotary_dim / 2.
  *
  * @param base        finite and above 0
  * @param rotary_dim  channels: even, at least 2
@@ -288,7 +287,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_default_inv_freq(double base, u
  * Hugging Face transformers' modeling_rope_utils.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
- * @param count     frequencies
+ * @param count     number of frequencies
  * @param factor    finite and above 0
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a factor outside its range; nothing is changed then
@@ -308,8 +307,8 @@ typedef struct vkrope_llama3_scaling {
 
 /**
  * Divides frequencies with a wavelength above original / low_freq_factor by `factor`, keeps those
- * with a wavelength below original / high_freq_factor, and blends linearly in original / wavelength
- * in between. `apply_scaling` of Meta's llama-models; "llama3" in Hugging Face's
+ * with a wavelength below original / high_freq_factor, and blends those in between linearly in
+ * original / wavelength. `apply_scaling` of Meta's llama-models; "llama3" in Hugging Face's
  * modeling_rope_utils.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
@@ -323,7 +322,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_llama3(double* inv_freq, 
                                                               vkrope_error* error);
 
 /**
- * inv_freq[j] = base^(-j / (rotary_dim / 2 - 1)), down to 1 / base; 1 if there is only one pair.
+ * Computes inv_freq[j] = base^(-j / (rotary_dim / 2 - 1)), 1 to 1 / base; a single pair gets 1.
  *
  * @param base        finite and above 0
  * @param rotary_dim  channels: even, at least 2
@@ -376,8 +375,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_positions(double* inv_fre
                                                                  vkrope_error* error);
 
 /**
- * Divides each frequency by its own divisor: freq_factors of ggml's ggml_rope_ext, the lists of
- * LongRoPE.
+ * Divides each frequency by its own divisor, as freq_factors of ggml's ggml_rope_ext and the lists
+ * of LongRoPE do.
  *
  * @param inv_freq       `count` numbers, radians per position; changed in place
  * @param count          number of frequencies
@@ -405,8 +404,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ntk(double* inv_freq, siz
 
 /**
  * Stops the pairs that do not complete a turn within `length` positions: their frequency becomes 0.
- * The zero frequencies of FoPE (arXiv:2412.17739), get_inv_freq of its reference code. FoPE's
- * Fourier series, a weighted sum of cosines for each channel, is not a rotation.
+ * These are the zero frequencies of FoPE (arXiv:2412.17739; get_inv_freq of its reference code).
+ * FoPE's Fourier series, a weighted sum of cosines for each channel, is not a rotation.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
  * @param count     number of frequencies
@@ -425,8 +424,8 @@ typedef struct vkrope_dynamic_ntk_scaling {
 } vkrope_dynamic_ntk_scaling;
 
 /**
- * vkrope_scale_ntk with an alpha that grows with the sequence: factor * L / max - (factor - 1), L =
- * max(seq_len, max), where max is max_position_embeddings. u/emozilla (2023), described in
+ * Applies vkrope_scale_ntk with the alpha factor * L / M - (factor - 1), which grows with the
+ * sequence: M = max_position_embeddings, L = max(seq_len, M). u/emozilla (2023), described in
  * arXiv:2309.00071, section 3.3; "dynamic" in Hugging Face's modeling_rope_utils.py.
  *
  * @param inv_freq  `count` numbers, radians per position; changed in place
@@ -443,15 +442,15 @@ vkrope_scale_dynamic_ntk(double* inv_freq, size_t count, const vkrope_dynamic_nt
 typedef struct vkrope_yarn_scaling {
     double factor VKROPE_ZERO;                           /**< finite and above 0 */
     double original_max_position_embeddings VKROPE_ZERO; /**< finite and above 0 */
-    /** Pairs with at least this many turns in the original length are kept; at least beta_slow;
-     * 0: 32. */
+    /** Pairs with at least this number of turns in the original length are kept. Must be at least
+     * beta_slow; 0: 32. */
     double beta_fast VKROPE_ZERO;
-    /** Pairs with at most this many turns are divided by `factor`; finite and above 0; 0: 1. */
+    /** Pairs with at most this number of turns are divided by `factor`; finite, above 0; 0: 1. */
     double beta_slow VKROPE_ZERO;
     /** The opposite of `truncate`: does not round the ends of the blended range outwards to whole
      * pairs. */
     VkBool32 no_truncate VKROPE_ZERO;
-    /** 0: from mscale and mscale_all_dim, or 0.1 ln(factor) + 1. */
+    /** 0: computed from mscale and mscale_all_dim, or 0.1 ln(factor) + 1. */
     double attention_factor VKROPE_ZERO;
     double mscale VKROPE_ZERO;         /**< 0: not set */
     double mscale_all_dim VKROPE_ZERO; /**< 0: not set */
@@ -487,8 +486,8 @@ typedef struct vkrope_deepseek_yarn_scaling {
 } vkrope_deepseek_yarn_scaling;
 
 /**
- * DeepSeek's YaRN: scales frequencies as vkrope_scale_yarn with `truncate`, and splits the
- * magnitude, with m as above, between the rotation and the softmax scale.
+ * DeepSeek's YaRN: scales frequencies as vkrope_scale_yarn does with `truncate`, and divides the
+ * magnitude, with m as there, between the rotation and the softmax scale.
  * DeepseekV2YarnRotaryEmbedding and DeepseekV2Attention in DeepSeek's modeling_deepseek.py.
  *
  * @param inv_freq          `count` numbers, radians per position; changed in place
@@ -639,8 +638,8 @@ typedef struct vkrope_window {
 /** Arguments of ggml_rope_ext and ggml_rope_multi that determine angles and pairs; ggml's ggml.h
  * and ggml_compute_forward_rope in ggml-cpu/ops.cpp. ggml_rope_ext_back is VKROPE_INVERSE.
  *
- * attn_factor is multiplied by 1 + 0.1 ln(1 / freq_scale) if ext_factor is not 0: an attention
- * factor of a config.json already contains that, and would count twice. */
+ * attn_factor is multiplied by 1 + 0.1 ln(1 / freq_scale) if ext_factor is not 0. The attention
+ * factor of a config.json already contains this product, which would count twice. */
 typedef struct vkrope_ggml_rope {
     uint32_t head_dim VKROPE_ZERO; /**< ne[0] of the tensor: 2 to 65534 */
     /** Rotated channels: even, 2 to head_dim. In vision mode head_dim / 2, although all channels
@@ -657,7 +656,7 @@ typedef struct vkrope_ggml_rope {
     double freq_scale VKROPE_ZERO; /**< 1 / factor: multiplies the frequencies; 0: 1 */
     /** Weight of YaRN: 0 (linear scaling) to 1; negative: not set. */
     double ext_factor VKROPE_ZERO;
-    /** Of the rotation alone, see above; negative: not set; 0: 1. */
+    /** Attention factor without this product; negative: not set; 0: 1. */
     double attn_factor VKROPE_ZERO;
     double beta_fast VKROPE_ZERO; /**< at least beta_slow; negative: not set; 0: 32 */
     double beta_slow VKROPE_ZERO; /**< above 0; negative: not set; 0: 1 */
@@ -758,8 +757,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_interval_axis(uint32_t patches,
  *                    rotation's array
  * @param phase       receives the new phases, [head_groups, rotary_dim / 2]; unused if the rotation
  *                    has none and no axis has an origin
- * @param rotation    its frequencies, phases and base change to the new ones; all unchanged on
- *                    error
+ * @param rotation    receives the new frequencies, phases and base; unchanged on error
  * @param error       optional
  * @return VKROPE_ERROR_LIMIT_EXCEEDED if a frequency reaches 2048 radians
  */
@@ -810,7 +808,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_timed_ids(float seconds, float 
                                                            vkrope_error* error);
 
 /**
- * Writes the ids of a ragged batch: those of each sequence count up from its offset.
+ * Writes the ids of a ragged batch. The ids of each sequence count up from its offset.
  * vkrope_record_positions does the same on the device.
  *
  * @param cu_seqlens  [sequences + 1] ascending from 0, the last is the number of tokens
@@ -830,26 +828,26 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_ragged_ids(const int64_t* cu_se
  * chunk before, of earlier chunks, or one of the two queries that vLLM calls critical. */
 typedef enum vkrope_dual_chunk_role VKROPE_UINT32 {
     VKROPE_DUAL_CHUNK_KEY = 0,         /**< key */
-    VKROPE_DUAL_CHUNK_QUERY = 1,       /**< keys of the same chunk */
-    VKROPE_DUAL_CHUNK_QUERY_SUCC = 2,  /**< keys of the chunk before */
-    VKROPE_DUAL_CHUNK_QUERY_INTER = 3, /**< keys of earlier chunks */
-    /** As VKROPE_DUAL_CHUNK_QUERY_SUCC, beyond chunk_size too. */
+    VKROPE_DUAL_CHUNK_QUERY = 1,       /**< query for keys of the same chunk */
+    VKROPE_DUAL_CHUNK_QUERY_SUCC = 2,  /**< query for keys of the chunk before */
+    VKROPE_DUAL_CHUNK_QUERY_INTER = 3, /**< query for keys of earlier chunks */
+    /** As VKROPE_DUAL_CHUNK_QUERY_SUCC, but the ids may exceed chunk_size. */
     VKROPE_DUAL_CHUNK_QUERY_SUCC_CRITICAL = 4,
-    /** As VKROPE_DUAL_CHUNK_QUERY_INTER, counted on from chunk_size. */
+    /** As VKROPE_DUAL_CHUNK_QUERY_INTER, but the ids count on from chunk_size. */
     VKROPE_DUAL_CHUNK_QUERY_INTER_CRITICAL = 5,
 } vkrope_dual_chunk_role;
 
-/** Chunks of dual-chunk attention (arXiv:2402.17463); the names are those of
- * dual_chunk_attention_config in Qwen2.5-1M's config.json. */
+/** Chunks of dual-chunk attention (arXiv:2402.17463), named as in dual_chunk_attention_config of
+ * Qwen2.5-1M's config.json. */
 typedef struct vkrope_dual_chunk {
     uint32_t chunk_size VKROPE_ZERO; /**< 1 to 2^30 */
     uint32_t local_size VKROPE_ZERO; /**< below chunk_size */
 } vkrope_dual_chunk;
 
 /**
- * Writes the ids with which dual-chunk attention rotates, n = chunk_size - local_size: p mod n for
- * the key and the query; min(p mod n + n, chunk_size) and min(2n - 1, chunk_size) for QUERY_SUCC
- * and QUERY_INTER; p mod n + n and p mod n + chunk_size for the critical queries.
+ * Writes the ids with which dual-chunk attention rotates. With n = chunk_size - local_size, these
+ * are p mod n for the key and the query; min(p mod n + n, chunk_size) and min(2n - 1, chunk_size)
+ * for QUERY_SUCC and QUERY_INTER; p mod n + n and p mod n + chunk_size for the critical queries.
  * DualChunkRotaryEmbedding of vLLM's rotary_embedding/dual_chunk_rope.py. Each role needs its own
  * call of vkrope_record; the frequencies are the model's.
  *
@@ -879,8 +877,8 @@ typedef struct vkrope_xpos_scaling {
 } vkrope_xpos_scaling;
 
 /**
- * Writes rows of a cos_sin_cache (vkrope_plan_cos_sin_cache) with XPos: [rows, rotary_dim / 2]
- * each, cos and sin of position * inv_freq, exact and rounded once after the product with the
+ * Writes rows of a cos_sin_cache (vkrope_plan_cos_sin_cache) with XPos: [rows, rotary_dim / 2] for
+ * cos and for sin of position * inv_freq, exact, and rounded once after the product with the
  * attention factor and the scale. Queries and keys need a cache and a call each.
  *
  * @param rotation  one position per token, no phase, one head group
@@ -919,7 +917,7 @@ typedef struct vkrope_angle_table_layout {
     uint32_t row_texels VKROPE_ZERO; /**< textures: texels per row; a texel holds two pairs */
     /** Factor that the table contains; finite and above 0; 0: 1. */
     double attention_factor VKROPE_ZERO;
-    /** Sections of the rotation; vkrope_record rejects a kernel created for different ones. A
+    /** Sections of the rotation; vkrope_record rejects a kernel created for other sections. A
      * cos_sin_cache has none. */
     vkrope_sections sections VKROPE_ZERO;
     VkBool32 phase VKROPE_ZERO;         /**< each pair has a phase: vkrope_rope_params::phase */
@@ -942,7 +940,7 @@ typedef struct vkrope_angle_table_layout {
  * 2^22, computed angles take 544 bytes, and direct tables 64 MiB for 131 072.
  *
  * @param rotation        rotation of the table
- * @param source          kind of table; automatic: see `source` of the layout
+ * @param source          kind of table; automatic: layout->source is the choice
  * @param max_position    1 to 2^31; factored tables: to 2^22; computed angles: to 2^31 + 1
  * @param max_image_side  maxImageDimension2D of the device; ignored for buffers
  * @param layout          receives the result
@@ -970,7 +968,7 @@ VKROPE_API vkrope_angle_source vkrope_default_angles(vkrope_angle_precision prec
  * is not 1. For a gain other than VKROPE_GAIN_APPLY add 2 if the factor is not 1.
  *
  * @param source            not automatic or cos_sin_cache
- * @param attention_factor  of the rotation
+ * @param attention_factor  attention factor of the rotation
  */
 VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attention_factor);
 
@@ -1034,7 +1032,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(
 
 /**
  * Writes `lines` lines of the table, starting at `first_line`, for staging memory smaller than the
- * table; otherwise as vkrope_fill_angles.
+ * table. Otherwise does the same as vkrope_fill_angles.
  *
  * @param rotation    rotation of the table
  * @param layout      from vkrope_plan_angles for this rotation
@@ -1063,11 +1061,11 @@ VKROPE_API void vkrope_model_destroy(vkrope_model* model);
 /** Selects one RoPE of a model that has several. */
 typedef struct vkrope_model_query {
     /** One of the model's layer types, such as "full_attention" or "sliding_attention"; null: the
-     * only one; if there are several, full attention, with a warning. */
+     * only layer type, or full attention, with a warning, if there are several. */
     const char* layer_type VKROPE_ZERO;
     /** Sequence length if the scaling needs it, at most 2^31; 0: unknown. */
     uint64_t seq_len VKROPE_ZERO;
-    VkBool32 by_layer VKROPE_ZERO; /**< the layer `layer`, not together with layer_type */
+    VkBool32 by_layer VKROPE_ZERO; /**< selects the layer `layer`; not together with layer_type */
     uint32_t layer VKROPE_ZERO;    /**< with `by_layer`: counted from 0; else it must be 0 */
     const char* tower VKROPE_ZERO; /**< "text" or "vision"; null: "text" */
     /** Replaces the pairing of the model_type, for weights that were permuted; VKROPE_PAIRING_NONE:
@@ -1105,7 +1103,7 @@ typedef struct vkrope_model_query {
  * A layer without RoPE has no_rope, no rotary_dim and no frequencies.
  *
  * vkrope_rope_params::ops describes the norms of Q, K and V in the model's class, with the eps of
- * the file or else of the class, and its clamping and its scaling of queries by position.
+ * the file or else of the class, its clamping, and its scaling of queries by position.
  * vkrope_model_ops::norms_known is false, with a warning, for diffusion transformers, unknown
  * classes, classes whose versions differ, and files with a norm key that the class does not have.
  *
@@ -1160,10 +1158,10 @@ typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t b
  *
  * Scalings: none, linear, yarn, longrope, per-pair divisors (Llama 3, Gemma 4), alpha (HunYuan).
  * vkrope_rope_params::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE
- * has ggml's axes: 3, or 4 if pairs lie beyond their sections. Latent attention, layers without
+ * has ggml's axes: 3, or 4 if pairs are beyond their sections. Latent attention, layers without
  * RoPE, warnings and errors are as in vkrope_model_from_hf_config; the only tower is "text".
  * rope.freq_base, rope.dimension_count and the widths of rows may be lists of one number per layer,
- * where 0 means a layer without RoPE; a single number beside a list must equal that of some layer.
+ * where 0 means a layer without RoPE; an additional single number must equal that of some layer.
  *
  * vkrope_rope_params::ops describes the norms of Q and K that the layer has weights for, with the
  * eps of the file, and the architecture's norms without weights, its clamping, and its scaling of
@@ -1197,8 +1195,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_model_from_gguf(uint64_t file_b
                                                                  vkrope_error* error);
 
 /**
- * As vkrope_model_from_gguf, for a regular file on disk. Reads the tensor infos of the other parts
- * of a split file, up to 1024, that lie beside it under the names of llama.cpp:
+ * Does the same as vkrope_model_from_gguf, for a regular file on disk. Also reads the tensor infos
+ * of up to 1024 other parts of a split file in the same folder, with the names of llama.cpp:
  * "-00002-of-00003.gguf".
  *
  * @param path   path of the file
@@ -1251,7 +1249,7 @@ typedef struct vkrope_requirements {
  *
  * @param instance                an instance
  * @param physical                a physical device of the instance
- * @param get_instance_proc_addr  all Vulkan functions are looked up with it
+ * @param get_instance_proc_addr  used to look up all Vulkan functions
  * @param requirements            receives the result
  * @param error                   optional
  * @return VKROPE_ERROR_NOT_SUPPORTED if the device lacks a requirement, which the message names
@@ -1284,7 +1282,7 @@ typedef enum vkrope_conversion VKROPE_UINT32 {
     /** By the device, as SPIR-V defines it under RoundingModeRTE 16. Requires
      * VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS and VKROPE_DEVICE_FEATURE_SHADER_FLOAT16, and a device
      * that reports shaderRoundingModeRTEFloat16 and shaderSignedZeroInfNanPreserveFloat16.
-     * Subnormal halves are converted by integer operations unless it reports
+     * Subnormal halves are converted by integer operations unless the device reports
      * shaderDenormPreserveFloat16. */
     VKROPE_CONVERSION_NATIVE = 1,
     VKROPE_CONVERSION_INTEGER = 2, /**< by integer operations */
@@ -1364,29 +1362,29 @@ typedef enum vkrope_scale_layout VKROPE_UINT32 {
     VKROPE_SCALE_LAYOUT_PAGES_HEADS = 1, /**< [pages, heads, page_size] (HND) */
 } vkrope_scale_layout;
 
-/** Ops of a tensor besides its rotation. They are applied in this order: bias, norm before, clip,
- * rotation (never of V), norm after, scale, Hadamard transform, store. All of them except the
- * rotation also apply to channels that are not rotated. They compute in f32: a sum or product
- * beyond its range is an infinity, also inside an op, such as the sums of a layer norm or of a
- * Hadamard transform before the division. Norms, Hadamard transforms and quantised outputs exchange
- * channels in shared memory; vkrope_kernel_create returns VKROPE_ERROR_NOT_SUPPORTED for rows that
- * do not fit 16 KiB of it. */
+/** Ops of a tensor other than its rotation. They are applied in this order: bias, norm before,
+ * clip, rotation (never of V), norm after, scale, Hadamard transform, store. All of them except the
+ * rotation also apply to channels that are not rotated. Ops compute in f32: a sum or product beyond
+ * its range is an infinity, also inside an op, such as the sums of a layer norm or of a Hadamard
+ * transform before the division. Norms, Hadamard transforms and quantised outputs exchange channels
+ * in shared memory; vkrope_kernel_create returns VKROPE_ERROR_NOT_SUPPORTED for rows that do not
+ * fit in 16 KiB. */
 typedef struct vkrope_ops {
     vkrope_parameter_shape bias VKROPE_ZERO; /**< added to the input */
     vkrope_norm norm VKROPE_ZERO;            /**< kind none: no norm */
     float clip VKROPE_ZERO;                  /**< clamps to [-clip, clip]; finite; 0: no clamping */
     float scale VKROPE_ZERO;                 /**< multiplies every channel; finite; 0: 1 */
-    /** Q only: vkrope_call::q_scale multiplies too. The factor is the product of both in double,
-     * rounded once to float. */
+    /** Q only: the factor is the product of `scale` and vkrope_call::q_scale in double, rounded
+     * once to float. */
     VkBool32 scale_call VKROPE_ZERO;
-    /** Also multiplies by one factor for each token: vkrope_call::scale_tokens. */
+    /** Also multiplies by a factor for each token: vkrope_call::scale_tokens. */
     VkBool32 scale_tokens VKROPE_ZERO;
     /** Multiplies blocks of this many channels by the orthonormal Hadamard matrix in Sylvester's
      * order: a power of two, 2 to 512, that divides head_dim; 0: none. See
      * vkrope_hadamard_of_llama_cpp. */
     uint32_t hadamard VKROPE_ZERO;
     vkrope_store_scale store_scale VKROPE_ZERO; /**< scale of an e4m3fn, e5m2 or int8 output */
-    /** Made scales: their minimum; finite, not negative; for powers of two at most 2^127. */
+    /** Minimum of made scales: finite, not negative; for powers of two at most 2^127. */
     float scale_floor VKROPE_ZERO;
     vkrope_scale_layout scale_layout VKROPE_ZERO; /**< layout of made scales of K and V */
 } vkrope_ops;
@@ -1414,8 +1412,8 @@ typedef struct vkrope_kernel_info {
     /** Pairing of the input; VKROPE_PAIRING_NONE is an error. */
     vkrope_pairing pairing VKROPE_ZERO;
     uint32_t rotary_dim VKROPE_ZERO; /**< rotated channels in all windows: even, 2 to head_dim */
-    /** By VKROPE_Q, VKROPE_K, VKROPE_V. V is copied together with K and stored as `out`, never
-     * rotated. */
+    /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V. V is never rotated: it is copied together with K,
+     * and stored as `out`. */
     vkrope_tensor_info tensor[VKROPE_TENSORS] VKROPE_ZERO;
     /** vkrope_angle_table_layout::source of the table that each call names. VKROPE_ANGLES_AUTOMATIC
      * is an error here: the choice depends on max_position, an argument of vkrope_plan_angles. */
@@ -1445,7 +1443,7 @@ typedef struct vkrope_kernel_info {
     VkBool32 channel_angles VKROPE_ZERO;
     vkrope_conversion conversion VKROPE_ZERO; /**< conversion of f16 */
     /** Tokens from vkrope_call::first_set_tokens on use a second set of all weights, biases and
-     * given scales, of the same shapes: text and image tokens of a block with two streams. */
+     * given scales, with the same shapes, for text and image tokens of a block with two streams. */
     VkBool32 two_parameter_sets VKROPE_ZERO;
 } vkrope_kernel_info;
 
@@ -1470,7 +1468,7 @@ typedef struct vkrope_tensor_parameters {
 /** Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
  * caller creates the buffer; vkrope_fill_parameters writes its content. */
 typedef struct vkrope_parameter_layout {
-    /** By VKROPE_Q, VKROPE_K, VKROPE_V. */
+    /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
     vkrope_tensor_parameters tensor[VKROPE_TENSORS] VKROPE_ZERO;
     /** Size of a set, a multiple of 16; 0: the kernel reads no parameters. */
     size_t bytes VKROPE_ZERO;
@@ -1508,7 +1506,7 @@ typedef struct vkrope_tensor_parameter_sources {
 
 /** Sources for vkrope_fill_parameters. */
 typedef struct vkrope_parameter_sources {
-    /** By VKROPE_Q, VKROPE_K, VKROPE_V. */
+    /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
     vkrope_tensor_parameter_sources tensor[VKROPE_TENSORS] VKROPE_ZERO;
 } vkrope_parameter_sources;
 
@@ -1582,7 +1580,7 @@ VKROPE_API VkBool32 vkrope_is_quantised(vkrope_element element);
 /** Returns the number of channels of a block: 32 for ggml's types, 1 for all others. */
 VKROPE_API uint32_t vkrope_block_channels(vkrope_element element);
 
-/** Returns the size in bytes of one element, for ggml's types of one block. */
+/** Returns the size in bytes of one element, or of one block for ggml's types. */
 VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 
 /**
@@ -1616,12 +1614,12 @@ vkrope_get_kernel_info(const vkrope_rope_params* rotation, const vkrope_angle_ta
  * norms, clip, and the scale of the queries by position. A parameter shape other than none means
  * that the model has such a weight or bias. Biases of the projections are not included. */
 typedef struct vkrope_model_ops {
-    /** For vkrope_tensor_info::ops, by VKROPE_Q, VKROPE_K, VKROPE_V. */
+    /** For vkrope_tensor_info::ops, indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
     vkrope_ops tensor[VKROPE_TENSORS] VKROPE_ZERO;
     /** VK_TRUE: the norms are known, and a norm of kind none means that the model has none there.
      * VK_FALSE: the model may have other norms. */
     VkBool32 norms_known VKROPE_ZERO;
-    /** If it has a kind, tensor[VKROPE_Q].scale_tokens is true. */
+    /** Scale of the queries; if it has a kind, tensor[VKROPE_Q].scale_tokens is true. */
     vkrope_query_scale query_scale VKROPE_ZERO;
     uint32_t q_heads VKROPE_ZERO; /**< query heads of a layer; 0: unknown */
     uint32_t k_heads VKROPE_ZERO; /**< key heads of a layer, and value heads; 0: unknown */
@@ -1666,9 +1664,9 @@ struct vkrope_rope_params {
      * them as multiples of 2^-64 turn, so that error bounds do not change. */
     const double* phase VKROPE_ZERO;
     size_t phase_count VKROPE_ZERO; /**< numbers in phase */
-    /** Groups of consecutive heads, each with its own frequencies (LTX-2, Mochi, RoPE-ViT): 1 to
-     * 65535. 1: all heads share them. Above 1 requires VKROPE_ANGLES_COMPUTED, and heads of Q and K
-     * that are multiples of it; 0: 1. */
+    /** Number of groups of consecutive heads, each with its own frequencies (LTX-2, Mochi,
+     * RoPE-ViT), 1 to 65535. 1: all heads share them. A number above 1 requires
+     * VKROPE_ANGLES_COMPUTED, and heads of Q and K that are multiples of the number; 0: 1. */
     uint32_t head_groups VKROPE_ZERO;
     /** Windows of a row, as in vkrope_kernel_info::windows: pairs are formed within each (Gemma 4's
      * vision tower). Their offsets count from the rotary offset, their rotary_dims add up to
@@ -1711,9 +1709,9 @@ typedef struct vkrope_arena vkrope_arena;
  * create one arena per thread and frame. A call takes one set per dispatch, see
  * vkrope_get_dispatches. The arena works with every kernel and position kernel of the same device.
  * If the device binds fewer than 18 storage buffers per stage
- * (maxPerStageDescriptorStorageBuffers), a kernel with made scales may need an arena that was
- * created with an equal vkrope_kernel_info; below 15, this applies to every kernel with vkrope_ops,
- * and below 11 to every kernel. vkrope_record rejects an arena that does not fit.
+ * (maxPerStageDescriptorStorageBuffers), a kernel with made scales may need an arena created with
+ * an equal vkrope_kernel_info. Below 15, this applies to every kernel with vkrope_ops, and below 11
+ * to every kernel. vkrope_record rejects an arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena
  * @param calls   1 to 65536
@@ -1729,7 +1727,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_arena_create(const vkrope_kerne
  * must not be submitted afterwards. Externally synchronised. Null is ignored. */
 VKROPE_API void vkrope_arena_reset(vkrope_arena* arena);
 
-/** Destroys the arena, with the rules of vkrope_arena_reset. */
+/** Destroys the arena, under the same conditions as vkrope_arena_reset. */
 VKROPE_API void vkrope_arena_destroy(vkrope_arena* arena);
 
 /** Stride of an axis whose steps all read the same row: vkrope_tensor::head_stride of an input,
@@ -1738,7 +1736,7 @@ VKROPE_API void vkrope_arena_destroy(vkrope_arena* arena);
 #define VKROPE_BROADCAST INT64_MIN
 
 /** Location of a tensor's rows. Strides are in elements, not bytes; for ggml's blocks they are
- * multiples of 32. 0: packed as [batch, tokens, heads, head_dim]. */
+ * multiples of 32. A stride of 0 means packed as [batch, tokens, heads, head_dim]. */
 typedef struct vkrope_tensor {
     /** Buffer, offset and range of the tensor in bytes; VK_WHOLE_SIZE is not allowed. */
     VkDescriptorBufferInfo where VKROPE_ZERO;
@@ -1785,11 +1783,11 @@ typedef struct vkrope_paged_cache {
      * is an error, because page_size may have been forgotten. For single rows with gaps, set
      * row_stride and page_stride to the same value. */
     uint32_t page_size VKROPE_ZERO;
-    /** Elements, for both caches; 0: packed. If rows of K and V differ in length and neither cache
-     * is packed, V needs its own call. token_stride and batch_stride of out[VKROPE_K] and
-     * out[VKROPE_V] must be 0. */
+    /** Elements from one page to the next, in both caches; 0: packed. If rows of K and V differ in
+     * length and neither cache is packed, V needs its own call. token_stride and batch_stride of
+     * out[VKROPE_K] and out[VKROPE_V] must be 0. */
     int64_t page_stride VKROPE_ZERO;
-    int64_t row_stride VKROPE_ZERO;   /**< elements, for both caches; 0: packed */
+    int64_t row_stride VKROPE_ZERO;   /**< elements between rows, in both caches; 0: packed */
     int64_t batch_stride VKROPE_ZERO; /**< slots from one sequence to the next; 0: packed */
 } vkrope_paged_cache;
 
@@ -1803,8 +1801,8 @@ typedef struct vkrope_positions {
     VkDescriptorBufferInfo ids VKROPE_ZERO;
     VkBool32 int64 VKROPE_ZERO; /**< ids are int64 */
     /** Ids from one sequence to the next; 0: packed, tokens * token_stride; VKROPE_BROADCAST: all
-     * share one row. Implicit: positions from token 0 of one sequence to token 0 of the next;
-     * VKROPE_BROADCAST: every sequence starts at `first`; 0 is an error if batch is above 1. */
+     * sequences share one row. Implicit: positions from token 0 of one sequence to token 0 of the
+     * next; VKROPE_BROADCAST: every sequence starts at `first`; 0 is an error if batch > 1. */
     int64_t batch_stride VKROPE_ZERO;
     /** Ids from one axis to the next; 0: packed, after the rows of all sequences; VKROPE_BROADCAST:
      * all axes share one row. */
@@ -1832,7 +1830,7 @@ typedef struct vkrope_angles {
 typedef struct vkrope_call {
     uint32_t batch VKROPE_ZERO;  /**< sequences; 0: 1 */
     uint32_t tokens VKROPE_ZERO; /**< tokens per sequence; 0 is valid and records nothing */
-    /** By VKROPE_Q, VKROPE_K, VKROPE_V; heads 0: absent. V is copied, and converted if
+    /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V; heads 0: absent. V is copied, and converted if
      * vkrope_tensor_info::in and out differ; in place, nothing is copied. A V with the heads,
      * head_dim and strides (in elements) of K shares K's dispatch; any other V has its own. */
     vkrope_tensor in[VKROPE_TENSORS] VKROPE_ZERO;
@@ -1844,8 +1842,8 @@ typedef struct vkrope_call {
     vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_kv: destination rows */
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
      * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
-     * The library never clears it. Setting it is an error if neither can happen: with computed
-     * angles, implicit positions and no scatter_kv. */
+     * The library never clears it. Setting this field is an error if neither can happen: with
+     * computed angles, implicit positions and no scatter_kv. */
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
     /** Weights, biases and scales of the kernel's vkrope_tensor_info::ops, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least
@@ -1915,9 +1913,9 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_boundary(vkrope_boundary* b
  *
  * vkrope_get_boundary returns the stages and accesses for barriers. Buffers need
  * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, an angle table vkrope_angle_table_layout::usage. The caller
- * orders the rotation against earlier and later commands: the library inserts a barrier only
- * between two dispatches of this call whose bound ranges overlap and of which one writes. A call
- * owns the whole 4-byte words of its tensors. A word shared with neighbouring data is read and
+ * orders the rotation against earlier and later commands, because the library inserts a barrier
+ * only between two dispatches of this call whose bound ranges overlap and of which one writes. A
+ * call owns the whole 4-byte words of its tensors. A word shared with neighbouring data is read and
  * written atomically, and barriers of the caller must cover all of it.
  *
  * A dispatch takes 4 Vulkan calls with push descriptors (push, bind pipeline, push constants,
@@ -1987,9 +1985,9 @@ typedef struct vkrope_angle_upload {
 
 /**
  * Records the upload of a table that vkrope_fill_angles wrote: image transitions, the copy, and a
- * barrier after which later commands of vkrope_record on the same queue may read it. Leaves the
- * image in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL. Use it once per model, not per call: it looks
- * up Vulkan functions. On error nothing has been recorded.
+ * barrier after which later commands of vkrope_record on the same queue may read the table. Leaves
+ * the image in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL. Use it once per model, not per call,
+ * because it looks up Vulkan functions. On error nothing has been recorded.
  *
  * @param commands  recording, outside a render pass, on a compute queue family; externally
  *                  synchronised
@@ -2025,7 +2023,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_position_kernel_create(
 VKROPE_API void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel);
 
 /**
- * Like vkrope_arena_create; vkrope_record_positions takes one set per call.
+ * Creates an arena like vkrope_arena_create; vkrope_record_positions takes one set per call.
  *
  * @param kernel  determines the device; need not outlive the arena
  * @param calls   1 to 65536
@@ -2070,7 +2068,7 @@ typedef struct vkrope_position_call {
     uint32_t sequences VKROPE_ZERO;        /**< sequences in cu_seqlens */
     VkBool32 offsets_int64 VKROPE_ZERO;    /**< offsets are int64 */
     VkBool32 cu_seqlens_int64 VKROPE_ZERO; /**< cu_seqlens are int64 */
-    /** Number of shards; above 1, tokens (or each sequence) is a multiple of 2; 0: 1. */
+    /** Number of shards; if above 1, tokens (or each sequence) is a multiple of 2; 0: 1. */
     uint32_t cp_size VKROPE_ZERO;
     uint32_t cp_rank VKROPE_ZERO;           /**< index of this shard */
     VkBool32 ids_f32 VKROPE_ZERO;           /**< ids are f32 */
@@ -2082,8 +2080,8 @@ typedef struct vkrope_position_call {
 
 /**
  * Records one dispatch that writes `out`. vkrope_get_boundary applies: `out` and `out_of_range` are
- * written, the rest is read. Disturbs what vkrope_record disturbs and allocates nothing. On error
- * nothing has been recorded.
+ * written, the other buffers read. Replaces the same state of the command buffer as vkrope_record,
+ * and allocates nothing. On error nothing has been recorded.
  *
  * @param commands  as for vkrope_record
  * @param kernel    any number of threads may record with one kernel at a time
@@ -2101,9 +2099,9 @@ vkrope_record_positions(VkCommandBuffer commands, const vkrope_position_kernel* 
 /* ---- tier "runtime": vkrope's own device; not in vkrope::c_static ----
  *
  * A device and the objects made with it belong to one thread at a time; destroy those objects
- * before the device. Functions that take either may return errors of Vulkan:
- * VKROPE_ERROR_OUT_OF_DEVICE_MEMORY, VKROPE_ERROR_DEVICE_LOST, VKROPE_ERROR_VULKAN. Functions
- * that wait for the device may also return VKROPE_ERROR_TIMEOUT. */
+ * before the device. Functions that take a device or such an object may return errors of Vulkan:
+ * VKROPE_ERROR_OUT_OF_DEVICE_MEMORY, VKROPE_ERROR_DEVICE_LOST, VKROPE_ERROR_VULKAN. Functions that
+ * wait for the device may also return VKROPE_ERROR_TIMEOUT. */
 
 /**
  * Receives a message of the loader, a layer or a driver, or of this library about its pipeline
@@ -2130,7 +2128,7 @@ typedef struct vkrope_device_options {
     VkBool32 validation VKROPE_ZERO;
     /** Uses descriptor sets even if push descriptors are available. */
     VkBool32 no_push_descriptors VKROPE_ZERO;
-    /** Optional; with user_data it must outlive the device. */
+    /** Optional; on_message and user_data must outlive the device. */
     vkrope_message_callback on_message VKROPE_ZERO;
     void* user_data VKROPE_ZERO;     /**< passed to on_message */
     uint64_t timeout_ns VKROPE_ZERO; /**< longest wait for one submission; 0: 30 s */
@@ -2140,8 +2138,8 @@ typedef struct vkrope_device_options {
      * pipelines are compiled without it, and `on_message` receives a warning with the id
      * "vkrope-pipeline-cache". */
     const char* pipeline_cache_folder VKROPE_ZERO;
-    /** Largest size of all these files together, in bytes; 0: 64 MiB. Writing one removes the
-     * oldest ones; a single file above this size is neither written nor read. */
+    /** Largest size of all these files together, in bytes; 0: 64 MiB. Writing a file removes the
+     * oldest files; a single file above this size is neither written nor read. */
     uint64_t pipeline_cache_bytes VKROPE_ZERO;
 } vkrope_device_options;
 
@@ -2176,7 +2174,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_list_create(
     const vkrope_device_options* options, vkrope_device_list** list, vkrope_error* error);
 
 /** Returns the devices of the list, best first, which the list owns; `count` receives their number.
- * Null and 0 for null. Thread-safe. */
+ * For a null list, returns null and 0. Thread-safe. */
 VKROPE_API const vkrope_device_info* vkrope_device_list_get(const vkrope_device_list* list,
                                                             uint32_t* count);
 
@@ -2258,9 +2256,9 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_device_submit(vkrope_device* de
 
 /**
  * Writes the pipelines compiled so far to vkrope_device_options::pipeline_cache_folder;
- * vkrope_device_destroy does so too. No effect without a folder, if nothing was compiled since, or
- * if the driver returns no data. The file is replaced as a whole, so that any number of processes
- * may write it; the last one wins. On error the device stays usable, and the old file stays.
+ * vkrope_device_destroy does so too. Has no effect without a folder, if nothing was compiled since,
+ * or if the driver returns no data. The file is replaced as a whole, so that any number of
+ * processes may write it; the last one wins. On error the device and the old file remain usable.
  *
  * @param device  a device
  * @param error   optional
@@ -2348,9 +2346,9 @@ VKROPE_API const vkrope_angles* vkrope_angle_table_get(const vkrope_angle_table*
 
 /**
  * Grows the table to `max_position`, at least doubling it if possible, so that growing step by step
- * is cheap; no effect if the table is large enough. Existing angles keep their bits. Command
+ * is cheap; has no effect if the table is large enough. Existing angles keep their bits. Command
  * buffers that use the old table must have completed, and the values from vkrope_angle_table_get
- * are no longer valid. Unchanged on error.
+ * are no longer valid. On error the table is unchanged.
  *
  * @param table         a table
  * @param rotation      the rotation that it was created with
@@ -2369,10 +2367,10 @@ typedef struct vkrope_host_shape {
     uint32_t batch VKROPE_ZERO;                 /**< sequences; 0: 1 */
     uint32_t tokens VKROPE_ZERO;                /**< tokens per sequence */
     uint32_t heads[VKROPE_TENSORS] VKROPE_ZERO; /**< of Q, K and V; 0: absent */
-    /** 0: Q and K from the rotation, see vkrope_row_channels; V as K. */
+    /** 0: vkrope_row_channels of the rotation for Q and K; K's number for V. */
     uint32_t head_dim[VKROPE_TENSORS] VKROPE_ZERO;
-    vkrope_element element VKROPE_ZERO; /**< all tensors, input and output */
-    vkrope_layout layout VKROPE_ZERO;   /**< all tensors */
+    vkrope_element element VKROPE_ZERO; /**< type of all tensors, input and output */
+    vkrope_layout layout VKROPE_ZERO;   /**< layout of all tensors */
     /** [tokens] for all sequences, or [batch, tokens]; null: implicit. */
     const int32_t* positions VKROPE_ZERO;
     size_t position_count VKROPE_ZERO; /**< numbers in positions */
@@ -2408,7 +2406,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_create(
     vkrope_device* device, const vkrope_rope_params* rotation, const vkrope_host_shape* shape,
     vkrope_host_rotation** host_rotation, vkrope_error* error);
 
-/** Bytes of a tensor in host memory; 0 if it is absent or the pointer is null. */
+/** Returns the bytes of a tensor in host memory; 0 if it is absent or the pointer is null. */
 VKROPE_API size_t vkrope_host_rotation_bytes(const vkrope_host_rotation* host_rotation,
                                              vkrope_tensor_index tensor);
 
@@ -2429,7 +2427,7 @@ vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q, 
  * later runs. */
 typedef struct vkrope_host_run {
     vkrope_direction direction VKROPE_ZERO; /**< forward or inverse */
-    /** VK_TRUE: implicit positions start at first_position; VK_FALSE: it must be 0. */
+    /** VK_TRUE: implicit positions start at first_position; VK_FALSE: first_position must be 0. */
     VkBool32 moves VKROPE_ZERO;
     int32_t first_position VKROPE_ZERO; /**< with `moves`: position of token 0 of every sequence */
     /** Same count and order as vkrope_host_shape::positions; null: no change. */

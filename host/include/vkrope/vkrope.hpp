@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Wrappers of vkrope.h for C++17: short names, owners, values with a status, vectors. vkrope.h
-// documents every type, field and function; each function here calls the function of the same name
-// there. Only the vectors throw, if memory runs out.
+// Wraps vkrope.h for C++17 with short names, owners, results and vectors. vkrope.h documents every
+// type, field and function. Each function here calls the function of the same name there. Only the
+// vectors throw, if memory runs out.
 #pragma once
 
 #include <cstddef>
@@ -100,13 +100,13 @@ inline constexpr std::int64_t broadcast = VKROPE_BROADCAST;
 
 // ---- Status and result ----
 
-/// Outcome of a call. It has a fixed size, so that reporting an error allocates nothing.
+/// Status of a call. It has a fixed size, so that reporting an error allocates nothing.
 struct [[nodiscard]] Status : vkrope_error {
     Status(ErrorCode of = VKROPE_SUCCESS) noexcept {
         code = of;
         what[0] = 0;
     }
-    /// Copies an error that the caller may have filled: terminates `what`.
+    /// Copies an error that the caller may have filled, and therefore terminates `what`.
     Status(const vkrope_error& error) noexcept : vkrope_error(error) { what[sizeof what - 1] = 0; }
     Status(const Status& other) noexcept { copy(other); }
     Status& operator=(const Status& other) noexcept {
@@ -116,7 +116,7 @@ struct [[nodiscard]] Status : vkrope_error {
     explicit operator bool() const noexcept { return code == VKROPE_SUCCESS; }
 
    private:
-    // Copies only the text in use, by a call, which is smaller than inline copies of 248 bytes.
+    // Copies only the used text, with a call, because inline copies of 248 bytes are larger.
     void copy(const Status& from) noexcept {
         code = from.code;
         vk_result = from.vk_result;
@@ -124,7 +124,7 @@ struct [[nodiscard]] Status : vkrope_error {
     }
 };
 
-/// A value, or the status of a failure, whose `value` is value-initialised.
+/// Value of a call, or its status if it failed; `value` is then value-initialised.
 template <class T>
 struct [[nodiscard]] Result {
     Status status;
@@ -143,7 +143,7 @@ Status status_of(Function* function, Arguments... arguments) noexcept {
     return status;
 }
 
-/// As above, for a function that also writes a T before it.
+/// Calls a function of vkrope.h that writes a T and takes a vkrope_error last.
 template <class T, class Function, class... Arguments>
 Result<T> result_of(Function* function, Arguments... arguments) noexcept {
     Result<T> result;
@@ -186,7 +186,7 @@ Result<Owned<Object>> own(Result<Object*>&& made) noexcept {
     return {made.status, Owned<Object>(made.value)};
 }
 
-/// Base of the classes below that own an object of the runtime; an empty one has none.
+/// Base of the classes below, which own an object of the runtime. An empty owner has no object.
 template <class Object>
 class Owner {
    public:
@@ -208,8 +208,8 @@ class Owner {
 
 // ---- Frequencies ----
 
-/// vkrope_rope_params that owns its arrays: the vectors and strings here replace the pointers of
-/// the same name. Where 0 stands for a default, the field has that default.
+/// vkrope_rope_params that owns its arrays: its vectors and strings replace the pointers of the
+/// same name. A field where 0 stands for a default has that default.
 struct RopeParams : vkrope_rope_params {
     std::vector<double> inv_freq, phase;
     std::string rope_type = "default";
@@ -425,7 +425,7 @@ inline Result<RopeParams> from_hf_config(std::string_view json, const ModelQuery
     return params_of(result_of<vkrope_model*>(vkrope_model_from_hf_config,
                                               json.data() ? json.data() : "", json.size(), &query));
 }
-/// Calls `read` as a vkrope_read_at without `user`.
+/// Calls `read` with the arguments of vkrope_read_at except `user`.
 template <class Read>
 Result<RopeParams> from_gguf(std::uint64_t file_bytes, Read&& read, const ModelQuery& query = {}) {
     const vkrope_read_at call = [](void* user, std::uint64_t offset, void* to, std::size_t bytes) {
@@ -435,8 +435,8 @@ Result<RopeParams> from_gguf(std::uint64_t file_bytes, Read&& read, const ModelQ
     return params_of(result_of<vkrope_model*>(vkrope_model_from_gguf, file_bytes, call,
                                               static_cast<void*>(&user), &query));
 }
-/// Reads a file in memory. Its beginning is enough if it contains the metadata, the tensor infos
-/// and the tensor data that is used.
+/// Reads a file in memory. The beginning of the file is enough if it contains the metadata, the
+/// tensor infos and the tensor data that the library uses.
 inline Result<RopeParams> from_gguf(const void* data, std::size_t bytes,
                                     const ModelQuery& query = {}) {
     const vkrope_read_at read = [](void* from, std::uint64_t offset, void* to, std::size_t count) {
@@ -484,7 +484,7 @@ Elapsed elapsed_of(Function* function, Arguments... arguments) noexcept {
     return {status, nanoseconds < 0 ? std::nullopt : std::optional<double>(nanoseconds)};
 }
 
-/// Owner of a vkrope_device. Info and ref of an empty one may not be used.
+/// Owner of a vkrope_device. Do not call info() or ref() of an empty owner.
 class Device : public Owner<vkrope_device> {
    public:
     using Owner::Owner;
@@ -499,7 +499,7 @@ class Device : public Owner<vkrope_device> {
         vkrope_device_get_queue(get(), &family);
         return family;
     }
-    /// Calls `record` with the command buffer; it returns a Status.
+    /// Calls `record`, which returns a Status, with the command buffer.
     template <class Record>
     Elapsed submit(Record&& record) noexcept {
         const vkrope_record_callback call = [](void* user, VkCommandBuffer commands,
