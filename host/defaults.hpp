@@ -8,7 +8,7 @@
 
 namespace vkrope {
 
-/// Returns the default for 0, else the number.
+/// Returns `value`, or `otherwise` if `value` is 0.
 template <class Number>
 constexpr Number value_or(Number value, Number otherwise) noexcept {
     return value == 0 ? otherwise : value;
@@ -43,8 +43,8 @@ inline vkrope_rope_params completed(vkrope_rope_params rotation) noexcept {
     return rotation;
 }
 
-/// Checks a layout that the caller may have filled. Call it before reading the format, which may be
-/// any number, as a VkFormat.
+/// Checks a layout that the caller may have filled. Call this function before reading the format as
+/// a VkFormat, because the format may be any number.
 inline Status check_plan(const AngleTableLayout* plan, const char* name) noexcept {
     if (Status s = not_null(plan, name); !s) return s;
     std::uint32_t format;

@@ -7,7 +7,7 @@
 
 #include "vkrope/vkrope.hpp"
 
-/// Returns true if both assign the same axis to every pair. Ignores fields that have no effect.
+/// Returns true if both sections assign the same axis to every pair. Ignores unused fields.
 constexpr bool operator==(const vkrope_sections& a, const vkrope_sections& b) noexcept {
     if (a.axes != b.axes) return false;
     if (a.axes == 0) return true;
@@ -75,9 +75,9 @@ inline AngleLines angle_lines(const AngleTableLayout& layout) noexcept {
     if (layout.source == VKROPE_ANGLES_COMPUTED) return {1, layout.bytes};
     if (layout.source == VKROPE_ANGLES_DIRECT_BUFFER)
         return {
-            layout.phase ? 2 * layout.rows - 1 : layout.rows,  // with phases, -rows + 1 to rows - 1
-            std::size_t{layout.pairs} * 8};                    // cos and sin, a float each
-    return {layout.extent.height, std::size_t{layout.extent.width} * 16};  // texels of four floats
+            layout.phase ? 2 * layout.rows - 1 : layout.rows,  // phases: also rows of positions < 0
+            std::size_t{layout.pairs} * 8};                    // two floats: cos and sin
+    return {layout.extent.height, std::size_t{layout.extent.width} * 16};  // a texel is four floats
 }
 /// Returns the factor of vkrope_ops::scale.
 constexpr float scale_of(const Ops& ops) noexcept {

@@ -11,14 +11,14 @@
 
 namespace vkrope {
 
-/// Returns the status of `body`, or one for the exception that it threw.
+/// Returns the status that `body` returns, or a status for the exception that `body` throws.
 template <class Body>
 Status no_throw(const Body& body) noexcept {
     try {
         return body();
     } catch (const std::bad_alloc&) {
         return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "there is not enough host memory");
-        // Thrown by a container whose size exceeds any host's memory.
+        // A container throws this if its size exceeds the memory of any host.
     } catch (const std::length_error&) {
         return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
                      "a size is too large for the memory of any host");
@@ -29,13 +29,13 @@ Status no_throw(const Body& body) noexcept {
     }
 }
 
-/// As answer() of status.hpp, for a body that may throw.
+/// Like answer() of status.hpp, for a body that may throw.
 template <class Body>
 vkrope_result answer_all(vkrope_error* failure, const Body& body) noexcept {
     return answer(failure, [&] { return no_throw(body); });
 }
 
-/// As make() of status.hpp, for a body that may throw and returns a Result<std::unique_ptr>.
+/// Like make() of status.hpp, for a body that may throw and returns a Result<std::unique_ptr>.
 template <class Object, class Body>
 vkrope_result make_all(Object** made, const char* name, vkrope_error* failure,
                        const Body& body) noexcept {

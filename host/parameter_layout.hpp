@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Finds the ops of a tensor, and places weights, biases and scales in a parameter buffer. The
-// frequencies tier plans and fills the buffer, the kernel tier reads it.
+// frequencies tier plans and fills the buffer, and the kernel tier reads it.
 #pragma once
 
 #include "defaults.hpp"
@@ -22,7 +22,7 @@ constexpr ParameterShape shape_of(StoreScale scale) noexcept {
 }
 
 /// Places the items of `info`, whose shapes must be valid, and returns their total number of
-/// floats. If that exceeds 32 bits, the plan is not valid.
+/// floats. If that number exceeds 32 bits, the plan is not valid.
 constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterLayout& plan) noexcept {
     std::uint64_t floats = 0;
     const auto place = [&floats](ParameterItem& item, ParameterShape shape, std::uint32_t head_dim,

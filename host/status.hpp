@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Error messages of all tiers. They use printf formatting, which does not allocate or throw.
+// Creates the errors of all tiers. They use printf formatting, which does not allocate or throw.
 #pragma once
 
 #include <cstdarg>
@@ -11,12 +11,11 @@
 
 namespace vkrope {
 
-// Marked cold: code that leads to an error is optimised for size and placed away from other code.
+// The attribute `cold` optimises code that leads to an error for size, and places it elsewhere.
 #if defined(__MINGW32__) && !defined(__clang__)
-__attribute__((
-    cold,
-    format(gnu_printf, 2,
-           3)))  // libstdc++ uses the standard vsnprintf here; "printf" would mean Microsoft's
+__attribute__((cold,
+               format(gnu_printf, 2,
+                      3)))  // libstdc++ uses the standard vsnprintf, but "printf" means Microsoft's
 #elif defined(__GNUC__)
 __attribute__((cold, format(printf, 2, 3)))
 #endif
@@ -31,12 +30,12 @@ error(ErrorCode code, const char* format, ...) noexcept {
     return status;
 }
 
-/// Checks a pointer that is not optional.
+/// Returns an error if a required pointer is null.
 inline Status not_null(const void* pointer, const char* name) noexcept {
     return pointer ? Status{} : error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null", name);
 }
 
-/// Writes the result to the caller's pointer.
+/// Writes the value, if there is one, to the caller's pointer `to`, and returns the status.
 template <class Value>
 Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept {
     if (Status s = not_null(to, name); !s) return s;
@@ -44,8 +43,8 @@ Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept
     return made.status;
 }
 
-/// Runs the body of a function of vkrope.h that can fail: passes the status that `body` returns to
-/// the caller, whose `failure` may be null. `body` must not throw.
+/// Runs the body of a function of vkrope.h that can fail, and passes the status that `body` returns
+/// to the caller. `failure` may be null. `body` must not throw.
 template <class Body>
 vkrope_result answer(vkrope_error* failure, Body&& body) noexcept {
     const Status status = body();
@@ -57,7 +56,7 @@ vkrope_result answer(vkrope_error* failure, Body&& body) noexcept {
     return status.code;
 }
 
-/// As answer(), for a function that creates an object: sets `*made` to null first.
+/// Like answer(), for a function that creates an object. First sets `*made` to null.
 template <class Object, class Body>
 vkrope_result make(Object** made, const char* name, vkrope_error* failure, Body&& body) noexcept {
     if (made) *made = nullptr;
@@ -76,7 +75,7 @@ inline constexpr TensorNames names_of[tensor_count] = {
     {"tensor[1]", "tensor[1].heads", "in[1]", "out[1]", "scale_tokens[1]", "scales_out[1]"},
     {"tensor[2]", "tensor[2].heads", "in[2]", "out[2]", "scale_tokens[2]", "scales_out[2]"}};
 
-/// Returns the name of a VkResult that creating, submitting or waiting may return; null for others.
+/// Returns the name of a VkResult of functions that create, submit or wait, and null for others.
 constexpr const char* result_name(VkResult result) noexcept {
     switch (result) {
         case VK_TIMEOUT: return "VK_TIMEOUT";
@@ -111,7 +110,7 @@ inline Status vulkan_error(VkResult result, const char* call) noexcept {
     return status;
 }
 
-/// Returns the status of a call that creates `handle`. On failure sets the handle to null, because
+/// Returns the status of a call that creates `handle`. On failure, sets the handle to null, because
 /// its value is then undefined and must not be destroyed.
 template <class Handle>
 Status created(VkResult result, Handle& handle, const char* call) noexcept {

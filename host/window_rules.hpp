@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Checks the windows of a row: the frequencies tier those of a rotation, the kernel tier those of a
-// kernel.
+// Checks the windows of a row. The frequencies tier checks the windows of a rotation, and the
+// kernel tier those of a kernel.
 #pragma once
 
 #include "status.hpp"
 
 namespace vkrope {
 
-/// Checks that windows are even, ascending and disjoint, and add up to rotary_dim; all zero is one
-/// window.
+/// Checks that windows are even, ascending and disjoint, and add up to rotary_dim. Windows that are
+/// all zero mean one window.
 ///
 /// of  prefix of the names of fields in errors: "" or "rotation."
 inline Status check_windows(const char* of, const Window (&windows)[max_windows],

@@ -75,7 +75,7 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
     const Windows windows = windows_of(info);
     const auto& sections = info.sections;
     static_assert(max_windows == shader::max_windows && max_axes == shader::max_axes);
-    // A module does not contain the arrays that it does not use, but each needs a length.
+    // A module does not contain the arrays that it does not use, but each array needs a length.
     const auto shared = [&geometry](std::uint64_t length) {
         return geometry.ops == shader::ops_shared && length != 0 ? std::uint32_t(length) : 1u;
     };

@@ -36,7 +36,7 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
-// Numbers of a tensor are those of Q plus its index; written buffers come last.
+// The binding of a tensor is that of Q plus the tensor's index. Written buffers come last.
 static_assert(shader::binding_k_in == shader::binding_q_in + K &&
               shader::binding_v_in == shader::binding_q_in + V &&
               shader::binding_v_scales == shader::binding_q_scales + V &&
@@ -71,7 +71,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     work.tokens = box.count.tokens;
     Offsets offsets;
     std::uint32_t in_place = 0;
-    // Tensors as the shader sees them: Q, K, or a V beside K that has K's strides.
+    // The tensors as the shader sees them: Q, K, and a V that shares K's dispatch and strides.
     const struct {
         std::uint32_t& heads;
         shader::RowLayout &in, &out;
@@ -96,7 +96,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
                                                        kernel.storage_limits, seen.out,
                                                        offsets.of[shader::offset_q_out + index]);
         if (of.in_place) in_place |= seen.in_place_flag;
-        shader::RowLayout packed;  // packed: the shader computes these strides
+        shader::RowLayout packed;  // unused, since the shader computes these strides
         if (of.scales)
             bindings.of[shader::binding_q_scales + index] = place(
                 *of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
@@ -152,7 +152,7 @@ Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall&
     push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
     push.index_token = ids.token;
     push.index_axis = resolved.ids_axis;
-    // These positions do not use this field, so it can take the number of tokens of the first set.
+    // The kernel's kind of positions leaves this field free for the tokens of the first set.
     if (kernel.info.two_parameter_sets)
         (resolved.ids.buffer ? push.first_position : push.index_token) =
             call.first_set_tokens - std::min(call.first_set_tokens, box.first.tokens);
@@ -188,9 +188,9 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
            b.offset < a.offset + a.range;
 }
 
-// Returns whether `later` touches a range that `earlier` writes, or writes one that it reads.
-// Disjoint rows may still lie in overlapping ranges, as in packed QKV, or because a binding starts
-// below its first row.
+// Returns whether `later` accesses a range that `earlier` writes, or writes a range that `earlier`
+// reads. Disjoint rows may have overlapping ranges, as in packed QKV, or because a binding starts
+// before its first row.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     for (std::uint32_t w = shader::binding_q_out; w < shader::binding_turns; ++w) {
         const VkDescriptorBufferInfo &before = earlier.of[w], &after = later.of[w];
@@ -202,7 +202,7 @@ bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     return false;
 }
 
-// Extends `hull` to contain `bindings`: a call has one buffer for each binding.
+// Extends `hull` to contain `bindings`, which have the same buffers in every dispatch of a call.
 void extend(Bindings& hull, const Bindings& bindings) noexcept {
     for (std::uint32_t i = 0; i < shader::binding_turns; ++i) {
         VkDescriptorBufferInfo& all = hull.of[i];

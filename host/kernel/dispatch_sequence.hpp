@@ -7,13 +7,13 @@
 
 namespace vkrope {
 
-/// Buffers that a dispatch binds, by binding; unused ones are null. Constants for computed angles
-/// are at binding_table. Those from binding_q_out on are written.
+/// Buffers that a dispatch binds, by binding number. Unused buffers are null. The constants for
+/// computed angles are at binding_table. Buffers from binding_q_out on are written.
 struct Bindings {
     VkDescriptorBufferInfo of[shader::binding_turns] = {};
 };
 
-/// One box of a job.
+/// Dispatch of one box of a job.
 struct Dispatch {
     const Pipeline* pipeline = nullptr;
     Bindings bindings;
@@ -30,8 +30,8 @@ class DispatchSequence {
 
     Dispatch at(std::uint64_t index) const noexcept;
 
-    /// Returns whether `next` has to wait for an earlier dispatch, since their bound ranges overlap
-    /// and one of the two writes. Call it once for each dispatch, in order.
+    /// Returns whether `next` has to wait for an earlier dispatch, because their bound ranges
+    /// overlap and at least one of the two writes. Call it once for each dispatch, in order.
     bool needs_barrier(const Bindings& next) noexcept;
 
    private:
@@ -41,7 +41,7 @@ class DispatchSequence {
     const Jobs& jobs_;
     std::uint64_t index_ = 0, first_since_barrier_ = 0;
     Bindings since_barrier_;  // hulls of the ranges bound since the last barrier: a range that
-                              // meets no hull meets none of them
+                              // does not overlap a hull overlaps none of these ranges
 };
 
 }  // namespace vkrope

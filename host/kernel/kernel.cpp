@@ -21,13 +21,13 @@ const char* access_name(std::uint32_t access) {
                                            : "vkrope, narrow access";
 }
 
-// Chooses the pipelines that record() may use for one part: every load for every kind of access
-// that the formats allow. V alone and tensors in separate dispatches have only the load of few
-// tokens: they do not share angles with another tensor, and max_pipelines is small.
+// Chooses the pipelines that record() may use for one part: one for each load and each kind of
+// access that the formats allow. V alone and tensors in separate dispatches have only the load
+// few_tokens, because they share no angles with another tensor, and max_pipelines is small.
 void choose_geometries(Kernel& kernel, Part& part, bool processor) {
     part.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(part.info, shader::access_word) ==
-                                    1;  // all f32: narrow access is the same as wide access
+                                    1;  // all f32: narrow access is the same as word access
     for (const std::uint32_t access :
          {shader::access_wide, shader::access_word, shader::access_narrow}) {
         if (!formats_allow(part.info, access) ||
@@ -54,8 +54,8 @@ bool v_may_join(const KernelInfo& info) {
            !heads_differ;
 }
 
-// Makes the part of a V with dispatches for itself. Its shader takes V for K without rotation, or
-// for Q if `separate_dispatches` is set.
+// Creates the part for a V that has its own dispatches. Its shader treats V as a K that does not
+// rotate, or as Q if `separate_dispatches` is set.
 void make_part_of_v(Kernel& kernel, bool processor) {
     Part& part = kernel.part[V];
     const TensorIndex seen = kernel.separate_dispatches ? Q : K;
@@ -67,7 +67,7 @@ void make_part_of_v(Kernel& kernel, bool processor) {
     choose_geometries(kernel, part, processor);
 }
 
-// Puts Q, K and V in one part, or each in its own; K shares Q's if formats and heads are equal.
+// Puts Q, K and V in one part, or each in its own part. K uses Q's if formats and heads are equal.
 void make_parts(Kernel& kernel, bool processor) {
     const TensorInfo(&tensor)[tensor_count] = kernel.info.tensor;
     Part &q = kernel.part[Q], &k = kernel.part[K];
@@ -90,7 +90,7 @@ void make_parts(Kernel& kernel, bool processor) {
     }
 }
 
-// Makes the SPIR-V of every pipeline and sets kernel.binds to its bindings.
+// Creates the SPIR-V of every pipeline, and sets kernel.binds to its bindings.
 Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words) {
     kernel.binds = {};
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
@@ -145,7 +145,7 @@ Status check_limits(const Kernel& kernel) {
     return {};
 }
 
-// Checks that a workgroup can hold the rows that its lanes store together.
+// Checks that the rows that the lanes of a workgroup store together fit in its shared memory.
 Status check_shared_memory(const Kernel& kernel) {
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];

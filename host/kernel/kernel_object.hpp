@@ -7,14 +7,14 @@
 
 namespace vkrope {
 
-/// Maximum pipelines of a kernel: three kinds of access times two loads or two tensors, and three
-/// for V.
+/// Maximum number of pipelines of a kernel: three kinds of access times two loads or two tensors,
+/// and three for V.
 inline constexpr std::uint32_t max_pipelines = 9;
 
 struct Part;
 
 struct Pipeline {
-    const Part* part = nullptr;  ///< the part that it belongs to
+    const Part* part = nullptr;  ///< the part that the pipeline belongs to
     Geometry geometry;
     VkPipeline handle = VK_NULL_HANDLE;
 };
@@ -25,7 +25,7 @@ struct Part {
     KernelInfo info;             ///< as the shader sees it
     ParameterLayout parameters;  ///< layout of the parameters, as the shader sees it
     std::uint32_t first_pipeline =
-        0;  ///< of Kernel::pipelines; widest access first; per access, many tokens before few
+        0;  ///< index in Kernel::pipelines: widest access first, then many tokens before few
     std::uint32_t pipeline_count = 0;
 };
 
@@ -37,10 +37,10 @@ struct vkrope_kernel : vkrope::Program {
     bool separate_dispatches = false;  ///< each tensor has its own part
     bool v_joins = false;              ///< K's part also takes V, in calls where V has K's strides
     std::uint32_t conversion = 0;      ///< shader::conversion_*
-    /// Without `separate_dispatches`, the part of Q is K's too, and a V's that joins; the part of V
-    /// is for V alone.
+    /// Without `separate_dispatches`, the part of Q is also that of K, and of a V that joins. The
+    /// part of V is for V alone.
     vkrope::Part part[vkrope::tensor_count];
-    std::uint32_t storage_buffers_to_count = 0;  ///< needed by a dispatch that counts
+    std::uint32_t storage_buffers_to_count = 0;  ///< needed by a dispatch that counts tokens
     vkrope::Pipeline pipelines[vkrope::max_pipelines];
     std::uint32_t pipeline_count = 0;
 };

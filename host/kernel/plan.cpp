@@ -15,8 +15,8 @@ std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
 }
 
-// Returns whether a tensor allows this access. Quantised outputs allow every access: they are
-// stored word by word.
+// Returns whether a tensor allows this access. Quantised outputs allow every access, because they
+// are stored word by word.
 bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept {
     const bool quantised = tensor.out.offset_bytes == 1;
     return strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access) &&
@@ -24,7 +24,7 @@ bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept 
             strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access));
 }
 
-// Returns the work as the shader sees it: with `separate_dispatches`, each tensor is a Q; V has K's
+// Returns the work as the shader sees it. With `separate_dispatches`, each tensor is a Q. V has K's
 // heads.
 Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
     const std::uint32_t k_heads = job.has[K]   ? call.tensor[K].heads
@@ -38,7 +38,7 @@ Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noe
     return work;
 }
 
-// Returns whether the angles allow this access: wide access reads a buffer of angles by 16 bytes.
+// Returns whether the angles allow this access. Wide access reads 16 bytes of a buffer at a time.
 bool angles_allow(const Kernel& kernel, const ResolvedCall& call, std::uint32_t access) noexcept {
     return kernel.info.angles != VKROPE_ANGLES_DIRECT_BUFFER || access != shader::access_wide ||
            call.table_offset % 4 == 0;
@@ -140,14 +140,14 @@ bool same_rows(const View& a, const View& b) noexcept {
            a.channels == b.channels;
 }
 
-// Returns whether V has K's heads, pages and strides; a dispatch stores them once for both.
+// Returns whether V has the heads, pages and strides of K, which a dispatch pushes only once.
 bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
     return v.heads == k.heads && v.pages == k.pages && same_rows(v.in, k.in) &&
            same_rows(v.out, k.out);
 }
 
-// Tiles the tensors of a job together: in one dispatch for each sequence or group of heads, or in
-// one for all. Returns false if a tensor does not fit or steps along z differently.
+// Tiles the tensors of a job together, in one dispatch for each sequence or group of heads, or in
+// one dispatch for all. Returns false if a tensor does not fit or steps along z differently.
 bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noexcept {
     std::uint32_t groups = 1;
     for (const TensorIndex t : every_tensor) {
@@ -165,7 +165,7 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
         const Counts &box = tiling->box, &whole = tiling->whole;
         if (box.heads != whole.heads || box.pages != whole.pages || box.rows != whole.rows)
             return false;
-        // A dispatch stores one index of the first head for all of its tensors.
+        // A dispatch has one index of the first head for all of its tensors.
         if (differs_by_head(kernel.info.tensor[t].ops) && box.groups != whole.groups) return false;
         Counts& shared = job.tiling.box;
         if (first) job.tiling = tiling.value;
@@ -195,13 +195,13 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     const bool counts = call.out_of_range.buffer != VK_NULL_HANDLE;
     bool left[tensor_count];  // tensors without a job
     for (const TensorIndex t : every_tensor) left[t] = call.tensor[t].heads != 0;
-    // A V in place without ops needs no copy; alone, its tokens are still counted.
+    // A V that is in place without ops needs no copy. If it is alone, its tokens are still counted.
     const bool v_changes = !call.tensor[V].in_place || has_ops(kernel.info.tensor[V].ops);
     left[V] = left[V] && (v_changes || (counts && !left[Q] && !left[K]));
     // The first tensor with slots counts those outside the cache.
     const TensorIndex counts_slots = left[K] ? K : V;
     const auto add = [&](Job job) {
-        job.counts_positions = counts && jobs.count == 0;  // each token counts once
+        job.counts_positions = counts && jobs.count == 0;  // each token is counted once
         job.counts_slots = counts && call.slot_mapping.buffer && job.has[counts_slots];
         for (const TensorIndex t : every_tensor) left[t] = left[t] && !job.has[t];
         jobs.of[jobs.count++] = job;

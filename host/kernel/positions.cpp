@@ -14,7 +14,7 @@ namespace vkrope {
 
 namespace {
 
-// A buffer of integers: the range that the call accesses, and the range that is bound.
+// A buffer of integers, with the range that the call accesses and the range that is bound.
 struct Numbers {
     const char* name;
     VkDescriptorBufferInfo where = {};
@@ -173,7 +173,7 @@ shader::PositionPush push_of(const PositionCall& call, const Buffers& buffers) n
     return push;
 }
 
-// Returns the descriptors; absent buffers are bound to `out`.
+// Returns the descriptors. The binding of an absent buffer gets the buffer `out`.
 Descriptors descriptors_of(const Buffers& buffers) noexcept {
     const auto or_out = [&](const Numbers& numbers) {
         return numbers.given() ? numbers.bound : buffers.out.bound;

@@ -10,8 +10,8 @@ namespace vkrope {
 
 namespace {
 
-// A binding that the call leaves unused gets a buffer that the call already reads, or writes if the
-// binding is written, so that the caller synchronises only what the call really touches.
+// Returns the buffer for a binding. If the call does not use the binding, this is a buffer that the
+// call reads, or writes if the binding is written, so that the caller synchronises no other buffer.
 const VkDescriptorBufferInfo& buffer_for(const Bindings& bindings, std::uint32_t number) noexcept {
     if (number >= shader::binding_turns) number = shader::binding_table;
     if (bindings.of[number].buffer) return bindings.of[number];

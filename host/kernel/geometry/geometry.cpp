@@ -10,7 +10,7 @@ namespace vkrope {
 
 namespace {
 
-// Returns whether a tensor is f32. A quantised output counts as f32: it is not stored in units.
+// Returns whether a tensor is f32. Quantised outputs count as f32, as their store uses no units.
 bool all_f32(const TensorInfo& format) {
     return format.head_dim == 0 ||
            (format.in == VKROPE_F32 && (format.out == VKROPE_F32 || is_quantised(format.out)));
@@ -20,7 +20,7 @@ bool all_f32(const KernelInfo& info) {
     return !any_tensor(info, [](const TensorInfo& tensor) { return !all_f32(tensor); });
 }
 
-// A unit must not straddle the borders of a window or its middle.
+// Returns whether no unit extends across a border or the middle of a window.
 bool format_allows(const Windows& windows, const TensorInfo& format, std::uint32_t unit) {
     if (format.head_dim == 0) return true;
     std::uint32_t misfit = format.head_dim % unit;
@@ -83,8 +83,8 @@ std::uint64_t copying_chunks(const KernelInfo& info, std::uint32_t unit) {
     return divide_up(channels, 2 * std::uint64_t{unit});
 }
 
-// Computes the lanes for a row if each rotates `together` chunks. Each copies at most 64, because
-// llvmpipe limits loop iterations. If nothing rotates, each copies `together` chunks.
+// Computes the lanes for a row if each lane rotates `together` chunks. A lane copies at most 64
+// chunks, because llvmpipe limits loop iterations, or `together` chunks if nothing rotates.
 std::uint64_t lanes_wanted(const KernelInfo& info, std::uint32_t unit, std::uint32_t together) {
     constexpr std::uint32_t max_copies = 64;
     const std::uint64_t rotating = rotating_chunks(info, unit);
@@ -99,13 +99,13 @@ std::uint32_t power_of_two_up_to(std::uint32_t value) {
     return power;
 }
 
-// Gives each lane 64 adjacent bytes: a software device runs a lane on one core, and a core fetches
-// whole cache lines. It runs 4 or 8 neighbouring lanes in lockstep, so all lanes rotate first and
-// then copy, with equal shares.
+// Gives each lane 64 adjacent bytes, because a software device runs a lane on one core, and a core
+// fetches whole cache lines. It runs 4 or 8 neighbouring lanes in lockstep, so all lanes first
+// rotate and then copy, with equal shares.
 Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
     // A chunk of several words has the same overhead as one of a single word, but takes longer to
-    // compile. Only windows that rule out wide access justify this, not rare calls whose strides
-    // do.
+    // compile. This is worth it if the windows rule out wide access, but not for the rare calls
+    // whose strides do.
     std::uint32_t& unit = geometry.unit_elements;
     if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide)) {
         while (formats_allow_unit(info, 2 * unit)) unit *= 2;
@@ -119,7 +119,7 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
     return geometry;
 }
 
-// Computes the heads per lane of a tensor with `heads` heads; 0: unknown.
+// Computes the number of heads per lane for a tensor with `heads` heads (0: unknown).
 std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint32_t otherwise,
                        std::uint32_t most) {
     return heads == 0 ? otherwise
@@ -127,8 +127,8 @@ std::uint32_t batch_of(std::uint32_t heads, std::uint32_t head_lanes, std::uint3
 }
 
 // Gives each workgroup one token, with its chunks and heads side by side, or several tokens if one
-// does not fill it. 64 lanes are one or two subgroups on most GPUs. 128 lanes move more bytes at a
-// time, if each lane still has its maximum number of heads, and that is more than one.
+// token does not fill the workgroup. 64 lanes are one or two subgroups on most GPUs. 128 lanes move
+// more bytes at a time if each lane still has its maximum number of heads, and that is above one.
 Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
                 const DispatchLimits& limits) {
     const std::uint64_t wanted = lanes_wanted(info, geometry.unit_elements, 1);
@@ -180,7 +180,7 @@ bool has_norm_of_token(const KernelInfo& info) {
     });
 }
 
-// Gives a lane all rows of a token: it computes their norms, then each chunk in all heads.
+// Gives a lane all rows of a token. It computes their norms, and then each chunk in all heads.
 Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& limits) {
     constexpr std::uint32_t max_held = 64;
     geometry.ops = shader::ops_owned;
@@ -195,7 +195,7 @@ Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& 
     return geometry;
 }
 
-// Lets neighbouring lanes share a row; a workgroup has all heads that a norm treats as one row. On
+// Lets neighbouring lanes share a row. A workgroup has all heads that a norm treats as one row. On
 // a CPU, a lane has a whole row, so that it waits for no other lane. On a GPU with many tokens, a
 // lane processes several heads in turn, which share angles and parameters.
 Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
@@ -215,7 +215,7 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     const std::uint32_t taken = geometry.chunk_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
     if (whole_token) geometry.heads_together = std::uint32_t(divide_up(heads, geometry.head_lanes));
-    // To fit shared memory: fewer tokens, then more rounds of exchange, then fewer heads at a time.
+    // To fit in shared memory, reduces the tokens, then the heads per exchange, then the heads.
     const auto too_many = [&] { return shared_bytes(info, geometry) > max_shared_bytes; };
     while (geometry.group_tokens > 1 && too_many()) geometry.group_tokens /= 2;
     while (geometry.heads_together > 1 && too_many()) --geometry.heads_together;
@@ -223,7 +223,7 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     const bool may_own = !stores_together(info);  // if false, create() returns an error
     if (too_many() && may_own) return owned(info, geometry, limits);
     if (!processor && !whole_token) geometry.rounds = limits.batch;
-    // Gaps help lanes that read a row together, if shared memory suffices.
+    // Gaps speed up lanes that read a row together. Rows have gaps if shared memory suffices.
     geometry.staged_gaps = geometry.chunk_lanes > 1 && !may_own;
     geometry.staged_gaps = geometry.staged_gaps && !too_many();
     return geometry;
@@ -285,8 +285,8 @@ DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept {
 }
 
 std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept {
-    // The index of an invocation has 32 bits; idle ones in the last row of workgroups have an
-    // index, too.
+    // The index of an invocation has 32 bits. Idle invocations in the last row of workgroups have
+    // an index, too.
     constexpr std::uint64_t counted = std::uint64_t{1} << 32;
     const std::uint64_t groups = counted / workgroup_size, columns = limits.workgroup_count[0];
     const std::uint64_t rows = std::min<std::uint64_t>(limits.workgroup_count[1], groups / columns);

@@ -11,8 +11,8 @@
 
 namespace vkrope {
 
-/// Maximum number of heads per lane on a GPU. A lane takes more than one only if enough lanes are
-/// left to hide the latency of their loads.
+/// Maximum number of heads per lane on a GPU. A lane takes more than one head only if enough lanes
+/// are left to hide the latency of their loads.
 inline constexpr std::uint32_t max_batch = 4;
 inline constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
@@ -20,7 +20,7 @@ inline constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 struct DispatchLimits {
     std::uint32_t workgroup_count[3] = {65535, 65535, 65535};
     std::uint32_t workgroup_invocations = 128;  ///< maximum per workgroup, along x
-    /// Most heads of a lane; 1 for devices with few registers.
+    /// Maximum number of heads of a lane; 1 for devices with few registers.
     std::uint32_t batch = max_batch;
 };
 
@@ -44,10 +44,10 @@ struct Geometry {
     bool units_apart = false;   ///< neighbouring lanes have neighbouring units
     bool k_after_q = false;     ///< for lack of registers, a lane loads K after storing Q
     std::uint32_t ops = shader::ops_none;  ///< shader::ops_*: the lanes that apply the ops of a row
-    /// ops_owned: rows whose norms a lane keeps in registers.
+    /// ops_owned: number of rows whose norms a lane keeps in registers.
     std::uint32_t norms_held = 1;
     std::uint32_t heads_together = 1;  ///< ops_shared: heads whose units a lane exchanges at once
-    std::uint32_t rounds = 1;          ///< ops_shared: most rounds of heads, if tokens are many
+    std::uint32_t rounds = 1;          ///< ops_shared: maximum rounds of heads, for many tokens
     bool staged_gaps = false;  ///< rows that lanes store together have gaps in shared memory
 
     std::uint32_t workgroup_size() const noexcept {
@@ -64,7 +64,7 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.staged_gaps == b.staged_gaps;
 }
 
-/// Size of a dispatch. z counts sequences, or groups of heads; then `heads` counts one group.
+/// Size of a dispatch. z counts sequences, or groups of q_heads and k_heads heads.
 struct Work {
     std::uint32_t z = 0, tokens = 0, q_heads = 0, k_heads = 0;
 };
@@ -73,7 +73,7 @@ struct DispatchShape {
     std::uint32_t groups[3] = {0, 0, 0};
 };
 
-/// Returns whether `is` is true of a tensor of a kernel.
+/// Returns whether `is` returns true for any tensor of a kernel.
 template <class Is>
 bool any_tensor(const KernelInfo& info, const Is& is) noexcept {
     return std::any_of(std::begin(info.tensor), std::end(info.tensor), is);
@@ -82,17 +82,17 @@ bool any_tensor(const KernelInfo& info, const Is& is) noexcept {
 /// Returns the elements per unit for this kind of access.
 std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexcept;
 
-/// The windows of a kernel, at least one; absent ones have rotary_dim 0.
+/// Windows of a kernel, at least one. Absent windows have rotary_dim 0.
 struct Windows {
     Window of[max_windows] = {};
 };
 Windows windows_of(const KernelInfo& info) noexcept;
 
-/// Returns whether formats and windows allow this access; strides and offsets decide per call.
+/// Returns whether formats and windows allow this access. Strides and offsets decide per call.
 bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
-/// Returns whether this access is possible. `offset_and_strides`: the first offset and all strides,
-/// in elements, combined by or.
+/// Returns whether this access is possible. `offset_and_strides` is the bitwise or of the first
+/// offset and all strides, in elements.
 bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides,
                    std::uint32_t access) noexcept;
 
@@ -100,24 +100,24 @@ bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides
 Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept;
 
-/// Maximum loop iterations of a lane for one tensor: llvmpipe silently ends a shader after 65 535.
+/// Maximum loop iterations of a lane for one tensor; llvmpipe silently ends a shader after 65 535.
 inline constexpr std::uint64_t max_iterations = 16384;
 
-/// Returns the maximum heads of a tensor in one dispatch. A lane that has all heads loops over
-/// them, and llvmpipe silently ends a shader after 65 535 iterations of all its loops together.
+/// Returns the maximum number of heads of a tensor in one dispatch. A lane that has all heads loops
+/// over them; llvmpipe silently ends a shader after 65 535 iterations of all loops together.
 std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
                         const DispatchLimits& limits) noexcept;
 
-/// Returns the maximum tokens in one dispatch.
+/// Returns the maximum number of tokens in one dispatch.
 std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept;
 
-/// Returns the workgroups along x, y and z: blocks of tokens, groups of heads, and Work::z.
+/// Returns the workgroups along x (blocks of tokens), y (groups of heads) and z (see Work::z).
 DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept;
 
-/// Returns the maximum invocations of positions.comp, along x and then y, counted in 32 bits.
+/// Returns the maximum number of invocations of positions.comp, along x and then y, in 32 bits.
 std::uint64_t max_in_a_row(std::uint32_t workgroup_size, const DispatchLimits& limits) noexcept;
 
-/// Returns the workgroups for 1 to max_in_a_row() invocations.
+/// Returns the numbers of workgroups for 1 to max_in_a_row() invocations.
 DispatchShape shape_in_a_row(std::uint64_t invocations, std::uint32_t workgroup_size,
                              const DispatchLimits& limits) noexcept;
 

@@ -67,7 +67,7 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
     for_tensors(info, [&](const TensorInfo& tensor) {
         if (!stores_together(tensor)) return;
         const std::uint64_t rows = std::uint64_t{geometry.head_lanes} * geometry.group_tokens;
-        // Each lane shares its part of the scale of the row, or of a block.
+        // Each lane shows the others its part of the scale of the row, or of a block.
         using namespace shader;
         const auto type = uint(tensor.out);
         const bool in_blocks = type >= element_q8_0;

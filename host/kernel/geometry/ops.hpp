@@ -36,12 +36,12 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
 /// Returns the words of rows that a workgroup's lanes store together, for one tensor at a time.
 std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept;
 
-/// Bytes of shared memory for both, and the number that every device has.
+/// Bytes of shared memory that both need together, and the bytes that every device has.
 inline constexpr std::uint64_t max_shared_bytes = 4 * VKROPE_SHARED_WORDS;
 std::uint64_t shared_bytes(const KernelInfo& info, const Geometry& geometry) noexcept;
 
-/// Loop iterations of a lane that owns its rows, for the rows of one norm and for each head, of the
-/// tensor that needs the most.
+/// Numbers of loop iterations of a lane that owns its rows, for the rows of one norm and for each
+/// head, of the tensor that needs the most iterations.
 struct Iterations {
     std::uint64_t row = 0, head = 0;
 };

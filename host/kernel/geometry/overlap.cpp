@@ -59,7 +59,7 @@ struct Pattern {
         return bytes;
     }
 
-    // Sets `part` to the ranges in one period of `period` bytes, placed at `at`, without the axes
+    // Sets `part` to the ranges in one period of `period` bytes, starting at `at`, without the axes
     // that step by multiples of the period. Returns false if the pattern does not repeat with that
     // period.
     bool within(std::uint64_t period, std::uint64_t at, Pattern& part) const {
@@ -96,7 +96,7 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
         }
     }
     if (period == 0) return false;
-    // Modulo `period`, relative to the start of a: b may reach past the end, into the next a.
+    // Offsets are modulo `period`, from the start of a: b may extend past the end into the next a.
     a.within(period, 0, inner_a);
     b.within(period, (b.first % period + period - a.first % period) % period, inner_b);
     if (!disjoint(inner_a, inner_b)) return false;
@@ -104,10 +104,10 @@ bool disjoint(const Pattern& a, const Pattern& b) noexcept {
     return disjoint(inner_a, inner_b);
 }
 
-// Checks the axes from `at` on. `covered`: elements that the axes after `at` cover. If a shorter
-// stride was left at 0 although its axis should be slower, the error names it rather than the
-// stride that the caller set. `channels`: channels per element, because errors count strides in
-// channels.
+// Checks the axes from `at` on; the axes after `at` cover `covered` elements. If a shorter stride
+// was left at 0 although its axis should be slower, the error names that stride rather than the one
+// that the caller set. `channels` is the number of channels per element, for errors, which count
+// strides in channels.
 Status steps_inside(const Axes& axes, std::uint32_t at, std::uint64_t covered,
                     std::uint32_t channels) noexcept {
     covered *= channels;

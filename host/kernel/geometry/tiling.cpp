@@ -115,7 +115,7 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     box.heads = std::min(box.heads, max_heads(info, geometry, dispatch));
     box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, max_tokens(geometry, dispatch)));
 
-    // A view that fits while it is whole may not fit once another one has been split.
+    // A view that fits unsplit may not fit once another view has been split.
     const auto misfit = [&]() -> std::uint32_t {
         std::uint32_t i = 0;
         while (i < bound.count && fits_range(*bound.views[i], group_heads, storage, whole, box))

@@ -10,8 +10,8 @@ namespace vkrope {
 
 /// Boxes of one size, except the last in each direction.
 struct Tiling {
-    Counts whole;  ///< of the call
-    Counts box;    ///< of the largest box; batch or groups is 1, z counts the other
+    Counts whole;  ///< counts of the call
+    Counts box;    ///< counts of the largest box; batch or groups is 1, and z counts the other
     bool heads_outer =
         false;  ///< heads vary more slowly than tokens, so that the boxes' outputs ascend
 
@@ -19,14 +19,14 @@ struct Tiling {
     Box at(std::uint64_t index) const noexcept;
 };
 
-/// Views bound for a tensor, each of which must fit maxStorageBufferRange: input and output, and if
-/// present ids, slots, factors of tokens and made scales.
+/// Views that are bound for a tensor: input and output and, if present, ids, slots, factors of
+/// tokens and made scales. Each must fit in maxStorageBufferRange.
 struct Bound {
     static constexpr std::uint32_t most = 6;
     const char* names[most] = {};
     const View* views[most] = {};
     std::uint32_t count = 0;
-    bool packed_tokens = false;  ///< one view has [batch, tokens] without strides in the shader
+    bool packed_tokens = false;  ///< one view is [batch, tokens], without strides in the shader
 
     void add(const char* name, const View& view) {
         names[count] = name;

@@ -8,26 +8,26 @@
 
 namespace vkrope {
 
-/// Counts, or first indices, in each direction. `heads` counts one group; `pages`, and `rows` of a
-/// page, count a scattered tensor.
+/// Counts, or first indices, in each direction. `heads` counts the heads of one group. `pages`, and
+/// `rows` of a page, are for a scattered tensor.
 struct Counts {
     std::uint32_t batch = 1, groups = 1, heads = 1, tokens = 1, pages = 1, rows = 1;
 };
 
-/// Part of a call: in every direction, `count` steps from `first` on.
+/// Part of a call: `count` steps from `first` on, in every direction.
 struct Box {
     Counts first = {0, 0, 0, 0, 0, 0}, count;
 };
 
-/// One tensor of a call, or its ids or slots, whose elements are then 32-bit words. Strides are in
-/// elements, and 0 along a direction that has one step. The elements of a tensor of ggml's blocks
-/// are its blocks.
+/// One tensor of a call, or the ids or slots of a call, whose elements are 32-bit words. Strides
+/// are in elements, and are 0 along a direction that has one step. The elements of a tensor of
+/// ggml's blocks are its blocks.
 struct View {
     VkBuffer buffer = VK_NULL_HANDLE;
-    std::uint64_t first_byte = 0;  ///< in the buffer
+    std::uint64_t first_byte = 0;  ///< offset in the buffer
     std::uint32_t element_bytes = 4;
-    std::uint32_t offset_bytes = 4;     ///< unit of the offset of a dispatch's part
-    std::uint32_t channels = 1;         ///< of an element: a number, or a block
+    std::uint32_t offset_bytes = 4;     ///< unit of a dispatch's offset into the tensor
+    std::uint32_t channels = 1;         ///< of an element, which is a number or a block
     std::uint32_t head_dim = 1;         ///< elements of a row
     std::uint32_t heads = 1;            ///< of all groups
     std::uint32_t heads_per_group = 1;  ///< equal to `heads`: one group
@@ -41,8 +41,8 @@ struct View {
     }
 
     /// Returns whether groups of `group_heads` heads, which divide heads_per_group or equal it,
-    /// have a constant stride, so that z of a dispatch can count them. False for a scattered
-    /// tensor, where z steps by page.
+    /// have a constant stride, so that z of a dispatch can count them. Returns false for a
+    /// scattered tensor, where z steps by page.
     bool steps_evenly(std::uint32_t group_heads) const noexcept {
         return page_size == 0 && (group_heads == heads_per_group || heads_per_group == heads);
     }
@@ -54,8 +54,8 @@ struct View {
 /// Returns the elements from the tensor's first row to the first row of a part.
 std::uint64_t offset_of(const View& view, std::uint32_t group_heads, const Counts& first) noexcept;
 
-/// Returns the elements from the first channel of a part to one past its last. Several groups must
-/// have a constant stride.
+/// Returns the elements from the first channel of a part to one past its last. If there are several
+/// groups, they must have a constant stride.
 std::uint64_t span_of(const View& view, std::uint32_t group_heads, const Counts& count) noexcept;
 
 /// Device limits for bindings.
@@ -67,8 +67,8 @@ struct StorageLimits {
     VkDeviceSize uniform_range = 1u << 14;  ///< maxUniformBufferRange, bytes
 };
 
-/// Returns the binding for `bytes` bytes from byte `first` on: whole words, from the next lower
-/// offset that the device allows and that is a multiple of 16.
+/// Returns the binding for `bytes` bytes from byte `first` on. It has whole words, and starts at
+/// the next lower multiple of 16 that is an offset that the device allows.
 VkDescriptorBufferInfo binding_of(VkBuffer buffer, std::uint64_t first, std::uint64_t bytes,
                                   const StorageLimits& limits) noexcept;
 

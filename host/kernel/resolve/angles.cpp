@@ -11,7 +11,7 @@ namespace vkrope {
 
 namespace {
 
-// Returns whether every row that the shader reads by these numbers is inside the table.
+// Returns whether every row that the shader reads with this layout is inside the table.
 bool holds_its_rows(const AngleTableLayout& plan) noexcept {
     if (plan.rows == 0) return false;
     if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER)

@@ -22,7 +22,7 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
                      "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
                      format.head_dim);
     }
-    std::uint64_t end = info.rotary_dim;  // of the last window
+    std::uint64_t end = info.rotary_dim;  // end of the last window
     for (const Window& window : info.windows) {
         if (window.rotary_dim != 0) end = std::uint64_t{window.offset} + window.rotary_dim;
     }
@@ -90,7 +90,7 @@ Status check_sections(const KernelInfo& info) noexcept {
                  sections.leftover_axis, sections.axes);
 }
 
-// Checks phases, head groups and angles of channels, which only some sources have.
+// Checks phases, head groups and angles of channels, which only some angle sources support.
 Status check_angles(const KernelInfo& info) noexcept {
     const bool caller = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     if (info.phase && caller)

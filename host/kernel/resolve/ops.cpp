@@ -191,7 +191,7 @@ Status resolve_scale_tokens(const char* name, const Ops& ops, const VkDescriptor
     return check_words(name, where, std::uint64_t{sequences_of(call)} * call.tokens * 4);
 }
 
-// Resolves the rows of scales: one for each token, slot, or with pages_heads each page.
+// Resolves the rows of scales: one row for each token or slot, or with pages_heads for each page.
 Status resolve_scales_out(const char* name, const Ops& ops, const VkDescriptorBufferInfo& where,
                           const Call& call, ResolvedTensor& tensor) noexcept {
     if (!is_made(ops.store_scale)) return {};

@@ -18,7 +18,7 @@ Status stride_error(const char* field, std::int64_t stride, const char* rule) no
                  rule);
 }
 
-// Sets `stride` to the given stride, `packed` for 0, and 0 for broadcast rows.
+// Sets `stride` to `given`, to `packed` if `given` is 0, and to 0 for broadcast rows.
 Status resolve_stride(const char* field, std::int64_t given, std::uint64_t packed,
                       std::uint64_t& stride) noexcept {
     stride = given == 0 ? packed : given == broadcast ? 0 : std::uint64_t(given);
@@ -85,7 +85,7 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
     const std::uint64_t all = batch == 0 ? sequence : multiply_add(sequences_of(call), batch, 0);
     if (Status s = resolve_stride("positions.axis_stride", positions.axis_stride, all, axis); !s)
         return s;
-    // The ids of a token, on all axes, are one "row" of words.
+    // The ids of one token, on all axes, form one "row" of words.
     const std::uint32_t words = positions.int64 ? 2 : 1;
     const std::uint64_t steps = info.sections.axes == 0 ? 0 : info.sections.axes - 1;
     if (steps == 0) axis = 0;

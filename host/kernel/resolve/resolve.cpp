@@ -35,7 +35,7 @@ Status check_present(const TensorNames& names, const TensorInfo& info, const Ten
 // Returns the error for tensors that overlap. Names a stride that was left at 0, token_stride
 // first, because packed QKV is the likely case.
 Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
-    constexpr std::uint32_t ranks[] = {2, 3, 1, 0};  // of Axis: token, batch, group, head
+    constexpr std::uint32_t ranks[] = {2, 3, 1, 0};  // Axis::rank: token, batch, group, head
     for (const std::uint32_t rank : ranks) {
         for (const TensorRows* rows : {&a, &b}) {
             const Axes axes = axes_of(*rows);
@@ -91,7 +91,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
                         rows_of(names_of[t].out, call.out[t], of.out, of.head_dim, to.out)};
     };
     InAndOut rows[tensor_count] = {both(Q), both(K), both(V)};
-    rows[V].out.cache_name = "out[2]: paged_cache";  // the strides may fit K and be too short for V
+    rows[V].out.cache_name = "out[2]: paged_cache";  // strides that fit K may be too short for V
     if (Status s = resolve_slots(info, call, resolved); !s) return {s, {}};
     const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
     for (const TensorIndex t : every_tensor) {
@@ -101,7 +101,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
             !s)
             return {s, {}};
     }
-    if (call.in[K].heads != 0 && call.in[V].heads != 0) {  // a slot outside either is out of range
+    if (call.in[K].heads != 0 && call.in[V].heads != 0) {  // slots must be inside both caches
         std::uint32_t &of_k = resolved.tensor[K].pages, &of_v = resolved.tensor[V].pages;
         of_k = of_v = std::min(of_k, of_v);
     }

@@ -16,7 +16,7 @@ struct ResolvedTensor {
     std::uint32_t heads = 0;  ///< 0: absent
     /// Heads per group: the greatest common divisor of the group sizes of input and output.
     std::uint32_t group_heads = 1;
-    std::uint32_t pages = 1;         ///< of the cache, if scattered
+    std::uint32_t pages = 1;         ///< pages of the cache, if scattered
     std::optional<View> scales;      ///< a factor for each token
     std::optional<View> scales_out;  ///< scales that the kernel computes for its rows
 };
@@ -25,16 +25,16 @@ struct ResolvedTensor {
 struct ResolvedCall {
     std::uint32_t batch = 0, tokens = 0;  ///< tokens 0: there is nothing to do
     ResolvedTensor tensor[tensor_count];
-    View ids, slot_mapping;  ///< unused ones have no buffer
+    View ids, slot_mapping;  ///< an unused view has no buffer
     VkDescriptorBufferInfo table = {}, table_sin = {},
-                           out_of_range = {};  ///< as bound; unused ones are null
+                           out_of_range = {};  ///< as bound; unused buffers are null
     std::uint32_t table_offset = 0, table_sin_offset = 0,
                   out_of_range_offset = 0;  ///< words from the start of the binding
     std::uint32_t ids_axis = 0;             ///< stride of axes, in words
-    std::uint32_t position_step = 0;        ///< implicit: from one sequence to the next
+    std::uint32_t position_step = 0;        ///< implicit: positions between sequences
     std::uint32_t page_size = 1;
     float gain = 1;                          ///< multiplies cos and sin
-    VkDescriptorBufferInfo parameters = {};  ///< as bound; without any, null
+    VkDescriptorBufferInfo parameters = {};  ///< as bound; null if there are none
     std::uint32_t parameters_offset = 0;     ///< words from the start of the binding
     float q_scale = 1;                       ///< Call::q_scale * Ops::scale
 };
@@ -42,16 +42,16 @@ struct ResolvedCall {
 /// Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
-/// Requirements of a kernel's ops for each call, computed once.
+/// Requirements of a kernel's ops, computed once for all calls.
 struct OpsNeeds {
     bool any = false;                 ///< a tensor has ops or a quantised output
-    std::size_t parameter_bytes = 0;  ///< of Call::parameters
+    std::size_t parameter_bytes = 0;  ///< size of Call::parameters
 };
 
 /// Returns the requirements of `info`, which must be valid.
 OpsNeeds ops_needs(const KernelInfo& info) noexcept;
 
-/// Checks and resolves the arguments of record(). `needs`: ops_needs(info).
+/// Checks and resolves the arguments of record(). `needs` is ops_needs(info).
 Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
                              const StorageLimits& limits, const Call& call) noexcept;
 

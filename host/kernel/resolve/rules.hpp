@@ -13,21 +13,21 @@ struct InAndOut {
     TensorRows in, out;
 };
 
-/// Resolves a tensor that is present: sets the buffer and strides of both views.
+/// Sets the buffer and the strides of both views of a tensor that is present.
 ///
-/// cache  the cache if the output is one; null: the output has a row per token
+/// cache  the paged cache that the output goes to; null: the output has one row per token
 Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
                       InAndOut& rows, ResolvedTensor& resolved) noexcept;
 
 /// Checks that a field is at most its last enumerator.
 ///
-/// tensor  the name of the tensor that it belongs to, or null
+/// tensor  the name of the tensor that the field belongs to, or null
 Status check_enumerator(const char* tensor, const char* field, std::uint32_t value,
                         std::uint32_t last) noexcept;
 
 Status check_ops(const KernelInfo& info) noexcept;
 
-/// Checks for fields that are set but that the kernel, or a call of it, would not use.
+/// Returns an error if a field is set that the kernel, or a call of the kernel, would not use.
 Status check_unused(const KernelInfo& info) noexcept;
 Status check_unused(const KernelInfo& info, std::size_t parameter_bytes, const Call& call) noexcept;
 
@@ -39,20 +39,20 @@ Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const St
                    const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept;
 
-/// Checks a buffer of words: `bytes` bytes from where.offset on.
+/// Checks a buffer of words, from which `bytes` bytes are used, starting at where.offset.
 Status check_words(const char* name, const VkDescriptorBufferInfo& where,
                    std::uint64_t bytes) noexcept;
 
-/// Checks such a buffer and binds all of it.
+/// Checks such a buffer, and binds these bytes.
 Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes,
                   const StorageLimits& limits, VkDescriptorBufferInfo& bound,
                   std::uint32_t& offset_words) noexcept;
 
-/// Checks and binds the uniforms of computed angles.
+/// Checks and binds the uniform buffer of computed angles.
 Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits,
                      VkDescriptorBufferInfo& bound) noexcept;
 
-/// Returns the words from the first id or slot of a call to one past its last.
+/// Returns the number of words from the first id or slot of a call to the end of its last one.
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept;
 
 /// Checks that ids, slots and table do not overlap the outputs, and that the counter overlaps no

@@ -12,8 +12,8 @@ namespace vkrope {
 
 namespace {
 
-// Sets `stride`, which counts elements of `channels` channels as `packed` does. Returns false if
-// `given` breaks a rule, which stride_error() states.
+// Sets `stride`, which counts elements of `channels` channels, like `packed`. Returns false if
+// `given` breaks a rule, which stride_error() names.
 bool resolve_stride(std::int64_t given, std::uint64_t packed, std::uint32_t channels,
                     std::uint64_t& stride, bool& is_packed) noexcept {
     is_packed = given == 0;
@@ -72,7 +72,7 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
     if (!resolve_stride(tensor.group_stride, packed, view.channels, view.group, rows.packed_group))
         return stride_error(rows.name, "group_stride", tensor.group_stride, view.channels);
     view.heads_per_group = tensor.heads_per_group;
-    if (view.heads_per_group == 1) {  // groups of one are heads
+    if (view.heads_per_group == 1) {  // a group of one head is a head
         view.head = view.group;
         view.heads_per_group = view.heads;
         rows.packed_head = rows.packed_group;
@@ -116,13 +116,13 @@ Status resolve_strides(TensorRows& rows, bool input) noexcept {
     return resolve_span(rows);
 }
 
-// Reports a forgotten page_size, which would send rows to wrong pages: it is 1, and the stride that
-// the caller set does not fit single rows.
+// Returns an error if page_size was probably forgotten, since rows would go to wrong pages:
+// page_size is 1, but the stride that the caller set does not fit pages of one row.
 Status check_single_rows(const char* name, const PagedCache& cache,
                          std::uint64_t packed_row) noexcept {
     const std::int64_t distance = cache.page_stride != 0 ? cache.page_stride : cache.row_stride;
     const bool said_twice = cache.page_stride ==
-                            cache.row_stride;  // pages are single rows, with any gap between them
+                            cache.row_stride;  // pages are rows, with or without gaps
     if (page_size_of(cache) != 1 || distance <= 0 || std::uint64_t(distance) == packed_row ||
         said_twice)
         return {};
@@ -240,7 +240,7 @@ Status overlap_of_others(const TensorRows& in, const TensorRows& out) noexcept {
         if (out.view.page_size != 0 || stride.in == stride.out ||
             stride.in_packed == stride.out_packed)
             continue;
-        if (stride.in == 0 || stride.out == 0) continue;  // a direction of one step has no stride
+        if (stride.in == 0 || stride.out == 0) continue;  // an axis of one step has no stride
         const TensorRows &packed = stride.in_packed ? in : out,
                          &given = stride.in_packed ? out : in;
         return error(VKROPE_ERROR_INVALID_ARGUMENT,

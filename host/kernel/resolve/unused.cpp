@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks fields that only some kernels use: setting such a field is an error if it would have no
-// effect. Each field has one row; a test goes through all fields of all structs.
+// Checks the fields that only some kernels use. Setting such a field is an error if the field would
+// have no effect. Each field has one row, and a test goes through all fields of all structs.
 #include <cstring>
 
 #include "defaults.hpp"
@@ -15,11 +15,11 @@ bool is_given(const VkDescriptorBufferInfo& of) noexcept {
     return of.buffer || (of.offset | of.range) != 0;
 }
 
-// Finds the first field that is set but not used. Every call goes through these rows, so that a row
-// costs only a comparison; only an error formats text.
+// Finds the first field that is set but not used. Every call goes through these rows, so a row
+// costs only a comparison, and only an error formats text.
 class Unused {
    public:
-    // Checks a field with the value `value`, which is `otherwise` if it is not set.
+    // Checks a field whose value is `value`, or `otherwise` if the field is not set.
     template <class Number>
     void number(const char* owner, const char* field, Number value, bool used, const char* why,
                 Number otherwise = {}) noexcept {
@@ -115,7 +115,7 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
 
 void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept {
     if (info.scatter_kv && (call.in[K].heads != 0 || call.in[V].heads != 0))
-        return;  // all are used
+        return;  // all fields are used
     const PagedCache& of = call.paged_cache;
     const char* const owner = "paged_cache";
     const char* const why = info.scatter_kv ? "the call has neither K nor V"
@@ -146,7 +146,7 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
                     const Call& call) noexcept {
     Unused rows;
     for (const TensorIndex t : every_tensor) {
-        if (call.in[t].heads != 0) continue;  // all are used
+        if (call.in[t].heads != 0) continue;  // all fields are used
         tensor_rows(rows, names_of[t].in, call.in[t]);
         tensor_rows(rows, names_of[t].out, call.out[t]);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Computes the results of operations on known 32-bit or Boolean scalars: SPIR-V 1.3, section 3.32.
+// Computes results of operations on known 32-bit or Boolean scalars (SPIR-V 1.3, section 3.32).
 // Operations on constants and operations in functions use the same opcodes.
 #pragma once
 
@@ -42,7 +42,7 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
     }
 }
 
-/// Returns the result; unknown if an operand that affects it is unknown, or a divisor is 0.
+/// Returns the result. It is unknown if an operand that affects it is, or if a divisor is 0.
 inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
     using namespace spv;
     const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value,

@@ -13,8 +13,8 @@ namespace {
 
 using namespace spv;
 
-// Returns whether an instruction in a function has a result and its type. (HasResultAndType() of
-// SPIR-V's header covers all instructions, but is 18 KB of code.)
+// Returns whether an instruction in a function has a result and a result type. (HasResultAndType()
+// of SPIR-V's header covers all instructions, but is 18 KB of code.)
 bool has_typed_result(spv::Op op) noexcept {
     switch (op) {
         case OpLine:
@@ -30,13 +30,13 @@ bool has_typed_result(spv::Op op) noexcept {
     }
 }
 
-// Facts about an id of any kind.
+// Facts about an id. A comment that names a kind of id limits the field to ids of that kind.
 struct Known {
     Scalar scalar;                  // a value
     std::uint32_t at = 0, end = 0;  // a function: where it starts, and its OpFunctionEnd
     std::uint32_t next = 0;         // a function: the next reached function
     std::uint32_t order = 0;        // a block: its number in its function, from 1
-    // For the continue target of a loop that stays: the loop's header. The target stays, too.
+    // The header of the loop, for the continue target of a loop that stays. The target stays, too.
     std::uint32_t loop_header = 0;
     std::uint32_t only_target = 0;  // a block with a known condition: its successor
     bool reached = false;           // a block or function
@@ -53,8 +53,8 @@ struct Instruction {
     spv::Op op;
 };
 
-// Visits reached functions in program order: a value is computed before its uses, except across the
-// back edge of a loop.
+// Visits reached functions in program order, in which a value is computed before its uses, except
+// across the back edge of a loop.
 class Pruner {
    public:
     Pruner(const std::uint32_t* words, std::size_t count, Known* of_id, std::uint32_t* out) noexcept
@@ -62,7 +62,7 @@ class Pruner {
 
     std::size_t run() noexcept {
         walk<&Pruner::learn>(header_words);
-        // The entry point first, then called functions in the order of the calls.
+        // Visits the entry point, and then called functions in the order of the calls.
         for (std::uint32_t function = of_id_[0].next; function != 0;
              function = of_id_[function].next)
             walk<&Pruner::reach>(of_id_[function].at);
@@ -72,8 +72,8 @@ class Pruner {
     }
 
    private:
-    // Visits the module without the functions that are not reached or, from the start of a
-    // function, that function.
+    // Visits the module except functions that are not reached. If `start` is a function, visits
+    // only that function.
     template <void (Pruner::*visit)(const Instruction&)>
     void walk(std::size_t start) noexcept {
         in_function_ = false;
@@ -128,7 +128,7 @@ class Pruner {
                (of_id_[from].only_target == 0 || of_id_[from].only_target == to);
     }
 
-    // Returns the target of the OpBranchConditional of a selection; 0: either target.
+    // Returns the target of the OpBranchConditional of a selection, or 0 if it may take either.
     std::uint32_t target_of(const Instruction& branch) const noexcept {
         const Scalar condition = of_id_[branch.words[1]].scalar;
         return condition.known ? branch.words[condition.value ? 2 : 3] : 0;
@@ -136,9 +136,9 @@ class Pruner {
 
     // ---- Reachability and known values ----
 
-    // Learns from the module-level instructions.
+    // Records facts from the instructions outside functions.
     void learn(const Instruction& i) noexcept {
-        if (in_function_) return;  // instructions of the entry point
+        if (in_function_) return;  // an instruction of the entry point
         if (i.op >= OpTypeVoid && i.op <= OpVariable)
             of_id_[i.words[i.op <= OpTypeForwardPointer ? 1 : 2]].stays = true;
         switch (i.op) {
@@ -155,7 +155,7 @@ class Pruner {
         }
     }
 
-    // Learns from a reached function and marks the blocks and functions that it reaches.
+    // Records facts from a reached function, and marks the blocks and functions that it reaches.
     void reach(const Instruction& i) noexcept {
         if (i.op == OpLabel) of_id_[i.words[1]].order = ++blocks_;
         if (block_ == 0 || !is_reached()) return;
@@ -221,9 +221,9 @@ class Pruner {
         }
     }
 
-    // Keeps the module variables that a reached instruction uses: with logical addressing only
-    // these instructions take a pointer that is not computed, and vkrope's shaders neither select
-    // between pointers nor do atomics on a whole variable.
+    // Keeps the module variables that a reached instruction uses. With logical addressing only the
+    // instructions below take a pointer that is not computed. vkrope's shaders neither select
+    // between pointers nor apply atomics to a whole variable.
     void name_variables(const Instruction& i) noexcept {
         std::uint32_t first = 0, end = 0;
         switch (i.op) {

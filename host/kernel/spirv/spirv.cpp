@@ -16,8 +16,8 @@ namespace {
 
 using namespace spv;
 
-// Specialises in one pass over the instructions: SPIR-V declares decorations before constants, and
-// constants before their uses.
+// Specialises a module in one pass over its instructions. This is possible because SPIR-V declares
+// decorations before constants, and constants before their uses.
 class Specializer {
    public:
     Specializer(Scalar* of_id, std::uint32_t* spec_id, const std::uint32_t* values,
@@ -117,7 +117,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     while (result->count < std::min(count, header_words)) append(std::uint32_t(number()));
 
     struct Kind {
-        std::uint32_t first;   // word
+        std::uint32_t first;   // first word of each instruction
         std::uint32_t result;  // index of the operand that is the result id; 0: none
         std::uint32_t near;    // bit i: operand i is coded as its distance from the latest result
         std::size_t latest;    // index of the latest instruction of this kind; 0: none yet

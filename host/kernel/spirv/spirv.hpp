@@ -27,7 +27,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept;
 /// are left to the driver.
 ///
 /// words   a valid SPIR-V module of `count` words, whose SpecIds are below `value_count` and whose
-/// constants are 32 bits or Boolean
+/// constants have 32 bits or are Boolean
 Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
                          std::uint32_t value_count) noexcept;
 
@@ -35,8 +35,8 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
 /// longer called, variables used only there, and their decorations. Loops keep their conditions. If
 /// no 16-bit float is left, its capability is removed too.
 ///
-/// module  valid SPIR-V of logical addressing, with blocks in an order in which values are computed
-/// before their uses
+/// module  valid SPIR-V with logical addressing, whose blocks are in an order in which values are
+/// computed before their uses
 Result<Spirv> prune(const Spirv& module) noexcept;
 
 /// A binding of descriptor set 0.
@@ -45,7 +45,7 @@ struct Binding {
     VkDescriptorType type;
 };
 
-/// Bindings in the order of their numbers, each once.
+/// Bindings in ascending order of their numbers, each number once.
 class BindingList {
    public:
     static constexpr std::uint32_t most = 24;
@@ -70,8 +70,8 @@ class BindingList {
 /// module  valid SPIR-V, 1.3 or newer; after prune() it declares only the bindings that it uses
 Status add_bindings(const Spirv& module, BindingList& list) noexcept;
 
-/// Float execution modes, for 16- and 32-bit floats. Declared here because glslang keeps only one
-/// mode of a kind.
+/// Float execution modes of 16- and 32-bit floats. The library adds them to modules itself, because
+/// glslang keeps only one mode of each kind.
 enum FloatMode : std::uint32_t {
     round_to_even_16 = 1,
     round_to_even_32 = 2,
@@ -81,7 +81,7 @@ enum FloatMode : std::uint32_t {
     keep_zero_inf_nan_32 = 32,
 };
 
-/// Adds these modes to a module: SPV_KHR_float_controls.
+/// Adds these modes, which SPV_KHR_float_controls defines, to a module.
 ///
 /// module  valid SPIR-V with one entry point
 Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept;

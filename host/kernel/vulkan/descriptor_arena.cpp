@@ -7,8 +7,8 @@
 #include "kernel/vulkan/program.hpp"
 #include "status.hpp"
 
-// Has its own set layout, so that it outlives every kernel: sets must not be updated after their
-// layout is destroyed.
+// The arena has its own set layout, because sets must not be updated after their layout is
+// destroyed, and the arena may outlive every kernel.
 struct vkrope_arena {
     vkrope::DeviceRef device;
     vkrope::DeviceFunctions vk;
@@ -37,7 +37,7 @@ Status create_pool(DescriptorArena& arena) {
     return created(result, arena.pool, "vkCreateDescriptorPool");
 }
 
-// Allocates all sets at once; record() only takes the next set.
+// Allocates all sets at once, so that record() only takes the next set.
 Status allocate_sets(DescriptorArena& arena,
                      const std::unique_ptr<VkDescriptorSetLayout[]>& layouts) {
     for (std::uint32_t i = 0; i < arena.capacity; ++i) layouts[i] = arena.layout;

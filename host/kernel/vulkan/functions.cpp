@@ -7,7 +7,7 @@ namespace vkrope {
 
 namespace {
 
-// Looks up entry points by name; the status names the first missing one.
+// Looks up entry points by name. The status names the first missing entry point.
 struct Loader {
     VkInstance instance;
     PFN_vkGetInstanceProcAddr of_instance;
@@ -49,8 +49,8 @@ Result<DeviceFunctions> DeviceFunctions::load(const DeviceRef& device,
     if (device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)
         VKROPE_LOAD(vkCmdPushDescriptorSetKHR)
     if (device.enabled & VKROPE_DEVICE_FEATURE_DEBUG_UTILS) {
-        find.or_of_instance = true;  // VK_EXT_debug_utils is an instance extension: a device need
-                                     // not know its functions
+        find.or_of_instance = true;  // VK_EXT_debug_utils is an instance extension, so a device
+                                     // need not know its functions
         VKROPE_LOAD(vkCmdBeginDebugUtilsLabelEXT)
         VKROPE_LOAD(vkCmdEndDebugUtilsLabelEXT)
         VKROPE_LOAD(vkSetDebugUtilsObjectNameEXT)

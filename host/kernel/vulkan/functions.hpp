@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Declares the Vulkan entry points that the kernel tier calls, in a private table filled through
-// the caller's vkGetInstanceProcAddr: no vk* symbol is linked or exported, so the library works
+// the caller's vkGetInstanceProcAddr. No vk* symbol is linked or exported, so the library works
 // with any loader.
 #pragma once
 
@@ -45,7 +45,7 @@ inline constexpr Boundary call_boundary = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
 struct InstanceFunctions {
     VKROPE_INSTANCE_FUNCTIONS(VKROPE_DECLARE)
 
-    /// Returns invalid_argument, which names the function, if one is missing.
+    /// Loads the functions. If one is missing, returns invalid_argument, which names it.
     static Result<InstanceFunctions> load(VkInstance instance,
                                           PFN_vkGetInstanceProcAddr get_instance_proc_addr);
 };

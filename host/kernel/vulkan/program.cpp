@@ -50,7 +50,7 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
     const std::uint32_t keep =
         bit(offered.shaderSignedZeroInfNanPreserveFloat16, keep_zero_inf_nan_16) |
         bit(offered.shaderSignedZeroInfNanPreserveFloat32, keep_zero_inf_nan_32);
-    // A software device already computes as its CPU does; with these modes SwiftShader takes 18
+    // A software device already computes like its CPU, and with these modes SwiftShader takes 18
     // times as long.
     if (!program.cpu_device)
         program.modes = (round | denorm | keep) &
@@ -69,9 +69,9 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
         program.float16_modes = round | denorm | keep;
 }
 
-// Returns the maximum heads of a lane. A lane with several heads keeps the words of two at a time
-// in registers, which spilled on Mali; VideoCore and PowerVR have 64 registers, too. The numbers
-// are PCI vendor ids.
+// Returns the maximum number of heads of a lane. A lane with several heads keeps the words of two
+// heads at a time in registers, which spilled on Mali. VideoCore and PowerVR have 64 registers,
+// too. The numbers are PCI vendor ids.
 std::uint32_t batch_of(std::uint32_t vendor) {
     constexpr std::uint32_t arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
     return vendor == arm || vendor == broadcom || vendor == imagination ? 1 : max_batch;
@@ -129,7 +129,7 @@ BindingList storage_list(std::initializer_list<std::uint32_t> numbers) noexcept 
     return list;
 }
 
-// Bindings without angles: for Q, K and V; for Q and K; for one tensor.
+// These functions return bindings without angles: for Q, K and V, for Q and K, or for one tensor.
 BindingList bindings_of_three() noexcept {
     return storage_list({shader::binding_q_in, shader::binding_q_out, shader::binding_k_in,
                          shader::binding_k_out, shader::binding_v_in, shader::binding_v_out,
@@ -209,8 +209,7 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR;
     // The more bindings a layout has, the more kernels can share an arena: all kernels, those that
-    // store no scales, those without ops, or among these the kernels with the same angle
-    // source.
+    // store no scales, those without ops, or those without ops that have the same angle source.
     program.layout_binds = program.binds;
     for (const BindingList& shared :
          {every_binding(), bindings_without_scales(), bindings_of_rotations(), bindings_of_three(),

@@ -18,11 +18,11 @@ struct Program {
     StorageLimits storage_limits;
     std::uint32_t max_storage_buffers = 0;
     bool cpu_device = false;
-    std::uint32_t modes = 0;  ///< FloatModes of modules without 16-bit floats
+    std::uint32_t modes = 0;  ///< FloatModes for modules without 16-bit floats
     std::uint32_t float16_modes =
-        0;  ///< of modules with them; 0: the device cannot round 16-bit floats as needed
+        0;  ///< for modules with 16-bit floats; 0: the device cannot round 16-bit floats as needed
     BindingList binds;         ///< bindings of all its pipelines
-    BindingList layout_binds;  ///< bindings of set_layout, `binds` among them
+    BindingList layout_binds;  ///< bindings of set_layout, including `binds`
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
 };
@@ -44,8 +44,8 @@ Result<Spirv> specialised(Program& program, const Spirv& module, const std::uint
 Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout);
 
 /// Creates the layouts for program.binds and `push_bytes` bytes of push constants. An arena
-/// provides sets for all kernels whose layouts have the same bindings: for all kernels of a device
-/// that binds enough storage buffers.
+/// provides sets for all kernels whose layouts have the same bindings. If the device binds enough
+/// storage buffers, these are all of its kernels.
 Status create_layouts(Program& program, std::uint32_t push_bytes);
 
 /// Creates a pipeline of `words`. `name` is its object name if debug_utils is enabled.
@@ -55,7 +55,7 @@ Status create_pipeline(const Program& program, const Spirv& words, const char* n
 void destroy_layouts(Program& program) noexcept;
 
 /// Descriptors of a dispatch, by binding number. Every binding that the module declares must be
-/// valid, since static use is textual.
+/// valid, because Vulkan requires it even if the code that uses the binding never runs.
 struct Descriptors {
     VkDescriptorBufferInfo buffers[shader::binding_count] = {};
     VkImageView view = VK_NULL_HANDLE;
@@ -77,7 +77,7 @@ void bind(VkCommandBuffer commands, const Program& program, const Descriptors& d
 void begin_label(VkCommandBuffer commands, const Program& program) noexcept;
 void end_label(VkCommandBuffer commands, const Program& program) noexcept;
 
-/// Binds the pipeline, pushes the constants, dispatches.
+/// Binds the pipeline, pushes the constants, and dispatches.
 void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline,
               const void* push, std::uint32_t push_bytes, const DispatchShape& shape) noexcept;
 
