@@ -68,7 +68,7 @@ class RowWriter {
     std::array<std::uint64_t, 256> fractions_ = {}, phases_ = {};
 };
 
-/// Returns the position of a row. The rows after those of positions 0 and up are for -1 and down.
+/// Returns the position of a row. The rows of positions 0, 1, ... come first, then -1, -2, ...
 std::int64_t direct_position(const AngleTableLayout& plan, std::uint64_t row) noexcept {
     const auto position = std::int64_t(row);
     return row < plan.rows ? position : std::int64_t(plan.rows) - 1 - position;
@@ -103,8 +103,8 @@ void fill_texture_line(const AngleTableLayout& plan, std::uint32_t line,
 }
 
 /// Writes the constants that vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from
-/// radians_high on, the two parts of the attention factor, then the fractions of a turn, with those
-/// of phases after those of each head group.
+/// radians_high on, the two parts of the attention factor, and the fractions of a turn. In each
+/// head group the fractions of the phases come last.
 void write_turns(const vkrope_rope_params& rotation, void* memory) noexcept {
     auto* next = static_cast<std::uint32_t*>(memory);
     const double factor = rotation.attention_factor,

@@ -28,7 +28,7 @@ struct TextureShape {
     std::uint64_t bytes() const noexcept { return width * height * texel_bytes; }
 };
 
-/// Rows run down a column; after 2^fold_log2 rows they continue in the next column.
+/// Returns the shape of a texture. After 2^fold_log2 rows, rows continue in the next column.
 TextureShape texture_shape(const AngleTableLayout& plan) noexcept {
     const std::uint64_t rows_per_column = std::uint64_t{1} << plan.fold_log2;
     const std::uint64_t rows = texture_rows(plan),

@@ -50,7 +50,7 @@ Status require_unit(const GridAxis& axis, std::uint32_t index) noexcept {
     return {};
 }
 
-/// Order of frequencies: by head group, axis and pair; without a sum, one row per group.
+/// Layout of frequencies by head group, axis and pair; axes that are not summed share one row.
 struct AxisLayout {
     std::size_t groups, rows, pairs;
     bool sum;

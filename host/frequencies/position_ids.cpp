@@ -51,7 +51,7 @@ vkrope_result vkrope_timed_ids(float seconds, float ids_per_second, int32_t* ids
         }
         if (count == 0) return {};
         if (ids == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "ids is null");
-        // Ids ascend, so that the last is the largest. 2^31 is a float, but the largest id is not.
+        // Ids ascend, so the last id is the largest. 2^31 is a float, but the largest int32 is not.
         const float last = time_of(count - 1, seconds, ids_per_second);
         if (!(last < 0x1p31f)) return id_out_of_range(ull{count - 1}, double(last));
         for (std::size_t i = 0; i < count; ++i) {

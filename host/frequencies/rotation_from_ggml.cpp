@@ -57,7 +57,7 @@ void set_sections(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
     while (sections.axes > 2 && sections.pairs[sections.axes - 1] == 0) --sections.axes;
 }
 
-/// Sets the frequencies of vision mode: spaced as for n_dims channels, the same in each section.
+/// Sets the frequencies of vision mode: spaced as for n_dims channels, and equal in each section.
 Status restart_in_sections(const GgmlRope& rope, double* inv_freq) noexcept {
     std::uint32_t j = 0;
     for (const std::uint32_t pairs : rope.sections) {

@@ -31,8 +31,8 @@ void divide(double* inv_freq, std::size_t count, double number) noexcept {
     for (std::size_t j = 0; j < count; ++j) inv_freq[j] /= number;
 }
 
-/// (base * alpha^(d / (d - 2)))^(-2j / d) is base^(-2j / d) * alpha^(-j / (d/2 - 1)): the scaling
-/// of a pair does not depend on the base.
+/// Multiplies the base of d channels by alpha^(d / (d - 2)), and therefore frequency j by
+/// alpha^(-j / (d/2 - 1)), which does not depend on the base.
 void scale_base(double* inv_freq, std::size_t count, double alpha) noexcept {
     for (std::size_t j = 1; j < count; ++j) {
         inv_freq[j] *= std::pow(alpha, -double(j) / double(count - 1));

@@ -17,14 +17,14 @@ inline Status require_positive(double value, const char* name) noexcept {
                  value);
 }
 
-/// For parameters where 0 means "not set".
+/// Checks a parameter where 0 means "not set".
 inline Status require_not_negative(double value, const char* name) noexcept {
     if (std::isfinite(value) && value >= 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %g: it must be finite and at least 0", name,
                  value);
 }
 
-/// For a base whose logarithm is a divisor.
+/// Checks a base whose logarithm is a divisor.
 inline Status require_above_one(double value, const char* name) noexcept {
     if (std::isfinite(value) && value > 1) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %g: it must be finite and above 1", name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Computes one entry of an angle table. In a header because fill_angles calls it for every pair of
-// every position.
+// Computes one entry of an angle table. The functions are in a header because fill_angles calls
+// them for every pair of every position.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ inline CosSin table_entry(std::uint64_t phase, double attention_factor) noexcept
     }
 }
 
-/// As above, for the float32 product of position and inv_freq: see VKROPE_ANGLE_PRECISION_FLOAT32.
+/// Returns the same for the float32 product position * inv_freq: VKROPE_ANGLE_PRECISION_FLOAT32.
 inline CosSin float32_entry(std::uint64_t position, double inv_freq,
                             double attention_factor) noexcept {
     const float angle = float(position) * float(inv_freq), factor = float(attention_factor);

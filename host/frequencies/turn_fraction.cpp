@@ -54,7 +54,7 @@ using namespace vkrope;
 uint64_t vkrope_turn_fraction(double inv_freq) {
     const double magnitude = std::fabs(inv_freq);
     if (!(magnitude < 0x1p11)) {
-        return 0;  // violates the contract; NaN too
+        return 0;  // violates the contract, as does a NaN
     }
     int exponent = 0;
     const auto mantissa = std::uint64_t(std::ldexp(std::frexp(magnitude, &exponent), 53));

@@ -33,7 +33,7 @@ struct Header {
     CacheIdentity identity;
     std::uint32_t reserved = 0;
     std::uint64_t data_bytes = 0;
-    std::uint64_t checksum = 0;  ///< of the fields before it, and of the data
+    std::uint64_t checksum = 0;  ///< checksum of the fields above and of the data
 };
 static_assert(sizeof(Header) == cache_header_bytes);
 static_assert(std::is_trivially_copyable_v<Header>);
@@ -102,7 +102,7 @@ std::vector<std::string> names_in(const fs::path& folder) {
 #endif
 
 // Lists the cache files in a folder. Another process may remove or replace a file at any time, so
-// that an error means that it is missing.
+// an error means that the file is missing.
 std::vector<Kept> kept_files(const fs::path& folder) {
     std::vector<Kept> all;
     for (const std::string& name : names_in(folder)) {

@@ -2,8 +2,8 @@
 // Reads and writes the files that keep compiled pipelines between processes: one for each device
 // and driver.
 //
-// A driver trusts the data passed to vkCreatePipelineCache, so that a file is used only if its
-// checksum, its length and its device are right. A checksum finds damage, not malice.
+// A driver trusts the data passed to vkCreatePipelineCache, so a file is used only if its checksum,
+// length and device are right. A checksum finds damage, not malice.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace vkrope {
 
-/// Identity of the device and driver that the data of a pipeline cache depends on: data of another
+/// Identity of the device and driver that the data of a pipeline cache depends on. Data of another
 /// driver must not be used.
 struct CacheIdentity {
     std::uint32_t pointer_bytes = sizeof(void*);
@@ -33,7 +33,7 @@ using CacheData = std::vector<std::byte>;
 /// Bytes in a file before the driver's data.
 inline constexpr std::size_t cache_header_bytes = 80;
 
-/// Returns the 64-bit FNV-1a, continued from `hash`; any change of one byte changes it.
+/// Returns the 64-bit FNV-1a, continued from `hash`. A change of any one byte changes it.
 std::uint64_t checksum(const void* bytes, std::size_t count,
                        std::uint64_t hash = 0xcbf29ce484222325) noexcept;
 

@@ -151,8 +151,8 @@ Status DeviceState::create_commands() {
 DeviceState::~DeviceState() {
     if (pending) static_cast<void>(wait());  // the result is in `pending`
     if (pending) {
-        // The queue did not answer in time. Its objects are leaked on purpose: freeing them while
-        // it may use them could crash the process.
+        // The queue did not answer in time. Its objects are leaked on purpose, because freeing
+        // objects that the queue may use could crash the process.
         static_cast<void>(instance.release());
         for (auto& [made_for, kernel] : kernels) static_cast<void>(kernel.release());
         return;

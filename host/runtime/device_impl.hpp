@@ -82,8 +82,8 @@ struct DeviceState {
     bool recording = false;  ///< a callback of submit() is recording into the command buffer
     bool pending = false;    ///< a wait failed: the queue may still be working, so none of its
                              ///< objects may be freed
-    std::vector<Abandoned> abandoned;  ///< freed once the queue has answered
-    /// Compiled once per device: a kernel works for every shape.
+    std::vector<Abandoned> abandoned;  ///< freed once the queue has finished
+    /// Kernels, each compiled once per device, because a kernel works for every shape.
     std::vector<std::pair<KernelInfo, Owned<Kernel>>> kernels;
     Status lost;  ///< error of every later submission after a fatal one
 
@@ -99,7 +99,7 @@ struct DeviceState {
     /// or the command buffer.
     Status ready();
 
-    /// Frees `object` once the queue has answered.
+    /// Frees `object` once the queue has finished.
     void abandon(const Abandoned& object) noexcept;
 
     /// Returns the kernel for `info`, created on first use.
@@ -131,7 +131,7 @@ void free_image(DeviceState& device, VkImage image, void* allocation) noexcept;
 
 /// Provides at least `wanted` bytes of staging memory, or its maximum size if that is less.
 Status prepare_staging(DeviceState& device, VkDeviceSize wanted);
-/// Synchronise host and device accesses if staging memory is not coherent.
+/// These functions synchronise host and device accesses if staging memory is not coherent.
 Status flush_staging(DeviceState& device, VkDeviceSize bytes);
 Status invalidate_staging(DeviceState& device, VkDeviceSize bytes);
 
@@ -172,13 +172,13 @@ struct vkrope_angle_table {
     void refer() noexcept {
         angles = {&layout, view, buffer ? buffer->whole() : VkDescriptorBufferInfo{}, {}};
     }
-    /// As vkrope_angle_table_reach.
+    /// Implements vkrope_angle_table_reach.
     vkrope::Status reach(const vkrope_rope_params& rotation, std::uint64_t max_position);
 };
 
 namespace vkrope {
 
-/// Both may throw if memory runs out.
+/// Both functions may throw if memory runs out.
 Result<Owned<vkrope_buffer>> make_buffer(DeviceState& device, VkDeviceSize bytes);
 Result<Owned<vkrope_angle_table>> make_angle_table(DeviceState& device,
                                                    const vkrope_rope_params& rotation,

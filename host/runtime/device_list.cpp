@@ -15,7 +15,7 @@ namespace vkrope {
 
 namespace {
 
-// Returns the rank of a device: lower is better; unsuitable devices come after all suitable ones.
+// Returns the rank of a device. A lower rank is better. Unsuitable devices come last.
 int rank(const Candidate& candidate) {
     const int unsuitable = candidate.suitable() ? 0 : 10;
     switch (candidate.type) {
@@ -39,7 +39,7 @@ std::string hex(const std::uint8_t* bytes, std::size_t count) {
 
 using Extensions = std::vector<VkExtensionProperties>;
 
-// Returns all extensions or an error: a missing one could be one that must be enabled.
+// Returns all extensions or an error, because a partial list may lack one that must be enabled.
 Result<Extensions> extensions_of(const Instance& instance, VkPhysicalDevice device) {
     std::uint32_t count = 0;
     VkResult result = instance.vkEnumerateDeviceExtensionProperties(device, nullptr, &count,
@@ -107,8 +107,8 @@ void read_memory(const Instance& instance, Candidate& candidate) {
     if (memory.memoryTypeCount == 0) candidate.reason = "it has no memory types";
 }
 
-// Describes a device. One that cannot be described is unsuitable, with a reason; only lack of host
-// memory is an error.
+// Describes a device. A device that cannot be described is unsuitable, with a reason. Only lack of
+// host memory is an error.
 Result<Candidate> describe(const Instance& instance, VkPhysicalDevice handle) {
     Result<Candidate> described;
     Candidate& candidate = described.value;

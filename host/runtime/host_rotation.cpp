@@ -99,7 +99,7 @@ Tensor strides_of(const Shape& shape, std::uint32_t heads, std::uint32_t head_di
     return tensor;
 }
 
-// Returns one past the largest |position| in use: the table need not cover more.
+// Returns one past the largest |position| in use, which is all that the table need cover.
 std::uint64_t table_length(std::int32_t first, std::uint32_t tokens, const std::int32_t* positions,
                            std::size_t count) {
     std::uint64_t largest = 0;
@@ -202,7 +202,7 @@ struct vkrope_host_rotation {
                                  stored(K), nullptr, &info);
             !s)
             return s;
-        for (const TensorIndex t : every_tensor) {  // no ops: it only rotates
+        for (const TensorIndex t : every_tensor) {  // no ops, only the rotation
             if (!shape.heads[t]) continue;
             info.tensor[t].in = info.tensor[t].out = shape.element;
             info.tensor[t].head_dim = shape.head_dim[t];
@@ -222,7 +222,7 @@ struct vkrope_host_rotation {
         const std::uint32_t heads = shape.heads[t], head_dim = shape.head_dim[t];
         tensor.shape = strides_of(shape, heads, head_dim);
         constexpr std::uint64_t max_rows =
-            // With rows of up to 2^16 channels, more than fits in any device.
+            // More rows than fit in any device; rows of 2^16 channels cannot overflow 64 bits.
             std::uint64_t{1} << 44;
         const std::uint64_t sequences = std::uint64_t{shape.batch} * heads;
         if (shape.tokens != 0 && sequences > max_rows / shape.tokens)
@@ -275,7 +275,7 @@ struct vkrope_host_rotation {
         return make_arena();
     }
 
-    // The table grows first: if it fails, nothing has changed.
+    // The table grows first, so that nothing has changed if this fails.
     Status apply(const HostRun& run) {
         if (Status s = check(shape, run); !s) return s;
         if (!run.moves && run.position_count == 0) return {};
@@ -364,7 +364,7 @@ vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation,
         if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
         vkrope_host_rotation& work = *host_rotation;
         const HostRun wanted = run ? *run : HostRun{};
-        // Checked before positions change.
+        // This is checked before positions change.
         if (Status s = work.device->check_not_recording(); !s) return s;
         if (Status s = work.apply(wanted); !s) return s;
         vkrope_arena_reset(work.arena.get());

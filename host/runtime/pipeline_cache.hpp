@@ -11,8 +11,8 @@ class Instance;
 struct OwnedOptions;
 struct DeviceTable;
 
-/// Pipeline cache of a device. Without a folder it is off, and does nothing. Failures are messages
-/// to the application, never errors of another call: pipelines are then compiled without the cache.
+/// Pipeline cache of a device, which does nothing without a folder. Failures become messages to the
+/// application, not errors of another call; pipelines are then compiled without the cache.
 class PipelineCache {
    public:
     PipelineCache() = default;
@@ -30,7 +30,7 @@ class PipelineCache {
     /// Writes the driver's data, if it has changed since it was read or written.
     Status save();
 
-    /// Saves, and destroys the cache; failures are messages.
+    /// Saves and destroys the cache, and reports failures as messages.
     void close() noexcept;
 
    private:
@@ -45,7 +45,7 @@ class PipelineCache {
     VkDevice device_ = VK_NULL_HANDLE;
     const DeviceTable* vk_ = nullptr;
     VkPipelineCache handle_ = VK_NULL_HANDLE;
-    std::uint64_t kept_checksum_ = 0;  ///< of the data in the file; 0: there is none
+    std::uint64_t kept_checksum_ = 0;  ///< checksum of the data in the file; 0: no data
 };
 
 }  // namespace vkrope

@@ -23,7 +23,7 @@ class Recording {
 
 }  // namespace
 
-// Starts recording; writes of earlier submissions become visible to all later commands.
+// Starts recording. Makes writes of earlier submissions visible to all later commands.
 Status DeviceState::begin() {
     VkResult result = vk.vkResetCommandPool(ref.device, command_pool, 0);
     if (result != VK_SUCCESS) return vulkan_error(result, "vkResetCommandPool");
@@ -59,7 +59,7 @@ Status DeviceState::wait() {
     return status;
 }
 
-// Remembers a fatal error: a lost device, or one that does not answer, stays unusable.
+// Keeps a fatal error, because a device that is lost or does not answer stays unusable.
 Status DeviceState::keep(const Status& status) {
     if (status.code == VKROPE_ERROR_DEVICE_LOST || status.code == VKROPE_ERROR_TIMEOUT)
         lost = status;
@@ -71,7 +71,7 @@ Status DeviceState::ready() {
     return pending ? keep(wait()) : Status{};
 }
 
-// Returns nothing if there are no timestamps, or they cannot be read or are implausible; only a
+// Returns no value if there are no timestamps, or if they cannot be read or are implausible. Only a
 // lost device is an error.
 Result<std::optional<double>> DeviceState::elapsed_ns() {
     std::uint64_t ticks[2] = {};
@@ -92,8 +92,8 @@ Result<std::optional<double>> DeviceState::elapsed_ns() {
     return {{}, double(passed) * double(candidate.limits.timestampPeriod)};
 }
 
-// Fails while a callback is recording into the only command buffer: beginning it again would
-// discard its commands.
+// Returns an error while a callback is recording into the only command buffer, because beginning
+// this buffer again would discard its commands.
 Status DeviceState::check_not_recording() const {
     if (!recording) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -123,8 +123,8 @@ Result<std::optional<double>> DeviceState::submit(
     info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
     info.commandBufferCount = 1;
     info.pCommandBuffers = &commands;
-    // Reset here, not after the wait: if it fails, nothing has been submitted and the next
-    // submission tries again.
+    // The fence is reset here, not after the wait, because if this fails, nothing has been
+    // submitted and the next submission tries again.
     result = vk.vkResetFences(ref.device, 1, &fence);
     if (result != VK_SUCCESS) return {vulkan_error(result, "vkResetFences"), {}};
     result = vk.vkQueueSubmit(queue, 1, &info, fence);
