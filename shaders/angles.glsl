@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Computes cos and sin of angles: from a table, by position or by its digits, or without one. Needs
-// interface.h, element.glsl and turns.glsl. Declares no binding, push constant or workgroup size.
-// Define at least one of VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD and VKROPE_TURN_WORDS:
+// Computes cos and sin of angles, from a table by position or by its digits, or without a table.
+// Needs interface.h, element.glsl and turns.glsl. Declares no binding, push constant or workgroup
+// size. Define at least one of VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD and VKROPE_TURN_WORDS:
 //
 //   VKROPE_ANGLE_TEXTURE       the name of a texture2D with two (cos, sin) pairs per texel, read by
 //                              texelFetch without a sampler
@@ -22,21 +22,21 @@
 #error "angles.glsl: include interface.h, element.glsl and turns.glsl first"
 #endif
 
-// |position| as uint, since -2^31 has no absolute value as int.
+// Returns |position| as uint, because -2^31 has no absolute value as int.
 uint vkrope_magnitude(const int position) {
     return position < 0 ? 0u - uint(position) : uint(position);
 }
 
-// Flips the sign of every component if `sign` is 0x80000000, of none if it is 0. It flips bits,
-// since a negation could flush subnormals.
+// Flips the sign of every component if `sign` is 0x80000000, and of none if it is 0. Flips bits,
+// because a negation could flush subnormals.
 Unit vkrope_flip(const Unit u, const uint sign) {
     return Unit(uintBitsToFloat(floatBitsToUint(u.a) ^ sign),
                 uintBitsToFloat(floatBitsToUint(u.b) ^ sign));
 }
 
 #ifdef VKROPE_ANGLE_TEXTURE
-// cos and sin of the n pairs from `pair` on, in table row `row`. Rows are folded: a column of the
-// texture, texels_per_row wide, holds 2^fold_log2 rows.
+// Reads cos and sin of the n pairs from `pair` on, in table row `row`. Rows are folded: a column of
+// the texture, texels_per_row wide, contains 2^fold_log2 rows.
 void vkrope_texture_angles(const uint row, const uint pair, const uint n, const uint fold_log2,
                            const uint texels_per_row, out Unit c, out Unit s) {
     const ivec2 at = ivec2(texels_per_row * (row >> fold_log2) + pair / 2,
@@ -53,8 +53,8 @@ void vkrope_texture_angles(const uint row, const uint pair, const uint n, const 
     s = Unit(vec4(t0.yw, t1.yw), vec4(t2.yw, t3.yw));
 }
 
-// cos and sin from two rows of a factored table: the angle is the sum of that of row `coarse`,
-// negated if coarse_sign is 0x80000000, and that of row `fine`.
+// Computes cos and sin from two rows of a factored table. The angle is the sum of the angle of row
+// `coarse`, negated if coarse_sign is 0x80000000, and the angle of row `fine`.
 void vkrope_summed_angles(const uint coarse, const uint coarse_sign, const uint fine,
                           const uint pair, const uint n, const uint fold_log2,
                           const uint texels_per_row, out Unit c, out Unit s) {
@@ -67,7 +67,7 @@ void vkrope_summed_angles(const uint coarse, const uint coarse_sign, const uint 
     if (n == 8) vkrope_add_angles(c0.b, s0.b, c1.b, s1.b, c.b, s.b);
 }
 
-// cos and sin from a factored table without phases for `table_rows` positions.
+// Computes cos and sin from a factored table without phases for `table_rows` positions.
 void vkrope_factored_angles(const uint magnitude, const uint table_rows, const uint pair,
                             const uint n, const uint fold_log2, const uint texels_per_row,
                             out Unit c, out Unit s) {
@@ -78,8 +78,8 @@ void vkrope_factored_angles(const uint magnitude, const uint table_rows, const u
                          c, s);
 }
 
-// cos and sin with phases, for any int32 position: -1 has the fine digit 2047 and the coarse digit
-// -1.
+// Computes cos and sin with phases, for any int32 position. Position -1 has the fine digit 2047 and
+// the coarse digit -1.
 void vkrope_phased_angles(const uint position, const uint table_rows, const uint pair, const uint n,
                           const uint fold_log2, const uint texels_per_row, out Unit c, out Unit s) {
     const uint fine_rows = 1u << fine_digit_bits;
@@ -98,8 +98,8 @@ VkropeTurnFactor vkrope_turn_factor() {
     return VkropeTurnFactor(factor.x, factor.y, radians.x, radians.y, radians.z);
 }
 
-// The fractions of the first four of the n pairs from `pair` on: low and high words. Fractions
-// start at vec4 `start`; those of the last four of eight pairs are two vec4s further on.
+// Reads the fractions of the first four of the n pairs from `pair` on, as low and high words.
+// Fractions start at vec4 `start`; those of the last four of eight pairs are two vec4s further on.
 void vkrope_fractions(const uint start, const uint pair, const uint n, out uvec4 low,
                       out uvec4 high) {
     const uint at = start + pair / 2;
@@ -110,7 +110,7 @@ void vkrope_fractions(const uint start, const uint pair, const uint n, out uvec4
     high = uvec4(f0.yw, f1.yw);
 }
 
-// cos and sin of the n pairs from `pair` on, at |position| `magnitude`.
+// Computes cos and sin of the n pairs from `pair` on, at |position| `magnitude`.
 void vkrope_computed_angles(const uint magnitude, const uint pair, const uint n, out Unit c,
                             out Unit s) {
     const VkropeTurnFactor a = vkrope_turn_factor();
@@ -129,7 +129,7 @@ struct VkropeTurns {
     uvec4 low_a, high_a, low_b, high_b;
 };
 
-// Adds position * fraction; fractions start at vec4 `start`.
+// Adds position * fraction to the turns. Fractions start at vec4 `start`.
 void vkrope_add_axis(const uint start, const uint position, const uint pair, const uint n,
                      inout VkropeTurns turns) {
     uvec4 low, high;
@@ -150,12 +150,12 @@ void vkrope_turned_angles(const VkropeTurns turns, const uint n, out Unit c, out
 #endif
 
 #ifdef VKROPE_ANGLE_WORD
-// (cos, sin) at word `index`.
+// Returns (cos, sin) at word `index`.
 vec2 vkrope_angle(const uint index) {
     return uintBitsToFloat(uvec2(VKROPE_ANGLE_WORD(index), VKROPE_ANGLE_WORD(index + 1)));
 }
 
-// cos and sin of the n pairs from `pair` on, in the table row that starts at word `row_word`.
+// Reads cos and sin of the n pairs from `pair` on, in the table row that starts at word `row_word`.
 void vkrope_buffer_angles(const uint row_word, const uint pair, const uint n, out Unit c,
                           out Unit s) {
     const uint at = row_word + 2 * pair;
@@ -184,8 +184,8 @@ void vkrope_buffer_angles(const uint row_word, const uint pair, const uint n, ou
 }
 
 #ifdef VKROPE_SIN_WORD
-// cos and sin of one pair from separate buffers of `element`: element `at` after word cos_word or
-// sin_word.
+// Reads cos and sin of one pair from separate buffers of `element`: element `at` after word
+// cos_word or sin_word.
 void vkrope_angle_apart(const uint element, const uint cos_word, const uint sin_word, const uint at,
                         out Unit c, out Unit s) {
     const uint word = element == element_f32 ? at : at / 2;

@@ -3,9 +3,9 @@
 // Needs interface.h, element.glsl and quantise.glsl. Declares no binding, push constant or
 // workgroup size. `type` is element_q8_0, ...
 //
-// A block is a sequence of 16-bit halves, since its size is not a multiple of a word. The header
-// comes first (d; m; the fifth bits of the codes, 32 bits, channel j at bit j), then the codes
-// (q8_0: of two channels; the others: of channels j, j + 1 in the lower and j + 16, j + 17 in the
+// A block is a sequence of 16-bit halves, because its size is not a multiple of a word. The header
+// comes first (d; m; the fifth bits of the codes, 32 bits, channel j at bit j), and then the codes
+// (q8_0: of two channels; other types: of channels j, j + 1 in the lower and j + 16, j + 17 in the
 // upper halves of bytes).
 //
 //          halves  of the header  d   m   fifth bits
@@ -21,7 +21,7 @@
 #error "blocks.glsl: include interface.h, element.glsl and quantise.glsl first"
 #endif
 
-// x * 2^64 for |x| < 2^-40, so that no subnormal takes part in arithmetic.
+// Returns x * 2^64 for |x| < 2^-40, so that no subnormal takes part in arithmetic.
 vec4 vkrope_lift(const vec4 x) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -35,7 +35,7 @@ vec4 vkrope_lift(const vec4 x) {
 
 struct VkropeBlock {
     uint scales;    // stored scales: d as f16, and m in the upper half
-    bool lifted;    // vkrope_lift comes first
+    bool lifted;    // vkrope_lift is applied first
     float inverse;  // 1/d for channels after vkrope_lift, if lifted; 0 if all have the same code
     float least;    // minimum, subtracted from these channels
 };
@@ -64,7 +64,7 @@ VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
     }
     const uvec4 halves = vkrope_narrow_f16(uintBitsToFloat(uvec4(d, m, 0, 0)));
     block.scales = halves.x | (halves.y << 16);
-    // 1/d of 2^-128 overflows.
+    // 1/d overflows for d up to 2^-128.
     const uint size_of_d = d & 0x7fffffffu;
     if (size_of_d <= 0x200000u || size_of_d == 0x7f800000u) {
         block.inverse = 0.0;
@@ -79,8 +79,8 @@ VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
     return block;
 }
 
-// The codes of four finite channels, one in each component; the channels are lifted if the block
-// is.
+// Returns the codes of four finite channels, one in each component. The channels must be lifted if
+// the block is.
 uvec4 vkrope_finite_block_codes(const uint type, const vec4 x, const VkropeBlock block) {
     uvec4 codes;
     if (vkrope_has_minimum(type)) {
@@ -102,7 +102,7 @@ uvec4 vkrope_finite_block_codes(const uint type, const vec4 x, const VkropeBlock
     return codes;
 }
 
-// The codes of any four channels. A NaN has the code of 0, or of the smallest channel.
+// Returns the codes of any four channels. A NaN gets the code of 0, or of the smallest channel.
 uvec4 vkrope_block_codes(const uint type, const vec4 x, const VkropeBlock block) {
     const uvec4 magnitude = floatBitsToUint(x) & 0x7fffffffu;
     vec4 y = x;
@@ -117,13 +117,13 @@ bool vkrope_has_fifth_bit(const uint type) {
     return type == element_q5_0 || type == element_q5_1;
 }
 
-// The fifth bits of a word of four codes, from bit 0 on. The products of the single bits do not
-// overlap.
+// Returns the fifth bits of a word of four codes, from bit 0 on. The products of the single bits do
+// not overlap.
 uint vkrope_fifth_bits(const uint word) {
     return ((((word >> 4) & 0x01010101u) * 0x01020408u) >> 24) & 15u;
 }
 
-// The number of halves of a block, and of its header.
+// These functions return the number of halves of a block's header, and of a block.
 uint vkrope_header_halves(const uint type) {
     return 1u + (vkrope_has_minimum(type) ? 1u : 0u) + (vkrope_has_fifth_bit(type) ? 2u : 0u);
 }
@@ -131,18 +131,18 @@ uint vkrope_block_halves(const uint type) {
     return vkrope_header_halves(type) + (type == element_q8_0 ? 16u : 8u);
 }
 
-// Bytes of a block, or of an element of a type without blocks.
+// Returns the bytes of a block, or of an element of a type without blocks.
 uint vkrope_block_bytes(const uint type) {
     return type < element_q8_0 ? 1u : 2u * vkrope_block_halves(type);
 }
 
-// The first word of a staged block: d and m, or d twice.
+// Returns the first word of a staged block: d and m, or d twice.
 uint vkrope_scales_word(const uint type, const VkropeBlock block) {
     return vkrope_has_minimum(type) ? block.scales : block.scales | (block.scales << 16);
 }
 
-// Bytes of two codes each, from two packed words with the codes of channels and of channels 16
-// further on; and the fifth bits of the codes, from bit 0 on.
+// These functions join two packed words, with the codes of channels and of channels 16 further on,
+// to bytes of two codes each, and to the fifth bits of the codes, from bit 0 on.
 uint vkrope_join_nibbles(const uint word, const uint word_16) {
     return (word & 0x0f0f0f0fu) | ((word_16 & 0x0f0f0f0fu) << 4);
 }

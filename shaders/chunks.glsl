@@ -25,14 +25,14 @@ uint chunk_of(const uint lane, const uint n) {
 const bool runs_apart = units_apart != 0 && pairing == pairing_interleaved &&
                         pairing_out == pairing_interleaved && unit_elements > 1;
 
-// First pairs of the two runs that a chunk rotates. Runs are adjacent if the units are, else apart.
+// Returns the first pairs of the two runs of a chunk. Runs are adjacent if the units are.
 uvec2 pairs_of(const uint chunk) {
     uvec2 pairs = uvec2(chunk * unit_elements, chunk * unit_elements + unit_elements / 2);
     if (runs_apart) pairs = uvec2(chunk, rotating + chunk) * (unit_elements / 2);
     return pairs;
 }
 
-// (pair in its window, channels of that window, first channel of that window).
+// Returns (index of the pair in its window, channels of the window, first channel of the window).
 uvec3 window_of(const uint pair) {
     uvec3 window = uvec3(pair, window_dim_0, window_at_0);
     if (window_dim_1 != 0 && pair >= window_dim_0 / 2)
@@ -47,7 +47,7 @@ uvec3 window_of(const uint pair) {
     return window;
 }
 
-// First channels of the two units that contain these pairs, with the pairing `order`.
+// Returns the first channels of the two units that contain these pairs, with the pairing `order`.
 uvec2 channels_of(const uint order, const uvec2 pairs) {
     uvec3 window = window_of(pairs.x);
     uvec2 channels = vkrope_pair_channels(order, window.y, unit_elements, window.x) + window.z;
@@ -58,7 +58,7 @@ uvec2 channels_of(const uint order, const uvec2 pairs) {
     return channels;
 }
 
-// Number of axes whose products are summed, and of vec4s with fractions of one axis.
+// Numbers of axes whose products are summed, and of vec4s with fractions of one axis.
 const uint summed_axes = section_order == sections_sum ? axes : 1;
 const uint fractions_vec4s = (rotary_dim / 2 + 1) / 2;
 
@@ -79,8 +79,8 @@ void turned_angles(const Token token, const uint position, const uint pair, cons
     vkrope_turned_angles(turns, n, c, s);
 }
 
-// cos and sin of the n pairs from `pair` on, which share one position. It reads no row outside the
-// table.
+// Computes cos and sin of the n pairs from `pair` on, which share one position. Reads no row
+// outside the table.
 void pairs_angles(const Token token, const Angle angle, const uint pair, const uint n, out Unit c,
                   out Unit s) {
     const uint row = token.covered ? angle.row : 0;
@@ -124,7 +124,7 @@ const uint angles_misfit = (angles >= angles_cos_sin_cache ? 1 : 0) |
                             : section_order == sections_sum ? 0
                                                             : VKROPE_AXES_MISFIT(run_elements));
 
-// The index, in a row of a cos_sin_cache, of the angle of a pair, or of its channel 0 or 1.
+// Returns the index, in a row of a cos_sin_cache, of the angle of a pair, or of its channel 0 or 1.
 uint angle_index(const uint pair, const uint channel) {
     uint index = pair;
     if (channel_angles != 0)
@@ -133,7 +133,7 @@ uint angle_index(const uint pair, const uint channel) {
     return index;
 }
 
-// cos and sin of the pairs of a chunk, or of their channels 0 or 1.
+// Computes cos and sin of the pairs of a chunk, or of their channels 0 or 1.
 void angles_of(const Token token, const uvec2 pairs, const uint channel, out Unit c, out Unit s) {
     if (angles_misfit == 0) {
         pairs_angles(token, angle_of(token, pairs.x), pairs.x, run_elements, c, s);

@@ -7,8 +7,8 @@
 //   VKROPE_CONVERSION      conversion_*, for shaders that enable the extension
 //                          GL_EXT_shader_explicit_arithmetic_types_float16; if undefined, f16 is
 //                          converted with integers
-//   VKROPE_RARE_BRANCHES   true: NaNs that become bf16 have a branch, which nearly every unit
-//                          skips; if undefined or false, all elements go through a select
+//   VKROPE_RARE_BRANCHES   true: a branch, which nearly every unit skips, handles NaNs that become
+//                          bf16; if undefined or false, all elements go through a select
 #ifndef VKROPE_ELEMENT_GLSL
 #define VKROPE_ELEMENT_GLSL
 
@@ -23,7 +23,7 @@ struct Unit {
     vec4 a, b;
 };
 
-// a if `first`, else b; without a branch.
+// Returns a if `first` is true, else b, without a branch.
 Unit vkrope_either(const bool first, const Unit a, const Unit b) {
     return Unit(mix(b.a, a.a, bvec4(first)), mix(b.b, a.b, bvec4(first)));
 }
@@ -64,7 +64,7 @@ uvec4 vkrope_round_bf16(const vec4 f) {
     return bits + 0x7fffu + ((bits >> 16) & 1u);
 }
 
-// As vkrope_round_bf16, but a NaN stays a NaN.
+// Does the same as vkrope_round_bf16, but a NaN stays a NaN.
 uvec4 vkrope_round_bf16_or_nan(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     return mix(vkrope_round_bf16(f), bits | 0x400000u,
@@ -76,7 +76,7 @@ uvec4 vkrope_pack_bf16(const vec4 even, const vec4 odd) {
     uvec4 low, high;
 #ifdef VKROPE_RARE_BRANCHES
     if (VKROPE_RARE_BRANCHES) {
-        // The sum is a NaN if an element is one; opposite infinities only take the slower branch.
+        // The sum is a NaN if an element is. Opposite infinities only take the slower branch.
         precise vec4 sums = even + odd;
         precise float sum = (sums.x + sums.y) + (sums.z + sums.w);
         low = vkrope_round_bf16(even);
@@ -101,8 +101,8 @@ vec4 vkrope_widen(const uint element, const uvec4 h) {
 }
 
 #ifdef VKROPE_CONVERSION
-// Converts eight halves to binary32, and back, with OpFConvert. The caller's module declares the
-// float modes that VKROPE_CONVERSION needs.
+// These functions convert eight halves to binary32, and back, with OpFConvert. The caller's module
+// declares the float modes that VKROPE_CONVERSION needs.
 Unit vkrope_convert_halves(const uvec4 w) {
     return Unit(vec4(unpackFloat2x16(w.x), unpackFloat2x16(w.y)),
                 vec4(unpackFloat2x16(w.z), unpackFloat2x16(w.w)));
@@ -113,7 +113,7 @@ uvec4 vkrope_convert_unit(const Unit u) {
                  packFloat2x16(f16vec2(u.b.xy)), packFloat2x16(f16vec2(u.b.zw)));
 }
 
-// True if a component is strictly between 0 and `end`.
+// Returns true if a component is strictly between 0 and `end`.
 bool vkrope_any_between(const uvec4 a, const uvec4 b, const uint end) {
     const uvec4 below = min(a - 1u, b - 1u);
     return min(min(below.x, below.y), min(below.z, below.w)) < end - 1u;

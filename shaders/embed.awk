@@ -2,7 +2,7 @@
 # Packs the words of a SPIR-V file, read as decimal numbers, in the format of embed.cmake, which
 # runs this program.
 
-# Returns the operand of an opcode that is its result id, in SPIR-V's numbers; a wrong one only
+# Returns the operand of an opcode that is its result id, in SPIR-V's numbers. A wrong operand only
 # costs bytes.
 function result_operand(opcode) {
     if (opcode ~ /^(11|19|2[0-9]|3[0-3]|248)$/) return 1

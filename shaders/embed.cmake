@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Packs the SPIR-V file INPUT into OUTPUT, bytes of a C array, which host/kernel/spirv/spirv.cpp
-# reads. Every number is a sequence of octal digits, the lowest first, two to a byte, the lower half
-# first; a digit has 8 added if more follow. First comes the number of words, then the five words of
-# the header, then the number of distinct first words (a first word is the opcode and length of an
-# instruction), then these words, the most frequent first, each with two more numbers: the index of
-# the operand that is the result id, 0 for none, and a mask of operands. Each instruction follows:
-# the index of its first word, from 0 on, and its operands, each as a difference d, 2 d or -2 d - 1:
-# from the latest result id if bit i of the mask is set for operand i, else from the same operand of
-# the previous instruction with this first word. OUTPUT has a fifth of the bytes of INPUT.
+# reads. Every number is a sequence of octal digits, the lowest first. A digit has 8 added if more
+# digits follow. A byte has two digits, the first in its lower half. OUTPUT has the number of words,
+# the five words of the header, and the number of distinct first words (a first word is the opcode
+# and length of an instruction), then these words, the most frequent first, each with two more
+# numbers: the index of the operand that is the result id, 0 for none, and a mask of operands. Then
+# each instruction follows: the index of its first word, from 0 on, and its operands, each as a
+# difference d, 2 d or -2 d - 1. If bit i of the mask is set, operand i is a difference from the
+# latest result id, else from the same operand of the previous instruction with this first word.
+# OUTPUT has a fifth of the bytes of INPUT.
 #
 # If od and awk are available, embed.awk does the work in a hundredth of the time, unless
 # -DWITHOUT_AWK=ON is set.
@@ -31,8 +32,8 @@ file(READ ${INPUT} hex HEX)
 string(REGEX MATCHALL "........" words "${hex}")
 list(TRANSFORM words REPLACE "(..)(..)(..)(..)" "0x\\4\\3\\2\\1")
 
-# Finds the operand of an opcode that is its result id, in SPIR-V's numbers; a wrong one only costs
-# bytes.
+# Finds the operand of an opcode that is its result id, in SPIR-V's numbers. A wrong operand only
+# costs bytes.
 function(find_result first)
     math(EXPR opcode "${first} & 0xffff")
     set(result 2)  # operand 1 is its type

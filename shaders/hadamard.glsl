@@ -2,10 +2,10 @@
 // Computes the orthonormal Hadamard transform of blocks of 2^levels channels, in Sylvester's order.
 // Needs element.glsl. Declares no binding, push constant or workgroup size.
 //
-// Level i, i ascending, replaces each channel a whose number has bit i = 0, and b = a + 2^i, by a +
-// b and a - b. Levels below the size of a unit stay inside it. The others combine channels of
-// several units: vkrope_butterflies those that lie at the stride of a level, vkrope_butterfly two
-// units. One product with vkrope_hadamard_factor follows the last level.
+// Level i, with i ascending, replaces the channels a and b, whose numbers differ only in bit i (0
+// in a), by a + b and a - b. Levels below the size of a unit stay inside it. The other levels
+// combine several units: vkrope_butterflies combines channels at the stride of a level,
+// vkrope_butterfly two units. One product with vkrope_hadamard_factor follows the last level.
 #ifndef VKROPE_HADAMARD_GLSL
 #define VKROPE_HADAMARD_GLSL
 
@@ -37,7 +37,7 @@ Unit vkrope_butterflies(const uint n, const uint levels, Unit u) {
     return u;
 }
 
-// One butterfly of two units: the unit whose bit of the level is set if `upper`, else the other.
+// Returns one unit of a butterfly of two: that with the level's bit if `upper`, else the other.
 Unit vkrope_butterfly(const bool upper, const Unit own, const Unit other) {
     precise vec4 sum_a = own.a + other.a;
     precise vec4 sum_b = own.b + other.b;
@@ -46,7 +46,7 @@ Unit vkrope_butterfly(const bool upper, const Unit own, const Unit other) {
     return vkrope_either(upper, Unit(difference_a, difference_b), Unit(sum_a, sum_b));
 }
 
-// The f32 nearest to 2^(-levels / 2): a power of two, times sqrt(1/2) where levels is odd.
+// Returns the f32 nearest to 2^(-levels / 2): a power of two, times sqrt(1/2) if `levels` is odd.
 float vkrope_hadamard_factor(const uint levels) {
     return uintBitsToFloat(((levels & 1u) == 0 ? 0x3f800000u : 0x3f3504f3u) -
                            ((levels >> 1) << 23));

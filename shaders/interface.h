@@ -14,8 +14,8 @@ using uint = std::uint32_t;
 #define VKROPE_CONSTANT const uint
 #endif
 
-// Bindings of descriptor set 0, in the order Q, K, V; those that are written come last among the
-// storage buffers. A kernel has only the bindings that its code uses.
+// Bindings of descriptor set 0, in the order Q, K, V. Written buffers come last among the storage
+// buffers. A kernel has only the bindings that its code uses.
 VKROPE_CONSTANT binding_q_in = 0;
 VKROPE_CONSTANT binding_k_in = 1;
 VKROPE_CONSTANT binding_v_in = 2;
@@ -38,7 +38,7 @@ VKROPE_CONSTANT binding_turns = 18;         // uniforms: constants for computed 
 VKROPE_CONSTANT binding_texture = 19;       // rows of the angle table
 VKROPE_CONSTANT binding_count = 20;
 
-// Bindings of positions.comp: numbers that every layout above has, so that arenas serve it, too.
+// Bindings of positions.comp. Every layout above has these numbers, so arenas serve it, too.
 VKROPE_CONSTANT position_binding_source = binding_q_in;  // 64-bit ids, or cu_seqlens
 VKROPE_CONSTANT position_binding_offsets = binding_ids;
 VKROPE_CONSTANT position_binding_out = binding_q_out;
@@ -48,7 +48,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
 // Tables expand to X(id, name, default), in the order of ids. Id 0 is the workgroup size:
 // chunk_lanes * head_lanes * group_tokens.
 
-// Of a pipeline.
+// Constants of a pipeline.
 #define VKROPE_PIPELINE_CONSTANTS(X)                                                              \
     X(1, chunk_lanes, 1)     /* lanes per row in a workgroup */                                   \
     X(2, head_lanes, 1)      /* heads of a token side by side in a workgroup */                   \
@@ -97,14 +97,14 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(45, second_parameters, 0) /* floats from a set of parameters to the second; 0: no second */ \
     X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */
 
-// Of a tensor: ids from `first` on, and names that begin with t. V has K's batch; in a dispatch
-// with K it also has K's strides and heads.
+// Constants of a tensor, with ids from `first` on, and names that begin with t. V has K's batch. In
+// a dispatch with K, V also has K's strides and heads.
 #define VKROPE_TENSOR_CONSTANTS(X, t, first)                                          \
     X(first + 0, t##head_dim, 2)      /* 0: the tensor is absent */                   \
     X(first + 1, t##rotary_offset, 0) /* channel from which window_at_* count */      \
     X(first + 2, t##element_in, 0)    /* element_* */                                 \
     X(first + 3, t##element_out, 0)                                                   \
-    X(first + 4, t##batch, 0)     /* most heads per lane; 0: all heads */             \
+    X(first + 4, t##batch, 0)     /* maximum heads per lane; 0: all */                \
     X(first + 5, t##ops, 0)       /* op_* */                                          \
     X(first + 6, t##row_heads, 1) /* heads that a norm treats as one row */           \
     X(first + 7, t##inverse_n, 0) /* f32 bits: 1 / channels of such a row */          \
@@ -121,7 +121,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 18, t##store_scale, 0)    /* store_scale_* */                           \
     X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */ \
     X(first + 20, t##scale_floor, 0)    /* f32 bits */                                \
-    X(first + 21, t##scale_heads, 1)    /* heads of the call: scales of a token */
+    X(first + 21, t##scale_heads, 1)    /* scales per token: heads of the call */
 
 VKROPE_CONSTANT first_q_constant = 47, first_k_constant = 69, first_v_constant = 91;
 #define VKROPE_CONSTANTS(X)                          \
@@ -135,7 +135,7 @@ VKROPE_CONSTANT max_axes = 8;
 // Words of shared memory that every device has.
 #define VKROPE_SHARED_WORDS 4096u
 // Words of a row in shared memory. With gaps (1), four words are left free after every 32 channels,
-// and four after the row: lanes that access 4 or 8 adjacent words each, or the same words of
+// and four after the row. Lanes that access 4 or 8 adjacent words each, or the same words of
 // several rows, then use different banks, and four adjacent channels stay 16 aligned bytes.
 #define VKROPE_ROW_WORDS(channels, gaps) \
     ((channels) + (gaps) * (((channels) + 31u) / 32u * 4u + 4u))
@@ -180,7 +180,7 @@ VKROPE_CONSTANT ops_shared = 2;  // lanes share a row and exchange their sums
 // Bits of q_ops, k_ops and v_ops.
 VKROPE_CONSTANT op_rms = 1;
 VKROPE_CONSTANT op_layer = 2;
-VKROPE_CONSTANT op_token = 4;     // a norm takes all heads of a token as one row
+VKROPE_CONSTANT op_token = 4;     // a norm treats all heads of a token as one row
 VKROPE_CONSTANT op_before = 8;    // a norm comes before the rotation
 VKROPE_CONSTANT op_after = 16;    // or after it
 VKROPE_CONSTANT op_rounds = 32;   // Norm::round_between
@@ -197,7 +197,7 @@ VKROPE_CONSTANT store_scale_given_head = 2;  // one number for each head
 VKROPE_CONSTANT store_scale_made = 4;        // computed from the row: [tokens or slots, heads]
 // Bits added to store_scale_made.
 VKROPE_CONSTANT store_scale_paged = 1;         // [pages, heads, rows of a page]
-VKROPE_CONSTANT store_scale_power_of_two = 2;  // the next power of two
+VKROPE_CONSTANT store_scale_power_of_two = 2;  // rounded up to a power of two
 
 VKROPE_CONSTANT shape_none = 0;
 VKROPE_CONSTANT shape_channel = 1;
@@ -219,18 +219,18 @@ VKROPE_CONSTANT angles_computed = 2;
 VKROPE_CONSTANT angles_pairs = 3;
 VKROPE_CONSTANT angles_cos_sin_cache = 4;  // plus element_*
 
-// Factored: bits of the fine digit. The coarse_rows(table_rows) coarse rows come first. With
-// phases, a position below 0 has a negative coarse digit, which needs one more coarse row.
+// Bits of the fine digit of a factored table, which begins with coarse_rows(table_rows) coarse
+// rows. With phases, a position below 0 has a negative coarse digit, which needs one more row.
 VKROPE_CONSTANT fine_digit_bits = 11;
-// Computed: vec4s before the fractions. A vec4 holds two fractions: low, high, low, high. For each
-// head group there are the fractions of every pair, axis after axis if axes are summed, then the
-// phases.
+// Number of vec4s before the fractions of computed angles. A vec4 contains two fractions: low,
+// high, low, high. Each head group has the fractions of every pair, axis after axis if axes are
+// summed, and then the phases.
 VKROPE_CONSTANT turn_header_vec4s = 2;
 
 // Width of buffer accesses: the widest one that the layouts of all tensors of a call allow.
 VKROPE_CONSTANT access_wide = 0;    // 16 bytes
 VKROPE_CONSTANT access_word = 1;    // 4 bytes
-VKROPE_CONSTANT access_narrow = 2;  // one element; 16-bit ones are merged into words atomically
+VKROPE_CONSTANT access_narrow = 2;  // one element; 16-bit elements merge into words atomically
 
 // Bits of Push::flags.
 VKROPE_CONSTANT flag_inverse = 1;
@@ -245,8 +245,8 @@ VKROPE_CONSTANT flag_v = 256;               // V is copied together with K; not 
 VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from this one on: offset of v_scales_out
 VKROPE_CONSTANT flag_first_head = 65536;    // from this bit on: first head of this dispatch
 
-// Bytes of Push::offsets: the start of each item in its binding, in elements or words; of a
-// quantised output, in bytes. Items of tensors are in the order Q, K, V.
+// Indices of the bytes of Push::offsets. A byte is the start of an item in its binding, in elements
+// or words; for a quantised output, in bytes. Items of tensors are in the order Q, K, V.
 VKROPE_CONSTANT offset_q_in = 0;
 VKROPE_CONSTANT offset_k_in = 1;
 VKROPE_CONSTANT offset_v_in = 2;
@@ -265,13 +265,13 @@ VKROPE_CONSTANT offset_q_scales_out = 14;
 VKROPE_CONSTANT offset_k_scales_out = 15;  // V's: flag_v_scales_out
 
 // Strides of the rows of a tensor, in elements, or in blocks of a quantised output. z is the stride
-// of sequences or groups of heads. Of scattered rows, z is the stride of pages and token the stride
-// of rows in a page.
+// of sequences or groups of heads. For scattered rows, z is the stride of pages, and token the
+// stride of rows in a page.
 struct RowLayout {
     uint z, token, head;
 };
 
-// 128 bytes, which every device supports.
+// Push constants: 128 bytes, which every device supports.
 struct Push {
     RowLayout q_in, q_out, k_in, k_out;  //  48
     uint offsets[4];                     //  64  a byte for each offset_*
@@ -288,7 +288,7 @@ struct Push {
     uint table_rows;                     // 112  positions with |position| < table_rows are covered
     uint table_stride;  // 116  log2 of rows per column; words, or elements, per row;
                         //      computed: the first head group of this dispatch
-    uint table_texels;  // 120  texels per row; separate sin: where it starts, in words
+    uint table_texels;  // 120  texels per row; separate sin: its start, in words
     uint gain;          // 124  f32 bits: cos and sin are multiplied by it
     uint q_scale;       // 128  f32 bits; op_scale_call
 };
@@ -302,7 +302,7 @@ VKROPE_CONSTANT position_flag_ragged_64 = 16;
 VKROPE_CONSTANT position_flag_count = 32;
 VKROPE_CONSTANT position_flag_ids_f32 = 64;         // ids are f32; they become multiples of
                                                     // 2^-fraction_bits
-VKROPE_CONSTANT position_flag_fraction_bits = 256;  // from here on: 0 to 63
+VKROPE_CONSTANT position_flag_fraction_bits = 256;  // from this bit on: 0 to 63
 
 struct PositionPush {
     uint total;             // ids to write
@@ -337,7 +337,7 @@ static_assert(offsetof(Constants, tensor) == 4 * first_q_constant &&
               sizeof(TensorConstants) == 4 * (first_v_constant - first_k_constant) &&
               offsetof(TensorConstants, scale_heads) == 4 * 21);
 
-// The number of coarse rows, and of all rows, of a factored table for `positions` positions.
+// The numbers of coarse rows and of all rows of a factored table for `positions` positions.
 constexpr std::uint64_t coarse_rows(std::uint64_t positions, bool phased) {
     return phased ? ((positions + (1u << fine_digit_bits) - 2) >> fine_digit_bits) + 1
                   : (positions + (1u << fine_digit_bits) - 1) >> fine_digit_bits;
@@ -346,7 +346,7 @@ constexpr std::uint64_t factored_rows(std::uint64_t positions, bool phased) {
     const bool fine_alone = !phased && positions >> fine_digit_bits == 0;
     return coarse_rows(positions, phased) + (fine_alone ? positions : 1u << fine_digit_bits);
 }
-// Rows of a direct table. With phases there are rows for positions from 0 up, then from -1 down.
+// The number of rows of a direct table. With phases, rows of positions -1, -2, ... come last.
 constexpr std::uint64_t direct_rows(std::uint64_t positions, bool phased) {
     return phased ? 2 * positions - 1 : positions;
 }

@@ -9,9 +9,9 @@
 #ifndef VKROPE_NORM_GLSL
 #define VKROPE_NORM_GLSL
 
-// Each sum is computed twice, of values and of values times 2^-80. The second one replaces a first
-// one that is not finite; it is finite, since the sum of 2^28 squares of numbers below 2^48 is.
-// Numbers that the scaling flushes to 0 are too small to affect that sum.
+// Each sum is computed twice, from values and from values times 2^-80. The second sum replaces the
+// first if the first is not finite. The second is finite, because the sum of 2^28 squares of
+// numbers below 2^48 is. Numbers that the scaling flushes to 0 are too small to affect this sum.
 const float vkrope_small = 8.271806125530277e-25f;  // 2^-80
 
 // Terms of the sums over a row. An RMS norm sums squares; a layer norm sums values, differences
@@ -31,7 +31,7 @@ VkropeNorm vkrope_no_norm() {
     return norm;
 }
 
-// Levels of a tree over n leaves: log2, rounded up.
+// Number of levels of a tree over n leaves: log2(n), rounded up.
 #define VKROPE_LEVELS(n) \
     ((n) <= 1      ? 0   \
      : (n) <= 2    ? 1   \
@@ -47,7 +47,7 @@ VkropeNorm vkrope_no_norm() {
      : (n) <= 2048 ? 11  \
                    : 12)
 
-// The sum of the n elements of a unit.
+// Returns the sum of the n elements of a unit.
 float vkrope_unit_sum(const uint n, const Unit u) {
     float sum = u.a.x;
     if (n == 8) {
@@ -82,7 +82,7 @@ Unit vkrope_product(const Unit u, const Unit v) {
     return Unit(a, b);
 }
 
-// u * factor - less
+// Returns u * factor - less.
 Unit vkrope_centred(const Unit u, const float factor, const float less) {
     precise vec4 a = u.a * factor - less;
     precise vec4 b = u.b * factor - less;
@@ -99,9 +99,9 @@ Unit vkrope_clip(const Unit u, const float most) {
     return Unit(vkrope_clip_four(u.a, most), vkrope_clip_four(u.b, most));
 }
 
-// 1 / sqrt(v) for v from 2^-100 on, within 2 * 2^-24 of it; 0 for infinity, NaN for a NaN. With v =
-// m 4^e and m in [1, 4), two Newton steps refine a seed of 1 / sqrt(m) and a third one adds the
-// residual; integers apply 2^-e.
+// Returns 1 / sqrt(v) for v from 2^-100 on, within 2 * 2^-24 of it; 0 for infinity, NaN for a NaN.
+// With v = m 4^e and m in [1, 4), two Newton steps refine a seed of 1 / sqrt(m), a third one adds
+// the residual, and integers apply 2^-e.
 float vkrope_inverse_root(const float v) {
     const uint bits = floatBitsToUint(v);
     const uint exponent = bits >> 23, odd = (exponent & 1u) ^ 1u;  // of m: 0 or 1
@@ -122,7 +122,7 @@ bool vkrope_is_finite(const float x) {
     return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-// Sets `scale` and `mean` from the two sums of a row and 1 / its length.
+// Sets `scale` and `mean` from the two sums of a row and from 1 / the length of the row.
 void vkrope_set_mean(inout VkropeNorm norm, const vec2 sums, const float inverse_n) {
     const bool finite = vkrope_is_finite(sums.x);
     precise float mean = (finite ? sums.x : sums.y) * inverse_n;
@@ -131,8 +131,8 @@ void vkrope_set_mean(inout VkropeNorm norm, const vec2 sums, const float inverse
 }
 
 // Sets `scale_d`, `rest` and `root` from the sums of d = x * scale - mean and of their squares. For
-// an RMS norm the sums of d are 0. Where values are scaled, eps is too small to matter; 2^-100
-// keeps the root of a row without variance finite.
+// an RMS norm the sums of d are 0. Where values are scaled, eps is too small to matter, and 2^-100
+// in its place keeps the root of a row without variance finite.
 void vkrope_set_root(inout VkropeNorm norm, const vec2 sums, const vec2 squares,
                      const float inverse_n, const float eps) {
     const bool overflows = floatBitsToUint(squares.x) == 0x7f800000u;
@@ -148,11 +148,11 @@ void vkrope_set_root(inout VkropeNorm norm, const vec2 sums, const vec2 squares,
 
 // ---- The tree over the units of a row, or over the heads of a token ----
 
-// For each level, the sum of a left subtree that waits for its right one. Loop counters with a
+// For each level, the sum of a left subtree that waits for the right subtree. Loop counters with a
 // constant range index the array, so that it needs no memory once loops are unrolled.
 float vkrope_waiting[12];
 
-// Adds leaf `index`; leaves come in order. With the last leaf it returns the whole sum.
+// Adds leaf `index`, in ascending order. With the last leaf, returns the whole sum.
 float vkrope_tree_add(const uint levels, const uint index, const float leaf) {
     float sum = leaf;
     bool carries = true;

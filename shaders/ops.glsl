@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Applies the ops of one tensor: bias, norm before, clip, (rotation), norm after, scale, Hadamard
-// transform, quantised store. tensor.glsl includes this file for each tensor, with its own macros
-// and these:
+// transform, quantised store. tensor.glsl includes this file for each tensor. The file needs the
+// macros of tensor.glsl and these:
 //
 //   T(ops), T(row_heads), ...              the constants of VKROPE_CONSTANTS
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits
@@ -12,9 +12,9 @@
 //   VKROPE_TENSOR_SCALES_OUT_WORD(index)     computed scales of rows
 //   VKROPE_TENSOR_SCALES_OUT_AT              their first word in the binding
 //
-// A row has T(row_chunks) chunks of two units: the rotated ones, then the copied ones. This file
-// contains the ops on the units of a chunk, and the terms of a norm's sums. The files included at
-// the end process a row in two ways: ops_owned.glsl and ops_shared.glsl.
+// A row has T(row_chunks) chunks of two units: first the rotated chunks, then the copied chunks.
+// This file contains the ops on the units of a chunk, and the terms of a norm's sums. The files
+// included at the end process a row in two ways: ops_owned.glsl and ops_shared.glsl.
 
 const uint T(norm) = T(ops) & (op_rms | op_layer);
 const uint T(units) = T(head_dim) / unit_elements;
@@ -28,14 +28,14 @@ const uint T(row_chunks) = T(copying);
 const bool T(norm_before) = (T(ops) & op_before) != 0;
 const bool T(norm_after) = (T(ops) & op_after) != 0;
 const bool T(whole_token) = (T(ops) & op_token) != 0;
-// True if the lanes of a row store it together.
+// The lanes of a row store the row together if staged_rows is true.
 const bool T(quantised) = T(element_out) > element_bf16;
 const bool T(in_blocks) = T(element_out) >= element_q8_0;
 const bool T(scale_made) = T(store_scale) >= store_scale_made;
 const bool T(staged_rows) = T(quantised) || T(hadamard) != 0;
 
-// Chunks with channels counted from the start of the row: the copied chunk `index`, and a rotated
-// chunk.
+// These functions return a chunk with channels counted from the start of the row: the copied chunk
+// `index`, or a rotated chunk.
 Chunk T(copied_chunk)(uint index) {
     Chunk chunk;
     chunk.from = chunk.to = T(copied_channels)(index - (T(row_chunks) - T(copying)));
@@ -54,7 +54,7 @@ Chunk T(shifted_chunk)(Chunk chunk) {
 
 // ---- The ops on a unit ----
 
-// Head `head` of this dispatch, counted over the whole call.
+// Returns the index in the whole call of head `head` of this dispatch.
 uint T(absolute_head)(uint head) {
     uint first = VKROPE_PUSH.flags / flag_first_head;
     if (vkrope_has(flag_z_is_group)) first += gl_WorkGroupID.z * VKROPE_TENSOR_HEADS;
@@ -112,7 +112,7 @@ Unit T(normed)(VkropeNorm norm, Unit u, const T(Parameters) p) {
     return u;
 }
 
-// Clips the two units of a chunk, and rotates them if `rotates`.
+// Clips the two units of a chunk, and rotates them if `rotates` is true.
 void T(clip_and_rotate)(bool rotates, const Chunk chunk, inout Unit a, inout Unit b) {
     if ((T(ops) & op_clip) != 0) {
         a = vkrope_clip(a, uintBitsToFloat(T(clip)));
@@ -128,7 +128,7 @@ void T(clip_and_rotate)(bool rotates, const Chunk chunk, inout Unit a, inout Uni
     }
 }
 
-// The factor of a token.
+// Returns the factor of a token.
 float T(token_factor)(uint index, const uint z) {
     float factor = 1.0;
     if ((T(ops) & op_scale_tokens) != 0) {
@@ -161,7 +161,7 @@ void T(load_chunk_parameters)(uint shape, const Chunk chunk, const uint head,
     T(load_parameters)(shape, head, uvec2(chunk.from.y, weighed.y), p.b);
 }
 
-// Applies all ops to two units, from their words to the store at element `to`, or to the staged
+// Applies all ops to two units, from their words to the store at element `to`, or in the staged
 // row. Without ops, a unit that does not rotate keeps its bits if the element type does not change.
 void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B, const uint to,
                   const T(ChunkParameters) p, const VkropeNorm norm, const float token_factor) {
@@ -208,8 +208,8 @@ void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B,
 
 // ---- Sums ----
 
-// The terms of a norm's sum: values, differences and their squares for a layer norm; squares of
-// values for an RMS norm.
+// Returns the sum of a unit's terms of a norm: values, differences or their squares for a layer
+// norm; squares of values for an RMS norm.
 float T(leaf)(uint what, const VkropeNorm norm, Unit u, const float scale) {
     if (T(norm) == op_layer && what != sum_values) u = vkrope_centred(u, norm.scale, norm.mean);
     if ((T(ops) & op_one_sum) == 0) u = vkrope_scale(u, scale);
@@ -217,7 +217,7 @@ float T(leaf)(uint what, const VkropeNorm norm, Unit u, const float scale) {
     return vkrope_unit_sum(unit_elements, u);
 }
 
-// Channels of the two units of a chunk, in the input.
+// Returns the channels of the two units of a chunk in the input.
 uvec2 T(row_channels)(uint index) {
     uvec2 channels;
 #if VKROPE_TENSOR_ROTATES

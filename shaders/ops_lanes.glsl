@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Does the work of a lane in kernels with ops: whole rows of tokens, or a share of them. Needs
+// Processes the rows of a lane in kernels with ops: whole rows of tokens, or a share of them. Needs
 // chunks.glsl, norm.glsl, tensor.glsl for the tensors q_, k_ and v_, and the files that those need.
 // Declares no binding, push constant or workgroup size. Define this macro first:
 //
@@ -50,15 +50,15 @@ void ops_rows(const uint index, const uint z, const uint head_lane, const uint a
     }
 }
 
-// Waits if the rows of two tensors have different places in shared memory, so that a lane may write
-// where another one still reads. Lanes that share rows wait in any case.
+// Waits if the rows of two tensors have different places in shared memory, because a lane might
+// write where another lane still reads. Lanes that share rows wait in any case.
 void separate_tensors(const uint dim_a, const uint dim_b, const uint parts_a, const uint parts_b) {
     if (chunk_lanes == 1 && dim_a != 0 && dim_b != 0) {
         if (dim_a != dim_b || parts_a != parts_b) barrier();
     }
 }
 
-// Processes a lane's share of the rows of a token. Lanes without a token process the last one and
+// Processes a lane's share of the rows of a token. Lanes without a token process the last token and
 // store nothing.
 void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_lane) {
     const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
@@ -99,9 +99,9 @@ void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_la
     }
 }
 
-// log2 of the number of lanes that share the heads of a token in a call of few tokens, where they
-// would otherwise be idle. One lane computes a norm over a token, since in place another lane would
-// overwrite the words that it reads.
+// log2 of the number of lanes that share the heads of a token in a call of few tokens, where lanes
+// would otherwise be idle. One lane alone computes a norm over a token, because in place another
+// lane would overwrite the words that the lane reads.
 const uint spread_log2 = 3;
 
 void ops_lane() {

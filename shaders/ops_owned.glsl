@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Applies the ops in a lane that owns its rows: it sums them first, and then processes chunk by
-// chunk, each chunk in all heads, so that it reads angles once. Part of ops.glsl, which includes
-// it.
+// Applies the ops in a lane that owns its rows. The lane first sums its rows, and then processes
+// chunk by chunk, each chunk in all heads, so that it reads angles once. ops.glsl includes this
+// file.
 
-// Number of sums that are added later: of units, if they do not come in order, and of heads.
+// Numbers of sums that are added later: of units, if units do not come in order, and of heads.
 const uint T(owned_units) = T(norm_after) ? T(units) : 1;
 float T(unit_sums)[T(owned_units)];
 float T(head_sums)[T(row_heads)];
@@ -36,7 +36,7 @@ float T(owned_head)(uint what, const Token token, const uint from, const uint he
     return sum;
 }
 
-// The sum over a head, or over all heads of its token.
+// Returns the sum over a head, or over all heads of its token.
 float T(owned_sum)(uint what, const Token token, const uint from, const uint head,
                    const VkropeNorm norm, const float scale) {
     float sum = 0;
@@ -54,8 +54,8 @@ float T(owned_sum)(uint what, const Token token, const uint from, const uint hea
     return sum;
 }
 
-// The sum and, if it is not finite, the sum of scaled values too. The code is a loop, not a branch:
-// software devices run both sides of a branch, but a loop only while a lane needs it.
+// Returns the sum and, if it is not finite, the sum of scaled values too. The code is a loop,
+// because software devices run both sides of a branch, but a loop only while a lane needs it.
 vec2 T(owned_sums)(uint what, const Token token, const uint from, const uint head,
                    const VkropeNorm norm) {
     vec2 sums = vec2(0);
@@ -90,7 +90,7 @@ VkropeNorm T(owned_norm)(Token token, const uint from, const uint head) {
 }
 
 // Computes the norms of the heads first, first + apart, ... below `heads`. The norm of a whole
-// token is computed at its first heads and kept, since in place these heads are overwritten later.
+// token is computed at its first heads and kept, because in place these are overwritten later.
 void T(hold_norms)(Token token, const uint from, const uint first, const uint apart,
                    const uint heads) {
     if (T(norm) != 0) {

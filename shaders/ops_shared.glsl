@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Applies the ops in lanes that share a row: they exchange the sums of their units through
-// VKROPE_EXCHANGED. Part of ops.glsl, which includes it. Longer than other files, because
-// tensor.glsl includes all of it for each tensor.
+// Applies the ops in lanes that share a row and exchange the sums of their units through
+// VKROPE_EXCHANGED. ops.glsl includes this file. It is longer than other files, because tensor.glsl
+// includes all of it for each tensor.
 
 const uint T(lane_heads) = T(whole_token) ? (T(row_heads) + head_lanes - 1) / head_lanes : 1;
-// The number of heads of a lane, and of rows of a token, whose units are exchanged together.
+// Numbers of heads of a lane, and of rows of a token, whose units are exchanged together.
 const uint T(round_heads) = T(lane_heads) < heads_together ? T(lane_heads) : heads_together;
 const uint T(round_rows) = T(round_heads) * head_lanes;
 const uint T(stages) = VKROPE_STAGES(T(levels));
 const uint T(head_stages) = VKROPE_STAGES(T(head_levels));
 const uint T(lane_row_chunks) = (T(row_chunks) + chunk_lanes - 1) / chunk_lanes;
-// 0 if a lane has one chunk of one head, which it keeps in registers; else it loads its words
-// again.
+// 0 if a lane has one chunk of one head, whose words it keeps in registers. Otherwise it loads the
+// words again.
 const uint T(many_chunks) = (T(lane_heads) - 1) | (T(lane_row_chunks) - 1);
 // Parts of a sum: of values, and of scaled values unless they cannot overflow.
 const uint T(parts) = (T(ops) & op_one_sum) != 0 ? 1 : 2;
 
-// True if a row has chunk `index`; constant if all lanes have the same number of chunks.
+// Returns true if a row has chunk `index`; constant if all lanes have the same number of chunks.
 bool T(in_row)(const uint index) {
     return T(row_chunks) % chunk_lanes == 0 || index < T(row_chunks);
 }
 
-// One lane's share of a tensor. Every lane of a workgroup has one, since all lanes must reach the
-// barriers.
+// One lane's share of a tensor. Every lane of a workgroup has a share, because all lanes must reach
+// the barriers.
 struct T(Share) {
     Token token;
     uint index;  // of the token, counted over all sequences
@@ -33,14 +33,14 @@ struct T(Share) {
     bool stores;
     Chunk chunk;           // the first chunk of the lane
     Words a, b;            // its words
-    T(ChunkParameters) p;  // its parameters that all heads share
+    T(ChunkParameters) p;  // the lane's parameters that all heads share
 };
 
 uint T(shared_head)(T(Share) share, const uint i) {
     return share.first + share.head_lane + i * head_lanes;
 }
 
-// Loads the words of chunk n in head i of a lane.
+// Loads the words of chunk `index` in head `head`.
 void T(load_shared_chunk)(T(Share) share, const uint index, const uint head, out Words a,
                           out Words b) {
     const uvec2 at = share.from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head +
@@ -49,8 +49,8 @@ void T(load_shared_chunk)(T(Share) share, const uint index, const uint head, out
     b = T(load)(at.y);
 }
 
-// 0 if each lane owns its rows. It has one value for all tensors, because they use shared memory in
-// turn.
+// 0 if each lane owns its rows. The value is the same for all tensors, because they use shared
+// memory in turn.
 const uint T(waits) = (chunk_lanes - 1) | ((q_ops | k_ops | v_ops) & op_token);
 
 // Separates writes of a lane from reads of the other lanes of its row, or of its token.
@@ -95,7 +95,7 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
     }
 }
 
-// The sum of a row of exchanged units.
+// Returns the sum of a row of exchanged units.
 vec2 T(row_sum)(uint row) {
     return vkrope_shared_rest(T(levels),
                               vkrope_shared_sums(T(parts), row * T(units), T(units), T(stages)));
@@ -153,16 +153,16 @@ T(begin_share)
     return share;
 }
 
-// True if this workgroup has heads of the tensor. If a norm treats all heads as one row, it has all
-// of them.
+// Returns true if this workgroup has heads of the tensor. If a norm treats all heads as one row,
+// the workgroup has all of them.
 bool T(has_share)() {
     bool has = VKROPE_TENSOR_HEADS > gl_WorkGroupID.y * head_lanes;
     if (T(whole_token)) has = VKROPE_TENSOR_HEADS != 0 && gl_WorkGroupID.y == 0;
     return has;
 }
 
-// Loads the words that a lane keeps in registers. The head must be the lane's: in place, another
-// lane may store any other head at the same time.
+// Loads the words that a lane keeps in registers. The head must be one of the lane's heads, because
+// in place another lane may store any other head at the same time.
 void T(load_head)(inout T(Share) share, const uint head) {
     if (T(many_chunks) == 0) {
         if (T(in_row)(share.chunk_lane))
@@ -174,7 +174,7 @@ void T(load_share)(inout T(Share) share) {
     if (share.stores && head < VKROPE_TENSOR_HEADS) T(load_head)(share, head);
 }
 
-// Chunk n of a lane; sets `rotates` if it rotates.
+// Returns chunk n of a lane, and sets `rotates` to true if the chunk rotates.
 Chunk T(share_chunk)(T(Share) share, const uint n, out bool rotates) {
     const uint index = share.chunk_lane + n * chunk_lanes;
     Chunk chunk = share.chunk;
@@ -203,7 +203,7 @@ void T(load_share_parameters)(inout T(Share) share) {
 
 // ---- Staged rows: transformed or quantised ----
 
-// Index of the words after the rows, one for each lane of a row.
+// Returns the index of the words after the rows, one word for each lane of a row.
 uint T(exchanged_words)(T(Share) share) {
     return head_lanes * group_tokens * VKROPE_ROW_WORDS(T(head_dim), staged_gaps) +
            gl_LocalInvocationID.x - share.chunk_lane;
@@ -235,7 +235,7 @@ VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint he
     return scale;
 }
 
-// The given scale of a row.
+// Returns the scale of a row from the parameters.
 float T(given_scale)(uint head) {
     uint at = VKROPE_OFFSET(offset_parameters) + T(store_scale_at);
     if (second_parameters != 0) at += vkrope_parameter_set;
@@ -243,7 +243,7 @@ float T(given_scale)(uint head) {
     return uintBitsToFloat(VKROPE_PARAMETER_WORD(at));
 }
 
-// Quantises the blocks of a row, each by one lane or by several together.
+// Quantises the blocks of a row. A block is quantised by one lane, or by several lanes together.
 const uint T(block_lanes) = VKROPE_BLOCK_LANES(T(element_out), T(head_dim), chunk_lanes);
 void T(stage_blocks)(T(Share) share, const VkropeRow row) {
     if (T(block_lanes) == 1) {
@@ -257,7 +257,7 @@ void T(stage_blocks)(T(Share) share, const VkropeRow row) {
     }
 }
 
-// True if the bytes from byte `to` on are whole words.
+// Returns true if the bytes from byte `to` on are whole words.
 bool T(stores_words)(const uint to) {
     return ((to | vkrope_row_bytes(T(element_out), T(head_dim))) & 3u) == 0;
 }
@@ -291,8 +291,8 @@ void T(store_codes)(T(Share) share, const VkropeRow row, const uint head, const 
 
 // Stores the bytes of a row, staged blocks or codes, from byte `to` on. A lane stores whole words.
 // If the row begins or ends within a word, its first and last word keep the bytes of other rows.
-// Both ways are loops that may have no round: software devices run both sides of a branch, but a
-// loop only while a lane needs it.
+// Both cases are loops that may have no round, because software devices run both sides of a branch,
+// but a loop only while a lane needs it.
 void T(store_bytes)(const VkropeRow row, const uint to) {
     const uint bytes = vkrope_row_bytes(T(element_out), T(head_dim));
     const bool whole = T(stores_words)(to);
@@ -329,10 +329,10 @@ void T(hadamard_pass)(const VkropeRow row, const uint level) {
     T(row_barrier)();
 }
 
-// Stores the staged row of a head. All lanes must call it, because of its barriers.
+// Stores the staged row of a head. All lanes must call this function, because it has barriers.
 void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     T(row_barrier)();
-    // Not a loop, since compilers would not unroll it.
+    // This is not a loop, because compilers would not unroll it.
     if (T(passes) >= 1) T(hadamard_pass)(row, T(unit_levels));
     if (T(passes) >= 2) T(hadamard_pass)(row, T(unit_levels) + T(pass_levels));
     if (T(passes) >= 3) T(hadamard_pass)(row, T(unit_levels) + 2 * T(pass_levels));
@@ -428,10 +428,10 @@ void T(ops_share)(T(Share) share) {
     }
 }
 
-// Processes the heads of a workgroup in rounds: the words of a round are loaded before those of the
-// previous round are stored. All lanes take the same number of rounds: one, if the heads of the
-// call fit side by side, or if there are workgroups for all of them.
-const bool T(one_round) = T(scale_heads) - 1 < head_lanes;  // 0: unknown
+// Processes the heads of a workgroup in rounds. The words of a round are loaded before those of the
+// previous round are stored. All lanes take the same number of rounds, which is one if the heads of
+// the call fit side by side, or if there are workgroups for all of them.
+const bool T(one_round) = T(scale_heads) - 1 < head_lanes;  // scale_heads 0: unknown
 void T(ops_rounds)(T(Share) share) {
     T(load_share_parameters)(share);
     if (T(whole_token) || T(one_round)) {
@@ -441,8 +441,8 @@ void T(ops_rounds)(T(Share) share) {
             T(Share) next = share;
             next.first += head_lanes * gl_NumWorkGroups.y;
             if (share.stores && next.first < VKROPE_TENSOR_HEADS) {
-                // A lane without a next head loads its head of this round again: a load outside a
-                // branch stays in flight.
+                // A lane without a next head loads its head of this round again, because a load
+                // outside a branch stays in flight.
                 uint head = T(shared_head)(next, 0);
                 if (head >= VKROPE_TENSOR_HEADS) head = T(shared_head)(share, 0);
                 T(load_head)(next, head);

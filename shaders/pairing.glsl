@@ -7,7 +7,7 @@
 #ifndef VKROPE_PAIRING_GLSL
 #define VKROPE_PAIRING_GLSL
 
-// First channels of A and B, from the start of the window, for the pairs [pair, pair + n).
+// Returns the first channels of A and B, from the start of the window, of pairs [pair, pair + n).
 uvec2 vkrope_pair_channels(const uint pairing, const uint rotary_dim, const uint n,
                            const uint pair) {
     return pairing == pairing_half_split ? uvec2(pair, pair + rotary_dim / 2)
@@ -67,8 +67,8 @@ void vkrope_change_pairing(const uint from, const uint to, const uint n, const u
     }
 }
 
-// y0 = x0 c0 - x1 s0, y1 = x0 s1 + x1 c1. `precise` is local to a function. It prevents fused
-// multiply-adds and reordering, which would change bits.
+// Computes y0 = x0 c0 - x1 s0 and y1 = x0 s1 + x1 c1. `precise`, which is local to a function,
+// prevents fused multiply-adds and reordering, which would change bits.
 void vkrope_rotate_channels(const Unit x0, const Unit x1, const Unit c0, const Unit s0,
                             const Unit c1, const Unit s1, out Unit y0, out Unit y1) {
     precise vec4 a0 = x0.a * c0.a - x1.a * s0.a;
@@ -79,13 +79,13 @@ void vkrope_rotate_channels(const Unit x0, const Unit x1, const Unit c0, const U
     y1 = Unit(a1, b1);
 }
 
-// The rotation: one angle for both channels of a pair.
+// Rotates pairs, with one angle for both channels of a pair.
 void vkrope_rotate(const Unit x0, const Unit x1, const Unit c, const Unit s, out Unit y0,
                    out Unit y1) {
     vkrope_rotate_channels(x0, x1, c, s, c, s, y0, y1);
 }
 
-// The first n/2 elements of a, then the first n/2 of b.
+// Returns the first n/2 elements of a, followed by the first n/2 elements of b.
 Unit vkrope_join(const uint n, Unit a, const Unit b) {
     Unit u = Unit(a.a, b.a);
     if (n == 4)
@@ -106,7 +106,7 @@ struct ChunkWords {
     Words a, b;
 };
 
-// The number of copied chunks that a lane loads before it stores the first.
+// Number of copied chunks that a lane loads before it stores the first chunk.
 const uint copies_together = 4;
 
 // Two units of a row, at the same channels in every head.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Writes an int32 position id for each token, from 64-bit or f32 ids, sequence offsets, ragged
-// batches or zig-zag shards of sequences. It runs once for each step of all layers, with one
+// batches or zig-zag shards of sequences. The shader runs once per step for all layers, with one
 // invocation per token, and never accesses memory outside the buffers, whatever they contain.
 #version 450
 #extension GL_GOOGLE_include_directive : require
@@ -32,7 +32,7 @@ bool has(const uint flag) {
     return (push.flags & flag) != 0;
 }
 
-// 64-bit integers as (low, high).
+// These functions compute with 64-bit integers as (low, high).
 uvec2 extend(const uint value) {
     return uvec2(value, 0u - (value >> 31));
 }
@@ -42,8 +42,8 @@ uvec2 sum(const uvec2 a, const uvec2 b) {
     return uvec2(low, a.y + b.y + carry);
 }
 
-// The start of sequence i in this rank's tokens: cu_seqlens[i] / cp_size. A value beyond 32 bits
-// counts as 2^32 - 1.
+// Returns the start of sequence i in this rank's tokens: cu_seqlens[i] / cp_size. A value beyond 32
+// bits counts as 2^32 - 1.
 uint sequence_start(const uint i) {
     const uint at = (push.offsets & 0xffu) + (has(position_flag_ragged_64) ? 2 * i : i);
     const uint value = has(position_flag_ragged_64) && source[at + 1] != 0 ? ~0u : source[at];
@@ -62,8 +62,8 @@ uvec2 offset_of(const uint sequence) {
     return value;
 }
 
-// value * 2^fraction_bits if that is an integer in int32; everything else, including infinities and
-// NaN, becomes 2^32.
+// Returns value * 2^fraction_bits if that is an integer in int32; everything else, including
+// infinities and NaN, becomes 2^32.
 uvec2 fixed_point(const uint bits) {
     const uint exponent = (bits >> 23) & 255u;
     const uint mantissa = (bits & 0x7fffffu) | (exponent == 0 ? 0u : 0x800000u);

@@ -24,19 +24,19 @@
 #error "quantise.glsl: include interface.h and element.glsl first"
 #endif
 
-// True for types whose codes count from the smallest channel.
+// Returns true for types whose codes count from the smallest channel.
 bool vkrope_has_minimum(const uint type) {
     return type == element_q4_1 || type == element_q5_1;
 }
-// True for types whose codes count from the channel of the largest magnitude, with its sign.
+// Returns true for types whose codes count from the channel of largest magnitude, with its sign.
 bool vkrope_is_signed_block(const uint type) {
     return type == element_q4_0 || type == element_q5_0;
 }
 
 // ---- Floats as integers ----
 
-// Finite magnitudes other than 0 are mantissa * 2^(exponent - 150), with 24 bits of mantissa. A
-// subnormal is normalised by the conversion from an integer, which is exact.
+// Splits finite magnitudes other than 0 into mantissa * 2^(exponent - 150), with 24 bits of
+// mantissa. A subnormal is normalised by the conversion from an integer, which is exact.
 uvec4 vkrope_mantissa(const uvec4 magnitude, out ivec4 exponent) {
     const bvec4 subnormal = lessThan(magnitude, uvec4(0x800000u));
     const uvec4 bits = mix(magnitude, floatBitsToUint(vec4(magnitude)), subnormal);
@@ -55,13 +55,13 @@ uvec4 vkrope_assemble(const uvec4 mantissa, const ivec4 exponent, const uvec4 si
 
 // ---- Divisions ----
 
-// magnitude * 2^-lift over the divisor of a type (127, 448, 57344; 8, 16, 15, 31), as f32 bits,
-// rounded to nearest even; the result may be subnormal. Infinity and 0 are unchanged.
+// Returns magnitude * 2^-lift over the divisor of a type (127, 448, 57344; 8, 16, 15, 31), as f32
+// bits, rounded to nearest even. The result may be subnormal. Infinity and 0 are unchanged.
 uint vkrope_divided(const uint type, const uint magnitude, const int lift) {
     ivec4 exponents;
     const uint n = vkrope_mantissa(uvec4(magnitude), exponents).x << 8;
-    // The divisor is odd, or 2, times a power of two. Bit `top` of the quotient is the highest, or
-    // the bit above it.
+    // The divisor is an odd number, or 2, times a power of two. The highest bit of the quotient is
+    // bit `top`, or the bit above it.
     uint divisor = 127, quotient = n / 127u, top = 24;
     int power = 0;
     if (vkrope_is_signed_block(type)) {
@@ -99,8 +99,8 @@ uint vkrope_divided(const uint type, const uint magnitude, const int lift) {
     return magnitude == 0 || magnitude >= 0x7f800000u ? magnitude : bits;
 }
 
-// 2^47 / mantissa, to nearest. Three Newton steps come within 1.5 of it; the low word of the
-// remainder decides the correction.
+// Returns 2^47 / mantissa, rounded to nearest. Three Newton steps come within 1.5 of the result,
+// and the low word of the remainder decides the correction.
 uint vkrope_reciprocal(const uint mantissa) {
     const float m = uintBitsToFloat(mantissa + 0x3f000000u);  // in [1, 2)
     precise float y = uintBitsToFloat(0x7ef311c7u - floatBitsToUint(m));
@@ -129,7 +129,7 @@ struct VkropeExtremes {
 // Bits that rank above every number; with the sign bit, below every number.
 const uint vkrope_nothing = 0x7fffffffu;
 
-// The extremes of an empty set of channels.
+// Returns the extremes of an empty set of channels.
 VkropeExtremes vkrope_no_extremes(const uint type) {
     VkropeExtremes extremes;
     extremes.most = vkrope_has_minimum(type) ? vkrope_nothing | 0x80000000u : 0u;
@@ -137,7 +137,7 @@ VkropeExtremes vkrope_no_extremes(const uint type) {
     return extremes;
 }
 
-// A rank that ascends with the number; both zeros have the same rank.
+// Returns a rank that ascends with the number; both zeros have the same rank.
 uint vkrope_rank(const uint bits) {
     return (bits & 0x80000000u) == 0 ? bits : 0u - (bits & 0x7fffffffu);
 }
@@ -176,7 +176,7 @@ VkropeExtremes vkrope_extremes_of_four(const uint type, const vec4 x) {
         vkrope_join_extremes(type, vkrope_extremes_of(type, x.z), vkrope_extremes_of(type, x.w)));
 }
 
-// The extremes of the n elements of a unit.
+// Returns the extremes of the n elements of a unit.
 VkropeExtremes vkrope_extremes(const uint type, const uint n, const Unit u) {
     VkropeExtremes extremes = vkrope_extremes_of(type, u.a.x);
     if (n == 2)
@@ -191,7 +191,7 @@ VkropeExtremes vkrope_extremes(const uint type, const uint n, const Unit u) {
 
 // ---- Types without blocks ----
 
-// The nearest integers as bytes: ties away from zero, at most 127 in magnitude; 0 for a NaN.
+// Returns the nearest integers as bytes: ties away from zero, magnitudes up to 127; a NaN gives 0.
 uvec4 vkrope_round_int8(const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -203,8 +203,8 @@ uvec4 vkrope_round_int8(const vec4 f) {
     return mix(code, 0u - code, notEqual(bits >> 31, uvec4(0))) & 0xffu;
 }
 
-// The nearest 8-bit floats, ties to even, at most the largest finite one; 0x7f for a NaN. From 2^14
-// or 2^7 on, f32 has the spacing of subnormal results, so adding that number rounds.
+// Returns the nearest 8-bit floats: ties to even, at most the largest finite one; 0x7f for a NaN.
+// From 2^14 or 2^7 on, f32 has the spacing of subnormal results, so adding that number rounds.
 uvec4 vkrope_round_float8(const uint type, const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -224,14 +224,14 @@ uvec4 vkrope_round_float8(const uint type, const vec4 f) {
     return mix(code, uvec4(0x7f), greaterThan(magnitude, uvec4(0x7f800000u)));
 }
 
-// Codes of scaled numbers, one in each component.
+// Returns the codes of scaled numbers, one in each component.
 uvec4 vkrope_codes(const uint type, const vec4 scaled) {
     uvec4 codes = vkrope_round_int8(scaled);
     if (type != element_int8) codes = vkrope_round_float8(type, scaled);
     return codes;
 }
 
-// A number with the same code as the f32 product x * given; `given` is finite and not 0.
+// Returns a number with the same code as the f32 product x * given; `given` is finite and not 0.
 vec4 vkrope_times(const vec4 x, const float given) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -250,14 +250,14 @@ vec4 vkrope_times(const vec4 x, const float given) {
         mix(kept, magnitude | sign, greaterThanEqual(magnitude, uvec4(0x7f800000u))));
 }
 
-// The computed scale of a row: its f32 bits, which are stored, and the numbers for the division.
+// The computed scale of a row: its f32 bits, which are stored, and numbers for the division.
 struct VkropeMadeScale {
     uint bits, mantissa;
     int exponent;
     float inverse;  // 2^24 / mantissa, rounded
 };
 
-// The larger of `least` and the f32 quotient of the row's largest magnitude and the type's.
+// Returns the larger of `least` and the f32 quotient of the row's and the type's largest magnitude.
 VkropeMadeScale vkrope_made_scale(const uint type, const VkropeExtremes extremes,
                                   const float least) {
     VkropeMadeScale scale;
@@ -270,16 +270,16 @@ VkropeMadeScale vkrope_made_scale(const uint type, const VkropeExtremes extremes
     return scale;
 }
 
-// The value for `least` that rounds the scale up to a power of two, at least 2^-126.
+// Returns the `least` that rounds the scale up to a power of two, at least 2^-126.
 float vkrope_power_of_two_from(const uint type, const VkropeExtremes extremes, const float least) {
     const uint bits = max(vkrope_divided(type, extremes.most, 0), floatBitsToUint(least));
     return uintBitsToFloat((max(bits, 1u) + 0x7fffffu) & 0x7f800000u);
 }
 
-// A number with the same code as the f32 quotient x / scale; 0 / 0 is +0 here. The product with the
-// inverse is within 1.5 of the quotient of the mantissas, and the remainder gives the correction. A
-// tie is impossible: twice a quotient of 24 bits plus 1 would have to divide the mantissa of x,
-// times a power of two.
+// Returns a number with the same code as the f32 quotient x / scale; 0 / 0 is +0 here. The product
+// with the inverse is within 1.5 of the quotient of the mantissas, and the remainder gives the
+// correction. A tie is impossible, because 2 q + 1, with q a quotient of 24 bits, would have to
+// divide the mantissa of x times a power of two.
 vec4 vkrope_quotient(const vec4 x, const VkropeMadeScale scale) {
     const uvec4 bits = floatBitsToUint(x);
     const uvec4 magnitude = bits & 0x7fffffffu;
@@ -303,7 +303,7 @@ vec4 vkrope_quotient(const vec4 x, const VkropeMadeScale scale) {
     return uintBitsToFloat(mix(result, result & sign, equal(magnitude, uvec4(0))));
 }
 
-// 1 / scale with a relative error of at most 2^-24; exists if the scale is from 2^-60 to 2^60.
+// The reciprocal of a scale, for scales from 2^-60 to 2^60. Its relative error is at most 2^-24.
 bool vkrope_has_reciprocal(const VkropeMadeScale scale) {
     return scale.bits - (67u << 23) < (120u << 23);
 }
@@ -311,9 +311,9 @@ float vkrope_reciprocal_of(const VkropeMadeScale scale) {
     return uintBitsToFloat(floatBitsToUint(scale.inverse) + (uint(126 - scale.exponent) << 23));
 }
 
-// The codes of x / scale by the product of x and that reciprocal, which is within 3 units in the
-// last place of the f32 quotient. `certain` is true if no code changes within 16 units of a
-// product; infinities, NaNs, zeros and subnormal 8-bit floats are not certain.
+// Returns the codes of x / scale, from the product of x and that reciprocal, which is within 3
+// units in the last place of the f32 quotient. `certain` is true if no code changes within 16 units
+// of a product; infinities, NaNs, zeros and subnormal 8-bit floats are not certain.
 uvec4 vkrope_codes_by_product(const uint type, const vec4 x, const float reciprocal,
                               out bool certain) {
     precise vec4 product = x * reciprocal;
@@ -321,7 +321,7 @@ uvec4 vkrope_codes_by_product(const uint type, const vec4 x, const float recipro
     const uvec4 magnitude = bits & 0x7fffffffu;
     uvec4 codes;
     if (type == element_int8) {
-        // Rounds like vkrope_finite_block_codes; 2^-14 is 8 units or more, up to 128.
+        // Rounds like vkrope_finite_block_codes. 2^-14 is at least 8 units of numbers up to 128.
         precise vec4 shifted = uintBitsToFloat(min(magnitude, uvec4(0x42fe0000u))) + 0.49999997;
         precise vec4 least = shifted - 0.00006103515625;
         precise vec4 most = shifted + 0.00006103515625;

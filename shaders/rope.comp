@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Rotates Q and K and copies V: index -> load -> rotate -> store. Every kernel uses this module:
-// host/kernel specialises it and prunes the code that constants exclude. A branch on a constant
-// thus decides which buffers are bound; put such a condition in a separate `if`.
+// host/kernel specialises it, and prunes the code that constants exclude. A branch on a constant
+// therefore decides which buffers are bound; put its condition in a separate `if`.
 //
-// A workgroup has one or more tokens; its lanes are chunks times heads. A lane reads the angles of
-// its chunk once for all its heads of a tensor, or of Q and K. It loads each word once, before it
-// stores it, so that in-place calls need no special code. x counts blocks of tokens, y groups of
-// heads of a token, z sequences or groups of heads.
+// A workgroup has one or more tokens. Its lanes divide the chunks and heads of each token. A lane
+// reads the angles of its chunk once for all its heads of a tensor, or of Q and K. It loads each
+// word once, before it stores the word, so that in-place calls need no special code. x counts
+// blocks of tokens, y groups of heads of a token, z sequences or groups of heads.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_samplerless_texture_functions : require
@@ -94,7 +94,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #include "blocks.glsl"
 #include "staging.glsl"
 
-// Functions have one return and few callers, since compilers inline all of them.
+// Functions have one return and few callers, because compilers inline all of them.
 
 #define VKROPE_TENSOR(name) q_##name
 #define VKROPE_TENSOR_ROTATES 1
@@ -213,9 +213,9 @@ Token rotate_in_batches(const Lane lane, const uint index, const uint z) {
     return token;
 }
 
-// Processes all channels of Q before those of K, although K needs the same angles: the cache lines
-// of all heads of one tensor stay in a CPU's cache from chunk to chunk, but those of two tensors
-// may not.
+// Processes all channels of Q before those of K, although K needs the same angles, because the
+// cache lines of all heads of one tensor stay in a CPU's cache from chunk to chunk, but those of
+// two tensors may not.
 Token take_all_heads(const Lane lane, const uint index, const uint z) {
     const Token token = vkrope_token(index, z);
     if (q_head_dim != 0) {
@@ -244,7 +244,7 @@ Token take_all_heads(const Lane lane, const uint index, const uint z) {
     return token;
 }
 
-// All lanes of a token copy the channels that do not rotate, even lanes without heads.
+// Copies the channels that do not rotate. All lanes of a token take part, even without heads.
 void copy_groups(const uint lane_of_token, const Lane lane, const uint q_there, const uint k_there,
                  const uint v_there, const bool stored) {
     const uint q_first = gl_WorkGroupID.y * q_heads_group,

@@ -5,9 +5,9 @@
 //
 //   VKROPE_EXCHANGED(index)    the parts of the shared sums: float
 //
-// Lanes add groups of eight sums, in stages with a barrier after each, until at most sixteen are
-// left; then every lane adds all of them. Thus no lane reads many sums, or keeps sums that wait for
-// others.
+// Lanes add groups of eight sums, in stages with a barrier after each stage, until at most sixteen
+// sums are left. Then every lane adds all of these. Thus no lane reads many sums, or keeps sums
+// that wait for others.
 #ifndef VKROPE_SHARED_SUMS_GLSL
 #define VKROPE_SHARED_SUMS_GLSL
 
@@ -15,7 +15,7 @@
 #error "shared_sums.glsl: define VKROPE_EXCHANGED(index)"
 #endif
 
-// The number of stages of a tree. They leave 2, 3 or 4 levels, or all levels if there are at most
+// Number of stages of a tree. The stages leave 2, 3 or 4 levels, or all levels if there are at most
 // 4.
 #define VKROPE_STAGES(levels) ((levels) <= 4 ? 0 : ((levels)-2) / 3)
 
@@ -29,7 +29,7 @@ struct SharedSums {
     uint parts, at, stride, count;
 };
 
-// Sum `index`; +0 beyond the last one. A sum of one part has it in both components.
+// Returns sum `index`, or +0 beyond the last sum. If a sum has one part, both components are equal.
 vec2 vkrope_shared_one(const SharedSums sums, const uint index) {
     const uint at = sums.parts * (sums.at + min(index, sums.count - 1u) * sums.stride);
     vec2 sum = vec2(VKROPE_EXCHANGED(at));
@@ -69,14 +69,14 @@ vec2 vkrope_shared_rest(const uint levels, const SharedSums sums) {
     return sum;
 }
 
-// The sums of a tree over `count` sums from sum `at` on, before stage `stage`.
+// Returns the sums of a tree over `count` sums from sum `at` on, before stage `stage`.
 SharedSums vkrope_shared_sums(const uint parts, const uint at, const uint count, const uint stage) {
     const uint stride = 1u << (3 * stage);
     return SharedSums(parts, at, stride, (count + stride - 1u) >> (3 * stage));
 }
 
-// One stage: lane `lane` of `lanes` replaces groups of eight sums by their sum, in the place of the
-// first one.
+// Performs one stage: lane `lane` of `lanes` adds groups of eight sums, and replaces the first sum
+// of each group by the result.
 void vkrope_shared_stage(const SharedSums sums, const uint lane, const uint lanes) {
     for (uint first = 8u * lane; first < sums.count; first += 8u * lanes) {
         const uint at = sums.at + first * sums.stride;

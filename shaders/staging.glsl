@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Stages rows that several lanes store together: Hadamard transform, extremes, codes and bytes.
-// Longer than other files, since all functions use the layout of a staged row. Needs interface.h,
-// element.glsl, norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl. Declares no binding, push
-// constant or workgroup size. Define these macros first:
+// This file is longer than others, because all functions use the layout of a staged row. Needs
+// interface.h, element.glsl, norm.glsl, hadamard.glsl, quantise.glsl and blocks.glsl. Declares no
+// binding, push constant or workgroup size. Define these macros first:
 //
 //   VKROPE_STAGED(index)  words that the lanes of a workgroup share, uint
-//   VKROPE_STAGED_GAPS    a constant: 1 if their rows have gaps (VKROPE_ROW_WORDS), else 0
+//   VKROPE_STAGED_GAPS    a constant: 1 if the rows have gaps (VKROPE_ROW_WORDS), else 0
 //
-// A staged row begins as the words of its f32 channels. A word of 4 codes replaces the first of
-// their channels. The words of a block replace its channels from the first on.
+// At first a staged row has the words of its f32 channels. A word of 4 codes then replaces the
+// first of the 4 channels. The words of a block replace its channels, from the first channel on.
 #ifndef VKROPE_STAGING_GLSL
 #define VKROPE_STAGING_GLSL
 
@@ -27,14 +27,14 @@ struct VkropeRow {
     uint at, channels, lane, lanes;
 };
 
-// Words from the start of a row to a channel. The place of a sum of two numbers is the sum of their
-// places if the numbers have no bit in common.
+// Returns the words from the start of a row to a channel. The result for a + b is the sum of the
+// results for a and b if a and b have no bit in common.
 uint vkrope_place(const uint channel) {
     return channel + VKROPE_STAGED_GAPS * (channel / 32 * 4);
 }
 
-// The n channels from `at` on, `stride` apart, as a unit. `stride` is a power of two, and `at` has
-// none of the bits of (n - 1) * stride.
+// Returns the n channels from word `at` on, `stride` channels apart, as a unit. `stride` is a power
+// of two, and `at` has none of the bits of (n - 1) * stride.
 Unit vkrope_staged_unit(const uint n, const uint at, const uint stride) {
     uvec4 a = uvec4(VKROPE_STAGED(at), 0, 0, 0), b = uvec4(0);
     if (n >= 2) a.y = VKROPE_STAGED(at + vkrope_place(stride));
@@ -65,7 +65,7 @@ void vkrope_stage_unit(const uint n, const uint at, const uint stride, const Uni
     }
 }
 
-// Four channels from channel 4 * quad on; 0 beyond the row.
+// Returns four channels from channel 4 * quad on, with 0 for channels beyond the row.
 vec4 vkrope_staged_quad(const VkropeRow row, const uint quad) {
     const uint at = row.at + vkrope_place(4 * quad);
     const uint count = row.channels % 4 == 0 ? 4u : row.channels - 4 * quad;
@@ -79,8 +79,8 @@ uint vkrope_quads(const VkropeRow row) {
     return (row.channels + 3) / 4;
 }
 
-// Lanes divide `count` items of a row in rounds: a lane has item row.lane + round * row.lanes, if
-// it exists. With constants compilers unroll the rounds, and only the last round needs a branch.
+// Lanes divide `count` items of a row in rounds. A lane has item row.lane + round * row.lanes, if
+// it exists. With constant arguments compilers unroll the rounds, and only the last needs a branch.
 uint vkrope_rounds(const uint count, const VkropeRow row) {
     return (count + row.lanes - 1) / row.lanes;
 }
@@ -91,8 +91,8 @@ bool vkrope_has_item(const uint count, const VkropeRow row, const uint round) {
 
 // ---- Hadamard ----
 
-// Applies to a unit of n elements those of the `all` levels that stay inside it, and the final
-// factor if there are no other levels.
+// Applies those of the `all` levels that stay inside a unit of n elements, and the final factor if
+// there are no other levels.
 Unit vkrope_hadamard_inside(const uint n, const uint all, const Unit u) {
     Unit after = vkrope_butterflies(n, all, u);
     if (all != 0 && all <= VKROPE_UNIT_LEVELS(n))
@@ -100,7 +100,7 @@ Unit vkrope_hadamard_inside(const uint n, const uint all, const Unit u) {
     return after;
 }
 
-// Most levels of a pass: a lane combines 16 channels at a time if it has that many of the row.
+// Maximum levels of a pass: 4 if a lane has at least 16 channels of the row to combine, else 3.
 #define VKROPE_PASS_LEVELS(channels, lanes) ((channels) >= 16 * (lanes) ? 4u : 3u)
 
 // Applies one to four levels, from `level` on, of the `all` levels of a block. A barrier must
@@ -134,9 +134,9 @@ void vkrope_hadamard_pass(const uint all, const uint level, const uint levels,
 
 // ---- Types without blocks ----
 
-// The largest magnitude of the lane's channels, as f32 bits. The bits of a NaN are above those of
-// all numbers; a second round then leaves NaNs out. The code is a loop, since software devices run
-// both sides of a branch.
+// Returns the largest magnitude of the lane's channels, as f32 bits. The bits of a NaN are above
+// those of all numbers. If there is a NaN, a second round leaves NaNs out. That round is a loop,
+// because software devices run both sides of a branch.
 uint vkrope_staged_most(const uint type, const VkropeRow row) {
     const uint count = vkrope_quads(row);
     uint most = 0;
@@ -157,14 +157,14 @@ uint vkrope_staged_most(const uint type, const VkropeRow row) {
     return most;
 }
 
-// A word with the codes of four channels times `given`.
+// Returns a word with the codes of four channels times `given`.
 uint vkrope_given_codes(const uint type, const VkropeRow row, const uint quad, const float given) {
     const vec4 x = vkrope_times(vkrope_staged_quad(row, quad), given);
     return vkrope_pack_codes(vkrope_codes(type, x));
 }
 
-// A word with the codes of four channels divided by `scale`. A lane that owns its row runs on a
-// software device, which would execute both sides of the branch.
+// Returns a word with the codes of four channels divided by `scale`. A lane that owns its row does
+// without the branch, because it runs on a software device, which would execute both sides.
 uint vkrope_made_codes(const uint type, const VkropeRow row, const uint quad,
                        const VkropeMadeScale scale) {
     const vec4 x = vkrope_staged_quad(row, quad);
@@ -178,7 +178,7 @@ uint vkrope_made_codes(const uint type, const VkropeRow row, const uint quad,
     return vkrope_pack_codes(codes);
 }
 
-// 4 codes from channel `from` on (-3 or more).
+// Returns 4 codes from channel `from` on, which is at least -3.
 uint vkrope_staged_codes(const VkropeRow row, const int from) {
     const uint behind = uint(from + 4) / 4, shift = 8u * (uint(from + 4) % 4);
     const uint last = vkrope_quads(row) - 1;
@@ -191,9 +191,9 @@ uint vkrope_staged_codes(const VkropeRow row, const int from) {
 
 // ---- Blocks ----
 //
-// The words of a block replace its channels: d in both halves of a word, or d and m; the fifth
-// bits; then the codes. A block with an odd number of halves begins with a half that is not stored,
-// so that its codes are whole words.
+// The words of a block replace its channels. They are d in both halves of a word, or d and m, then
+// the fifth bits, and then the codes. A block with an odd number of halves begins with a half that
+// is not stored, so that its codes are whole words.
 
 uint vkrope_header_words(const uint type) {
     return vkrope_has_fifth_bit(type) ? 2u : 1u;
@@ -202,41 +202,41 @@ uint vkrope_block_words(const uint type) {
     return vkrope_header_words(type) + (type == element_q8_0 ? 8u : 4u);
 }
 
-// The number of lanes that quantise a block together, a power of two; 1: a lane quantises whole
-// blocks.
+// Returns the number of lanes that quantise a block together, a power of two; 1: a lane quantises
+// whole blocks.
 uint vkrope_block_lanes(const uint type, const VkropeRow row) {
     return VKROPE_BLOCK_LANES(type, row.channels, row.lanes);
 }
 
-// Words from a block to the next one. Blocks follow each other, unless a lane may still read the
-// channels there.
+// Returns the words from a block to the next block. Blocks follow each other without a gap, unless
+// a lane may still read the channels there.
 uint vkrope_block_pitch(const uint type, const VkropeRow row) {
     const bool apart = row.lanes != 1 && vkrope_block_lanes(type, row) == 1;
     return apart ? vkrope_place(32) : vkrope_block_words(type);
 }
 
-// Index of the words after the blocks of the row in which the lanes of a block write their parts of
-// its fifth bits, one word per lane.
+// Returns the index of the words after the blocks of the row in which the lanes of a block write
+// their parts of the block's fifth bits, one word per lane.
 uint vkrope_fifth_bits_at(const uint type, const VkropeRow row, const uint block) {
     return row.at + vkrope_block_words(type) * (row.channels / 32) +
            vkrope_block_lanes(type, row) * block;
 }
 
 // A lane's share of a block: groups of four channels. For types with two codes in a byte, half of
-// the groups are lower channels, and the other half lies 16 channels further on.
+// the groups are lower channels, and the other groups are 16 channels further on.
 struct VkropeShare {
     uint block, part;  // `part` counts lanes of the block
     vec4 quads[4];
     bool finite;  // all channels are known to be finite
 };
 
-// The number of a group in its block.
+// Returns the index in its block of group `i` of a lane.
 uint vkrope_quad_of_share(const uint type, const uint lanes, const uint part, const uint i) {
     const uint quads = 8 / lanes, near = type == element_q8_0 ? quads : quads / 2;
     return part * near + i + (i < near ? 0u : 4u - near);
 }
 
-// The extremes of groups `first` to `end` for types without a minimum, if no channel is a NaN.
+// Returns the extremes of groups [first, end) for types without a minimum, if there is no NaN.
 uint vkrope_most_of_quads(const uint type, const VkropeShare share, const uint first,
                           const uint end) {
     uint most = 0;
@@ -268,10 +268,10 @@ bool vkrope_has_share(const uint type, const VkropeRow row) {
     return vkrope_has_item(vkrope_block_lanes(type, row) * (row.channels / 32), row, 0);
 }
 
-// First half of quantising a block with several lanes: loads a share, and writes the extremes of
-// its lower and of its upper channels to shared memory. The largest numbers of lower channels are
-// at `shown`, one word for each lane of the row; those of upper channels are `apart` words further
-// on; then come the smallest numbers. A barrier must follow.
+// Performs the first half of quantising a block with several lanes: loads a share, and writes the
+// extremes of its lower and of its upper channels to shared memory. The largest numbers of lower
+// channels are at `shown`, one word for each lane of the row; those of upper channels are `apart`
+// words further on, and are followed by the smallest numbers. A barrier must follow.
 VkropeShare vkrope_begin_blocks(const uint type, const VkropeRow row, const uint shown,
                                 const uint apart) {
     const uint lanes = vkrope_block_lanes(type, row), quads = 8 / lanes;
@@ -307,7 +307,7 @@ VkropeShare vkrope_begin_blocks(const uint type, const VkropeRow row, const uint
     return share;
 }
 
-// Second half: writes the words of the block over the row. A barrier must follow.
+// Performs the second half: writes the words of the block over the row. A barrier must follow.
 void vkrope_end_blocks(const uint type, const VkropeRow row, const uint shown, const uint apart,
                        const VkropeShare share) {
     const uint lanes = vkrope_block_lanes(type, row), quads = 8 / lanes;
@@ -374,7 +374,7 @@ void vkrope_stage_blocks(const uint type, const VkropeRow row) {
     }
 }
 
-// Word `index` of a block.
+// Returns word `index` of a block.
 uint vkrope_block_word(const uint type, const VkropeRow row, const uint block, const uint index) {
     uint word = VKROPE_STAGED(row.at + vkrope_block_pitch(type, row) * block + index);
     const uint lanes = vkrope_block_lanes(type, row);
@@ -386,8 +386,8 @@ uint vkrope_block_word(const uint type, const VkropeRow row, const uint block, c
     return word;
 }
 
-// Two halves of a row of blocks, from half `index` on (-1 or more). Halves outside the row are
-// arbitrary.
+// Returns two halves of a row of blocks, from half `index` on, which is at least -1. Halves outside
+// the row are arbitrary.
 uint vkrope_staged_halves(const uint type, const VkropeRow row, const int index) {
     const uint halves = vkrope_block_halves(type), inside = index < 0 ? 0u : uint(index);
     const uint block = inside / halves, at = inside % halves + halves % 2;
@@ -402,12 +402,12 @@ uint vkrope_staged_halves(const uint type, const VkropeRow row, const int index)
 
 // ---- Bytes ----
 
-// Bytes of a row.
+// Returns the number of bytes of a row.
 uint vkrope_row_bytes(const uint type, const uint channels) {
     return type < element_q8_0 ? channels : channels / 32 * vkrope_block_bytes(type);
 }
 
-// Word `index` of a row of blocks whose bytes are whole words.
+// Returns word `index` of a row of blocks whose bytes are whole words.
 uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) {
     const uint halves = vkrope_block_halves(type);
     uint word;
@@ -417,7 +417,7 @@ uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) 
     } else if (halves % 2 == 0) {
         word = VKROPE_STAGED(row.at + index);
     } else {
-        // Each block has one more half here than in memory. The half after its last one is d, too.
+        // Here, unlike in memory, a block begins with d twice, and so has one more half.
         const uint at = 2 * index + 2 * index / halves + 1;
         const uint own = VKROPE_STAGED(row.at + at / 2), next = VKROPE_STAGED(row.at + at / 2 + 1);
         word = mix(own, (own >> 16) | (next << 16), at % 2 != 0);
@@ -425,8 +425,8 @@ uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) 
     return word;
 }
 
-// 4 bytes of a row from byte `from` on (-3 or more, even for blocks). Bytes outside the row are
-// arbitrary.
+// Returns 4 bytes of a row from byte `from` on, which is at least -3, and an even number for
+// blocks. Bytes outside the row are arbitrary.
 uint vkrope_staged_bytes(const uint type, const VkropeRow row, const int from) {
     uint word;
     if (type < element_q8_0)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Implements one tensor: loads and stores of units, addresses of rows, and the work of a lane.
-// Include it once for each tensor. Needs interface.h, element.glsl, pairing.glsl and token.glsl,
-// and the constants of VKROPE_CONSTANTS. If norm.glsl is included before it, it includes ops.glsl.
-// Declares no binding, push constant or workgroup size. Define these macros before each include,
-// which undefines them:
+// Include this file once for each tensor. Needs interface.h, element.glsl, pairing.glsl and
+// token.glsl, and the constants of VKROPE_CONSTANTS. Includes ops.glsl if norm.glsl was included
+// before. Declares no binding, push constant or workgroup size. Define these macros before each
+// include, which undefines them:
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
-//                            element_out and batch, and rotary_offset if it rotates; the buffers
+//                            element_out and batch, and rotary_offset if it rotates; buffers
 //                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint;
 //                            a pipeline uses one view
-//   VKROPE_TENSOR_ROTATES      1: it rotates; 0: it copies all channels
+//   VKROPE_TENSOR_ROTATES      1: the tensor rotates; 0: all channels are copied
 //   VKROPE_TENSOR_AT(end)   offset_q_##end, offset_k_##end or offset_v_##end
-//   VKROPE_TENSOR_LAYOUT(end) q_##end or k_##end: its strides in the Push
+//   VKROPE_TENSOR_LAYOUT(end) q_##end or k_##end: the tensor's strides in the Push
 //   VKROPE_TENSOR_HEADS      number of heads
-//   VKROPE_TENSOR_IN_PLACE   its in-place flag, or 0
-//   VKROPE_TENSOR_SCATTERS   a constant: its rows go to the slots of slot_mapping
+//   VKROPE_TENSOR_IN_PLACE   the tensor's in-place flag, or 0
+//   VKROPE_TENSOR_SCATTERS   a constant: true if rows go to the slots of slot_mapping
 //
 // ops.glsl documents the macros that it needs in addition.
 #ifndef VKROPE_TENSOR
@@ -48,8 +48,8 @@ bool T(in_place)() {
     return vkrope_has(VKROPE_TENSOR_IN_PLACE);
 }
 
-// The start of the rows of a token, in elements; 0 for an absent tensor. For quantised outputs, in
-// blocks from the first row on.
+// Returns the start of the rows of a token, in elements, and 0 for an absent tensor. For quantised
+// outputs the unit is a block, counted from the first row.
 uint T(from)(uint index, const uint z) {
     uint start = 0;
     if (T(head_dim) != 0) {
@@ -186,7 +186,7 @@ void T(pass)(Chunk chunk, const uint row, const Words A, const Words B) {
 // ---- The pass-through channels, copied unless in place ----
 
 const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_ROTATES * rotary_dim) / unit_elements;
-// The number of copied chunks of a row, of two units each.
+// Number of copied chunks of a row; a chunk has two units.
 const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;
 const uint T(lane_copies) = (T(copying) + chunk_lanes - 1) / chunk_lanes;
 
@@ -203,8 +203,8 @@ uint T(around_windows)(uint channel) {
     return at;
 }
 
-// First channels of the two units of a copied chunk. With an odd number of units, the last chunk
-// contains the last unit twice.
+// Returns the first channels of the two units of a copied chunk. If the number of units is odd, the
+// last chunk contains the last unit twice.
 uvec2 T(copied_channels)(uint index) {
     uint a = 2 * index, b = 2 * index + 1;
     if (units_apart != 0) {
@@ -242,7 +242,7 @@ void T(copy_heads)(uvec2 channels, const uint from, const uint to, const uint he
     }
 }
 
-// ---- The batch of a lane: at most `batch` heads, head_lanes apart from its first one on ----
+// ---- The batch of a lane: at most `batch` heads, with the stride head_lanes ----
 
 ChunkWords T(load_chunk)(const uint row, const uvec2 channels) {
     return ChunkWords(T(load)(row + channels.x), T(load)(row + channels.y));
@@ -252,7 +252,7 @@ ChunkWords T(load_first)(const uint from, const uint first, const uvec2 channels
     return T(load_chunk)(from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head, channels);
 }
 
-// The number of heads of the batch that starts at head `first`.
+// Returns the number of heads of the batch that starts at head `first`.
 uint T(batch_heads)(const uint first) {
     uint heads = 1;
     if (T(batch) > 1)
@@ -270,9 +270,9 @@ void T(rotate_or_pass)(const Chunk chunk, const uint row, const ChunkWords words
         T(pass)(chunk, row, words.a, words.b);
 }
 
-// Rotates the heads of a batch in a loop: unrolled code is several times as long, and a GPU waits
-// for instructions that are not in its cache. `words` are those of the first head; each head is
-// loaded before the previous one is stored.
+// Rotates the heads of a batch in a loop, because unrolled code is several times as long, and a GPU
+// waits for instructions that are not in its cache. `words` are the words of the first head. Each
+// head is loaded before the previous head is stored.
 void T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
                      const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
@@ -317,9 +317,9 @@ void T(copy)(uint lane, const uint from, const uint to) {
     }
 }
 
-// Copies the chunks of a group of heads from head `first` on. All lanes of a token share them, head
-// after head, even if few lanes rotate a row. The loads of a round come before its stores. Divisors
-// are constants.
+// Copies the chunks of a group of heads from head `first` on. All lanes of a token share the
+// chunks, head after head, even if few lanes rotate a row. The loads of a round come before its
+// stores. All divisors are constants.
 const uint T(chunks_of_head) = T(copying) == 0 ? 1 : T(copying);
 const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
 void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {

@@ -30,8 +30,8 @@ bool vkrope_has(const uint flag) {
     return (VKROPE_PUSH.flags & flag) != 0;
 }
 
-// 1 if an angle needs the signed position, not its magnitude: the angle at -position is not the
-// negated one, or several angles are added. (glslang turns || in a constant into control flow.)
+// 1 if an angle needs the signed position, not its magnitude, since the angle at -position is not
+// the negated angle, or angles are added. (glslang turns || in a constant into control flow.)
 const uint vkrope_signed_positions = phase | (head_groups == 1 ? 0 : 1) |
                                      (section_order == sections_sum ? 1 : 0);
 
@@ -41,7 +41,7 @@ struct Angle {
 };
 
 struct Token {
-    bool covered;     // the angle table covers its position on every axis
+    bool covered;     // the angle table covers the position on every axis
     Angle angle;      // with one axis
     uint head_group;  // group of heads that share frequencies
     uint page, line;  // of the cache rows of K and V
@@ -49,7 +49,7 @@ struct Token {
     bool slot_outside;
 };
 
-// Angles of several axes. They are not in Token, since a structure with an array is copied whole.
+// Angles of several axes. They are not in Token, because a structure with an array is copied whole.
 // All indices are literals, so that the array needs no memory.
 Angle vkrope_axis_angles[max_axes];
 
@@ -80,8 +80,8 @@ Angle vkrope_axis_angle(const uint axis) {
     return angle;
 }
 
-// The angle of a token on an axis; sets `covered` to false if the table does not cover its
-// position.
+// Returns the angle of a token on an axis. Sets `covered` to false if the table does not cover the
+// token's position.
 Angle vkrope_angle_at(const uint index, const uint z, const uint axis, inout bool covered) {
     uint low = VKROPE_PUSH.first_position + z * VKROPE_PUSH.index_z + index;
     bool is_int32 = true;
@@ -107,7 +107,7 @@ Angle vkrope_angle_at(const uint index, const uint z, const uint axis, inout boo
     return angle;
 }
 
-// Finds the cache rows of K and V. Not called without K and V, when there may be no slots.
+// Finds the cache rows of K and V. Needs a K or V, because otherwise there may be no slots.
 void vkrope_scatter(const uint index, const uint z, inout Token token) {
     const bool wide_slots = vkrope_has(flag_slot_mapping_64);
     const uint at = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z +
@@ -161,7 +161,7 @@ Token vkrope_token(const uint index, const uint z) {
     return token;
 }
 
-// True if this dispatch counts the token as out of range.
+// Returns true if this dispatch counts the token as out of range.
 bool vkrope_counts(const Token token, const uint z) {
     const bool positions_count = vkrope_has(flag_count_positions),
                slots_count = vkrope_has(flag_count_slots);

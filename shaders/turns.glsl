@@ -13,7 +13,7 @@ struct VkropeTurnFactor {
     float radians;                    // a times one unit
 };
 
-// a * cos and a * sin of an angle in units of 2^-32 turn, for four pairs.
+// Computes a * cos and a * sin of an angle in units of 2^-32 turn, for four pairs.
 //
 // The nearest quarter turn is subtracted in integers. The remaining 30 bits become floats as 18 and
 // 12 bits, both exactly, so that no rounding mode of a conversion matters. x is the angle, within
@@ -46,8 +46,8 @@ void vkrope_cos_sin(const uvec4 turns, const VkropeTurnFactor a, out vec4 c, out
     s = uintBitsToFloat(mix(sine_bits, cosine_bits, swap) ^ ((quadrant & 2u) << 30));
 }
 
-// a * cos and a * sin of magnitude * fraction; `fraction` is in units of 2^-64 turn, as low and
-// high words. The product wraps at a whole turn; only its high word matters in f32.
+// Computes a * cos and a * sin of magnitude * fraction. `fraction` is in units of 2^-64 turn, as
+// low and high words. The product wraps at a whole turn; only its high word matters in f32.
 void vkrope_turn(const uvec4 low, const uvec4 high, const uvec4 magnitude, const VkropeTurnFactor a,
                  out vec4 c, out vec4 s) {
     uvec4 carry, lowest;
@@ -61,11 +61,11 @@ void vkrope_add_turns(const uvec4 low, const uvec4 high, const uint position, in
     uvec4 product_low, product_high, carry;
     umulExtended(low, uvec4(position), product_high, product_low);
     angle_low = uaddCarry(angle_low, product_low, carry);
-    // As unsigned, a position below 0 is 2^32 too large.
+    // As an unsigned number, a position below 0 is 2^32 too large.
     angle_high += high * position + product_high + carry - low * (position >> 31);
 }
 
-// cos and sin of the sum of two angles.
+// Computes cos and sin of the sum of two angles.
 void vkrope_add_angles(const vec4 c0, const vec4 s0, const vec4 c1, const vec4 s1, out vec4 c,
                        out vec4 s) {
     precise vec4 cosine = c0 * c1 - s0 * s1;
