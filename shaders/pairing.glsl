@@ -112,7 +112,7 @@ const uint copies_together = 4;
 // Two units of a row, at the same channels in every head.
 struct Chunk {
     uvec2 from, to;  // first channels in input and output, from rotary_offset on
-    bool rotates;    // false: copied, bit for bit unless element type or pairing changes
+    bool rotates;    // false: copied, bit for bit unless the element type changes
     Unit c, s;       // cos and sin of the pairs, or of their first channels
     Unit c1, s1;     // cos and sin of the second channels; equal to c, s without channel_angles
 };
