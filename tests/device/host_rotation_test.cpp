@@ -13,15 +13,18 @@ constexpr AngleSource sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES
 // Rotates random Q and K, and checks both against the contract.
 void check(Device& on, const RopeParams& r, const HostShape& shape,
            Direction direction = VKROPE_FORWARD) {
-    const auto random = [&](std::uint32_t heads, std::uint32_t head_dim, std::uint32_t seed) {
-        const std::size_t rows = std::size_t{std::max(shape.batch, 1u)} * shape.tokens * heads;
-        return random_elements(shape.element, rows * (head_dim ? head_dim : r.head_dim), seed);
+    HostShape whole = shape;  // with the widths that HostRotation derives
+    if (whole.head_dim[Q] == 0) whole.head_dim[Q] = vkrope_row_channels(&r, r.q_rotary_offset);
+    if (whole.head_dim[K] == 0) whole.head_dim[K] = vkrope_row_channels(&r, r.k_rotary_offset);
+    const auto random = [&](TensorIndex t, std::uint32_t seed) {
+        const std::size_t rows = std::size_t{std::max(shape.batch, 1u)} * shape.tokens *
+                                 shape.heads[t];
+        return random_elements(shape.element, rows * whole.head_dim[t], seed);
     };
-    const Bytes q = random(shape.heads[Q], shape.head_dim[Q], 1),
-                k = random(shape.heads[K], shape.head_dim[K], 2);
+    const Bytes q = random(Q, 1), k = random(K, 2);
     const Rotated out = rotate(on, r, shape, q, k, direction);
-    if (!q.empty()) check_contract(r, shape, false, q, out.q, direction);
-    if (!k.empty()) check_contract(r, shape, true, k, out.k, direction);
+    if (!q.empty()) check_contract(r, whole, false, q, out.q, direction);
+    if (!k.empty()) check_contract(r, whole, true, k, out.k, direction);
 }
 
 }  // namespace
@@ -61,6 +64,8 @@ TEST_CASE("a HostRotation keeps the contract for every layout, type, source and 
          VKROPE_INVERSE,
          8,
          32},
+        // Windows at the end of rows that are wider than head_dim, as of latent attention.
+        {{.heads = {3, 1}, .element = VKROPE_F16}, VKROPE_FORWARD, 48, 96},
     };
     std::size_t number = 0;
     for (const Case& of : cases) {

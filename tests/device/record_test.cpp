@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record() into a command buffer: views into larger buffers, guard zones, where tables begin, the
-// counter, arenas, several calls.
+// record() into a command buffer: views into larger buffers, guard zones, the counter, where tables
+// begin.
 #include <string>
 
 #include "meaning.hpp"
@@ -38,12 +38,7 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
                             .in = {at(1, 2), at(5, 1)},
                             .out = {at(1, 2), at(5, 1)},
                             .angles = table.angles()};
-            Owned<DescriptorArena> arena;
-            if (!(device().ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
-                arena.reset(must(create_arena(kernel.get(), 1)));
-            must(device().submit([&](VkCommandBuffer commands) {
-                return record(commands, kernel.get(), call, arena.get());
-            }));
+            run(device(), kernel, call);
             const Bytes after = download(buffer, before.size());
 
             // The rotated heads, copied out as packed rows, meet the contract; everything else is
@@ -141,103 +136,6 @@ TEST_CASE(
             }
         }
     }
-}
-
-TEST_CASE(
-    "an arena serves as many calls as it was made for, then says so, and starts again after a "
-    "reset") {
-    constexpr std::uint32_t D = 8;
-    Device& on = device(false);
-    const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
-    AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
-    const Owned<Kernel> kernel = make_kernel(on, {.pairing = VKROPE_HALF_SPLIT,
-                                                  .rotary_dim = D,
-                                                  .tensor = {{VKROPE_F32, VKROPE_F32, D, 0}},
-                                                  .angles = VKROPE_ANGLES_FACTORED_TEXTURE});
-    const Owned<DescriptorArena> arena(must(create_arena(kernel.get(), 2)));
-    const Bytes x = random_elements(VKROPE_F32, 4 * D, 51);
-    Buffer a = upload(on, x), b = upload(on, x);
-    const auto call = [&](const Buffer& buffer) {
-        const Tensor tensor{.where = buffer.whole(), .heads = 1};
-        return Call{.tokens = 4, .in = {tensor}, .out = {tensor}, .angles = table.angles()};
-    };
-    for (int round = 0; round < 2; ++round) {
-        Status third;
-        must(on.submit([&](VkCommandBuffer commands) {
-            if (Status s = record(commands, kernel.get(), call(a), arena.get()); !s) return s;
-            if (Status s = record(commands, kernel.get(), call(b), arena.get()); !s) return s;
-            third = record(commands, kernel.get(), call(b), arena.get());
-            return Status{};
-        }));
-        CHECK(third.code == VKROPE_ERROR_LIMIT_EXCEEDED);
-        vkrope_arena_reset(arena.get());
-    }
-    CHECK(download(a, x.size()) == download(b, x.size()));
-    CHECK(download(a, x.size()) != x);
-    const Status none = record(VkCommandBuffer(1), kernel.get(), call(a), nullptr);
-    CHECK(none.code == VKROPE_ERROR_INVALID_ARGUMENT);
-}
-
-TEST_CASE("the validation layer is on: a copy that does not wait for a rotation is reported") {
-    constexpr std::uint32_t D = 64;
-    std::size_t reports = 0;
-    DeviceOptions options{.select = device().info().uuid, .validation = true};
-    options.user_data = &reports;
-    options.on_message = [](void* counter, VkBool32, const char* id, const char*) {
-        *static_cast<std::size_t*>(counter) += std::strstr(id, "SYNC-HAZARD") != nullptr;
-    };
-    Device on = must(Device::open(options));
-    const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);
-    AngleTable table = must(AngleTable::make(on, r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
-    const Owned<Kernel> kernel = make_kernel(on, {.pairing = VKROPE_HALF_SPLIT,
-                                                  .rotary_dim = D,
-                                                  .tensor = {{VKROPE_F32, VKROPE_F32, D, 0}},
-                                                  .angles = VKROPE_ANGLES_FACTORED_TEXTURE});
-    Owned<DescriptorArena> arena;
-    if (!(on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
-        arena.reset(must(create_arena(kernel.get(), 1)));
-    Buffer from = must(Buffer::make(on, 16 * D * 4)), to = must(Buffer::make(on, 16 * D * 4));
-    const auto get = [&](const char* name) {
-        return on.ref().get_instance_proc_addr(on.ref().instance, name);
-    };
-    const auto copy = reinterpret_cast<PFN_vkCmdCopyBuffer>(get("vkCmdCopyBuffer"));
-    const auto barrier = reinterpret_cast<PFN_vkCmdPipelineBarrier>(get("vkCmdPipelineBarrier"));
-    for (const bool waits : {true, false}) {
-        must(on.submit([&](VkCommandBuffer commands) {
-            vkrope_arena_reset(arena.get());
-            const Tensor tensor{.where = from.whole(), .heads = 1};
-            if (Status s = record(
-                    commands, kernel.get(),
-                    {.tokens = 16, .in = {tensor}, .out = {tensor}, .angles = table.angles()},
-                    arena.get());
-                !s)
-                return s;
-            VkMemoryBarrier memory = {};
-            memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-            memory.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT;
-            memory.dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT;
-            if (waits)
-                barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                        VK_PIPELINE_STAGE_TRANSFER_BIT, 0, 1, &memory, 0, nullptr, 0, nullptr);
-            const VkBufferCopy region = {0, 0, 16 * D * 4};
-            copy(commands, from.handle(), to.handle(), 1, &region);
-            return Status{};
-        }));
-        CHECK((reports != 0) == !waits);
-    }
-}
-
-TEST_CASE("no tokens: nothing is recorded, and nothing is asked for") {
-    const Owned<Kernel> kernel = make_kernel(device(), {.pairing = VKROPE_HALF_SPLIT,
-                                                        .rotary_dim = 8,
-                                                        .tensor = {{VKROPE_F32, VKROPE_F32, 8, 0}},
-                                                        .angles = VKROPE_ANGLES_FACTORED_TEXTURE});
-    Owned<DescriptorArena> arena;
-    if (!(device().ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
-        arena.reset(must(create_arena(kernel.get(), 1)));
-    must(device().submit([&](VkCommandBuffer commands) {
-        return record(commands, kernel.get(), Call{}, arena.get());
-    }));
 }
 
 }  // namespace vkrope::test

@@ -2,15 +2,12 @@
 // The same over MPI ranks with one device each: MPI distributes the input and collects the results;
 // the ranks do not communicate in between.
 //
-//     mpirun -n RANKS mpi_ranks [wrong-start]
-//
-// wrong-start: the last rank makes a mistake, which must be found.
+//     mpirun -n RANKS mpi_ranks
 //
 // Exit status of every rank: 0 the shards have the bits of the whole, 1 they do not, 2 an error.
 #include <mpi.h>
 
 #include <cstdio>
-#include <cstring>
 #include <stdexcept>
 
 #include "sharded_batch.hpp"
@@ -53,10 +50,9 @@ void gather(const Bytes& part, Parts& parts) {
 }
 
 /// Whether the shards have the bits of the whole on rank 0's device; only rank 0 knows the result.
-bool same_bits(const World& world, Device& device, const Batch& batch, Split split,
-               Mistake mistake) {
+bool same_bits(const World& world, Device& device, const Batch& batch, Split split) {
     const auto shard_of = [&](int rank) {
-        return Shard(batch, split, std::uint32_t(rank), std::uint32_t(world.size), mistake);
+        return Shard(batch, split, std::uint32_t(rank), std::uint32_t(world.size));
     };
     Tensors input;
     Parts q, k;
@@ -87,7 +83,7 @@ bool same_bits(const World& world, Device& device, const Batch& batch, Split spl
     return same;
 }
 
-int run(const World& world, Mistake mistake) {
+int run(const World& world) {
     std::size_t validation_errors = 0;
     std::vector<Device> devices = open_all(validation_errors);
     Device& device = devices.at(std::size_t(world.rank) % devices.size());
@@ -95,7 +91,7 @@ int run(const World& world, Mistake mistake) {
     int wrong = 0;
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         for (const Split split : splits)
-            wrong += !same_bits(world, device, test_batch(element), split, mistake);
+            wrong += !same_bits(world, device, test_batch(element), split);
     }
     if (world.rank == 0) std::printf("%d of 4 differ from the whole\n", wrong);
     devices.clear();
@@ -113,8 +109,7 @@ int main(int argc, char** argv) {
     const World world;
     int status = 2;
     try {
-        status = run(world, argc > 1 && std::strcmp(argv[1], "wrong-start") == 0 ? Mistake::start
-                                                                                 : Mistake::none);
+        status = run(world);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "rank %d: %s\n", world.rank, error.what());
         MPI_Abort(MPI_COMM_WORLD, 2);  // the other ranks may be waiting

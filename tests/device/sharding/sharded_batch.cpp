@@ -102,11 +102,8 @@ const char* word_for(Split split) {
     return split == Split::heads ? "heads" : "sequence";
 }
 
-Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks,
-             Mistake mistake)
-    : whole_(whole), local_(whole), split_(split), rank_(rank), ranks_(ranks),
-      believed_rank_(mistake == Mistake::start && rank != 0 && rank + 1 == ranks ? rank - 1
-                                                                                 : rank) {
+Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks)
+    : whole_(whole), local_(whole), split_(split), rank_(rank), ranks_(ranks) {
     if (split == Split::heads) {
         local_.k_heads = first_k_head(rank + 1) - first_k_head(rank);
         local_.q_heads = local_.k_heads * (whole.q_heads / whole.k_heads);
@@ -121,7 +118,7 @@ Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t 
 /// Calls copy(tensor, byte of the whole, byte of the part, bytes) for each run that is contiguous
 /// in both: the heads of a token.
 template <class Copy>
-void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
+void Shard::for_each_run(const Copy& copy) const {
     const std::uint32_t chunk = local_.tokens / 2;
     for (Bytes Tensors::*tensor : {&Tensors::q, &Tensors::k}) {
         const bool key = tensor == &Tensors::k;
@@ -133,7 +130,7 @@ void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
             for (std::uint32_t t = 0; t < local_.tokens; ++t) {
                 std::size_t token = t, head = 0;
                 if (split_ == Split::heads) {
-                    head = std::size_t{first_k_head(starting_rank)} * group;
+                    head = std::size_t{first_k_head(rank_)} * group;
                 } else if (t < chunk) {
                     token = std::size_t{rank_} * chunk + t;
                 } else {
@@ -149,18 +146,16 @@ void Shard::for_each_run(std::uint32_t starting_rank, const Copy& copy) const {
 
 Tensors Shard::part_of(const Tensors& whole) const {
     Tensors part{Bytes(local_.bytes(local_.q_heads)), Bytes(local_.bytes(local_.k_heads))};
-    for_each_run(believed_rank_,
-                 [&](Bytes Tensors::*tensor, std::size_t from, std::size_t to, std::size_t bytes) {
-                     std::memcpy((part.*tensor).data() + to, (whole.*tensor).data() + from, bytes);
-                 });
+    for_each_run([&](Bytes Tensors::*tensor, std::size_t from, std::size_t to, std::size_t bytes) {
+        std::memcpy((part.*tensor).data() + to, (whole.*tensor).data() + from, bytes);
+    });
     return part;
 }
 
 void Shard::put(const Tensors& part, Tensors& whole) const {
-    for_each_run(rank_,
-                 [&](Bytes Tensors::*tensor, std::size_t to, std::size_t from, std::size_t bytes) {
-                     std::memcpy((whole.*tensor).data() + to, (part.*tensor).data() + from, bytes);
-                 });
+    for_each_run([&](Bytes Tensors::*tensor, std::size_t to, std::size_t from, std::size_t bytes) {
+        std::memcpy((whole.*tensor).data() + to, (part.*tensor).data() + from, bytes);
+    });
 }
 
 Tensors Shard::rotate(Device& device, const Tensors& part) const {
@@ -185,7 +180,7 @@ Tensors Shard::rotate(Device& device, const Tensors& part) const {
     if (split_ == Split::heads) {
         call.positions = {.first = local_.first_position, .batch_stride = broadcast};
     } else {
-        ids = positions_of(device, local_, believed_rank_, ranks_);
+        ids = positions_of(device, local_, rank_, ranks_);
         call.positions = {.ids = ids.whole()};
     }
     value_of(device.submit([&](VkCommandBuffer commands) {

@@ -42,17 +42,12 @@ enum class Split { heads, sequence };
 inline constexpr Split splits[] = {Split::heads, Split::sequence};
 const char* word_for(Split split);
 
-/// Seeded mistake: the last rank takes itself for the one before it and starts at its first head,
-/// or its first position. No test may pass.
-enum class Mistake { none, start };
-
 /// The part of a batch that one rank of `ranks` holds.
 class Shard {
    public:
     /// ranks  by heads: at most k_heads, since heads of Q stay with their head of K; by sequence:
     /// `tokens` must be a multiple of 2 * ranks
-    Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks,
-          Mistake mistake = Mistake::none);
+    Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t ranks);
 
     /// The batch as the rank sees it.
     const Batch& local() const noexcept { return local_; }
@@ -68,13 +63,12 @@ class Shard {
 
    private:
     template <class Copy>
-    void for_each_run(std::uint32_t starting_rank, const Copy& copy) const;
+    void for_each_run(const Copy& copy) const;
     std::uint32_t first_k_head(std::uint32_t rank) const { return whole_.k_heads * rank / ranks_; }
 
     Batch whole_, local_;
     Split split_;
     std::uint32_t rank_, ranks_;
-    std::uint32_t believed_rank_;  // rank_ unless there is a mistake
 };
 
 /// Rotates the whole batch on one device with the runtime's HostRotation.

@@ -16,10 +16,10 @@ std::size_t validation_errors = 0;
 
 /// Rotates each shard on the next device, from `first` on.
 Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, std::uint32_t ranks,
-                         std::size_t first, Mistake mistake = Mistake::none) {
+                         std::size_t first) {
     Tensors whole{Bytes(input.q.size()), Bytes(input.k.size())};
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-        const Shard shard(batch, split, rank, ranks, mistake);
+        const Shard shard(batch, split, rank, ranks);
         shard.put(shard.rotate(all[(first + rank) % all.size()], shard.part_of(input)), whole);
     }
     return whole;
@@ -55,19 +55,6 @@ TEST_CASE("every device makes the same of the whole") {
         const Tensors input = random_tensors(batch, 99);
         for (Device& device : all)
             CHECK(rotate_whole(device, batch, input) == rotate_whole(all[0], batch, input));
-    }
-}
-
-TEST_CASE("a shard that starts in the wrong place is seen, in Q and in K") {
-    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
-        const Batch batch = test_batch(element);
-        const Tensors input = random_tensors(batch, 3);
-        const Tensors expected = rotate_whole(all[0], batch, input);
-        for (const Split split : splits) {
-            const Tensors whole = rotate_in_shards(batch, input, split, 2, 0, Mistake::start);
-            CHECK(whole.q != expected.q);
-            CHECK(whole.k != expected.k);
-        }
     }
 }
 
