@@ -6,13 +6,13 @@
 
 #include "walk.hpp"
 
-namespace walk::layer_types {
+namespace walk {
 
 namespace {
 
 struct Layer {
     bool rotates = true;
-    std::size_t table = 0;
+    std::size_t type = 0;
 };
 
 struct Model {
@@ -36,7 +36,7 @@ vkrope::Status read(std::string_view config_json, Model& model) {
         const auto one = vkrope::from_hf_config(config_json,
                                                 {.by_layer = true, .layer = std::uint32_t(n)});
         if (!one) return one.status;
-        model.layers[n].rotates = !one->no_rope;
+        model.layers[n] = {!one->no_rope, one->base == model.rope[0].base ? 0u : 1u};
     }
     return {};
 }
@@ -52,36 +52,29 @@ vkrope::Status make_tables(const Gpu& gpu, const Model& model, vkrope::AngleSour
 }
 
 // The attention factor multiplies once, here.
-vkrope::Status rotate(VkCommandBuffer commands, const Made& made, const Tables& tables,
-                      const Layer& layer, const Buffers& buffers, std::uint32_t tokens) {
-    if (!layer.rotates) return {};
+vkrope::Call rotation(const Table& table, const Buffers& buffers, std::uint32_t tokens) {
     const vkrope::Tensor q{.where = buffers.q, .heads = 4}, k{.where = buffers.k, .heads = 2};
-    return vkrope::record(commands, made.kernel,
-                          {.tokens = tokens,
-                           .in = {q, k},
-                           .out = {q, k},
-                           .positions = {.ids = buffers.ids},
-                           .angles = tables[layer.table].angles()},
-                          made.arena);
+    return {.tokens = tokens,
+            .in = {q, k},
+            .out = {q, k},
+            .positions = {.ids = buffers.ids},
+            .angles = table.angles()};
 }
 
 // Keys that carry the factor already move to other positions.
-vkrope::Status shift_cache(VkCommandBuffer commands, const Made& made, const Tables& tables,
-                           const Layer& layer, const Buffers& buffers, std::uint32_t cells) {
+vkrope::Call shift_of_cache(const Table& table, const Buffers& buffers, std::uint32_t cells) {
     const vkrope::Tensor cache{.where = buffers.cache, .heads = 2};
-    return vkrope::record(commands, made.kernel,
-                          {.tokens = cells,
-                           .in = {{}, cache},
-                           .out = {{}, cache},
-                           .positions = {.ids = buffers.ids},
-                           .angles = tables[layer.table].angles(),
-                           .gain = VKROPE_GAIN_OMIT},
-                          made.arena);
+    return {.tokens = cells,
+            .in = {{}, cache},
+            .out = {{}, cache},
+            .positions = {.ids = buffers.ids},
+            .angles = table.angles(),
+            .gain = VKROPE_GAIN_OMIT};
 }
 
 }  // namespace
 
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+std::vector<Step> layer_types(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     Model model;
     model.layers.resize(2);
@@ -97,15 +90,12 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
                               .positions = VKROPE_POSITIONS_IDS});
     taken.push_back({"kernel", made.status});
     for (const Layer& layer : model.layers) {
-        taken.push_back({"rotate", gpu.run([&](VkCommandBuffer commands) {
-                             return rotate(commands, made, tables, layer, gpu.buffers, 8);
-                         })});
+        if (!layer.rotates) continue;
+        const Table& table = tables[layer.type];
+        taken.push_back({"rotate", gpu.rotate(made, rotation(table, gpu.buffers, 8))});
     }
-    taken.push_back({"shift", gpu.run([&](VkCommandBuffer commands) {
-                         return shift_cache(commands, made, tables, model.layers[0], gpu.buffers,
-                                            8);
-                     })});
+    taken.push_back({"shift", gpu.rotate(made, shift_of_cache(tables[0], gpu.buffers, 8))});
     return taken;
 }
 
-}  // namespace walk::layer_types
+}  // namespace walk

@@ -89,14 +89,14 @@ const char* const qwen3 =
     "num_key_value_heads": 8, "head_dim": 128, "num_hidden_layers": 36,
     "max_position_embeddings": 40960, "rope_theta": 1000000.0, "rms_norm_eps": 1e-6})";
 
-const Program programs[] = {{"paged_decode", paged_decode::steps, llama},
-                            {"qwen25vl", qwen25vl::steps, qwen},
-                            {"mla", mla::steps, deepseek},
-                            {"training", training::steps, llama},
-                            {"layer_types", layer_types::steps, gemma},
-                            {"packed_qkv", packed_qkv::steps, llama},
-                            {"qwen3_layer", qwen3_layer::steps, qwen3},
-                            {"qwen3_layer, q8_0", qwen3_layer::quantised_steps, qwen3}};
+const Program programs[] = {{"paged_decode", paged_decode, llama},
+                            {"qwen25vl", qwen25vl, qwen},
+                            {"mla", mla, deepseek},
+                            {"training", training, llama},
+                            {"layer_types", layer_types, gemma},
+                            {"packed_qkv", packed_qkv, llama},
+                            {"qwen3_layer", qwen3_layer, qwen3},
+                            {"qwen3_layer, q8_0", qwen3_layer_q8_0, qwen3}};
 
 // Steps that failed, each said; a program without a step is none.
 int walk(const Program& program, const Gpu& gpu, std::size_t& taken) {
@@ -136,10 +136,18 @@ int main() {
     walk::Gpu gpu;
     gpu.ref = device.ref();
     gpu.buffers = {q.whole(), k.whole(), cache.whole(), ids.whole(), ids64.whole(), ids.whole()};
-    gpu.run = [&](const std::function<vkrope::Status(VkCommandBuffer)>& record) {
+    gpu.rotate = [&](const walk::Made& made, const vkrope::Call& call) {
         const VkCommandBuffer commands = device.begin(pool);
-        const vkrope::Status recorded = record(commands);
-        if (recorded) device.submit_and_wait(commands);  // else it is left to the pool
+        const vkrope::Status recorded = vkrope::record(commands, made.kernel, call, made.arena);
+        if (!recorded) return recorded;  // the command buffer is left to the pool
+        const vkrope::Boundary boundary = vkrope::boundary();
+        VkMemoryBarrier written = {};
+        written.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+        written.srcAccessMask = boundary.output_access;
+        written.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+        vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &written,
+                             0, nullptr, 0, nullptr);
+        device.submit_and_wait(commands);
         return recorded;
     };
     std::vector<engine::Image> images;

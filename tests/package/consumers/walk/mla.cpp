@@ -3,7 +3,7 @@
 // 575 and goes to the latent cache.
 #include "walk.hpp"
 
-namespace walk::mla {
+namespace walk {
 
 namespace {
 
@@ -24,69 +24,58 @@ vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSour
 
 // Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are
 // copied, the last 64 rotated.
-vkrope::Status mla_layer(VkCommandBuffer commands, const Made& made, const Table& table,
-                         const Buffers& buffers) {
+vkrope::Call mla_layer(const Table& table, const Buffers& buffers) {
     const vkrope::Tensor q{.where = buffers.q, .heads = heads};
-    return vkrope::record(commands, made.kernel,
-                          {.tokens = tokens,
-                           .in = {q, {.where = buffers.k, .heads = 1}},
-                           .out = {q, {.where = buffers.cache, .heads = 1}},
-                           .positions = {.ids = buffers.ids},
-                           .angles = table.angles(),
-                           .paged_cache = {.slot_mapping = buffers.slot_mapping,
-                                           .page_size = page_size,
-                                           .page_stride = page_size * row_dim,
-                                           .row_stride = row_dim}},
-                          made.arena);
+    return {.tokens = tokens,
+            .in = {q, {.where = buffers.k, .heads = 1}},
+            .out = {q, {.where = buffers.cache, .heads = 1}},
+            .positions = {.ids = buffers.ids},
+            .angles = table.angles(),
+            .paged_cache = {.slot_mapping = buffers.slot_mapping,
+                            .page_size = page_size,
+                            .page_stride = page_size * row_dim,
+                            .row_stride = row_dim}};
 }
 
 // Unabsorbed prefill: k [tokens, 128, 192] wants the one rotated k_pe in each of its heads. Both
 // views start at the window.
-vkrope::Status expand_k_pe(VkCommandBuffer commands, const Made& window, const Table& table,
-                           const Buffers& buffers) {
+vkrope::Call expand_k_pe(const Table& table, const Buffers& buffers) {
     VkDescriptorBufferInfo kv_a = buffers.k, k = buffers.cache;
     kv_a.offset += latent_dim * 2;
     kv_a.range -= latent_dim * 2;
     k.offset += nope_dim * 2;
     k.range -= nope_dim * 2;
-    return vkrope::record(commands, window.kernel,
-                          {.tokens = tokens,
-                           .in = {{},
-                                  {.where = kv_a,
-                                   .heads = heads,
-                                   .token_stride = row_dim,
-                                   .head_stride = vkrope::broadcast}},
-                           .out = {{},
-                                   {.where = k,
-                                    .heads = heads,
-                                    .token_stride = std::int64_t{heads} * q_dim,
-                                    .head_stride = q_dim}},
-                           .positions = {.ids = buffers.ids},
-                           .angles = table.angles()},
-                          window.arena);
+    return {.tokens = tokens,
+            .in = {{},
+                   {.where = kv_a,
+                    .heads = heads,
+                    .token_stride = row_dim,
+                    .head_stride = vkrope::broadcast}},
+            .out = {{},
+                    {.where = k,
+                     .heads = heads,
+                     .token_stride = std::int64_t{heads} * q_dim,
+                     .head_stride = q_dim}},
+            .positions = {.ids = buffers.ids},
+            .angles = table.angles()};
 }
 
 }  // namespace
 
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
-    using vkrope::AngleSource;
+std::vector<Step> mla(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_COMPUTED, 1, taken);
     const Made made(gpu.ref, kernel_info(model.rope, VKROPE_ANGLES_COMPUTED));
     taken.push_back({"kernel", made.status});
-    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
-                         return mla_layer(commands, made, model.table, gpu.buffers);
-                     })});
+    taken.push_back({"layer", gpu.rotate(made, mla_layer(model.table, gpu.buffers))});
     const Made window(gpu.ref, {.pairing = VKROPE_INTERLEAVED,
                                 .rotary_dim = rope_dim,
                                 .tensor = {{}, {VKROPE_BF16, VKROPE_BF16, rope_dim, 0}},
                                 .angles = VKROPE_ANGLES_COMPUTED,
                                 .positions = VKROPE_POSITIONS_IDS});
     taken.push_back({"window kernel", window.status});
-    taken.push_back({"expand", gpu.run([&](VkCommandBuffer commands) {
-                         return expand_k_pe(commands, window, model.table, gpu.buffers);
-                     })});
+    taken.push_back({"expand", gpu.rotate(window, expand_k_pe(model.table, gpu.buffers))});
     return taken;
 }
 
-}  // namespace walk::mla
+}  // namespace walk

@@ -4,24 +4,18 @@
 // where they lie. The results are held against loops that know the model's base and nothing of the
 // library.
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstring>
 
-#include "walk.hpp"
+#include "halves.hpp"
 
-namespace walk::packed_qkv {
+namespace walk {
 
 namespace {
 
-using Half = std::uint16_t;
-
-constexpr std::uint32_t head_dim = 128, q_heads = 4, kv_heads = 2,
-                        packed_heads = q_heads + 2 * kv_heads, tokens = 21;
+constexpr std::uint32_t head_dim = 128, q_heads = 4, kv_heads = 2, tokens = 21;
+constexpr Packed layout = {head_dim, q_heads, kv_heads};
 constexpr std::uint32_t page_size = 4, pages = 6, rows = pages * page_size;
 constexpr std::int32_t first_position = 3000;
-constexpr std::size_t kv_row = std::size_t{kv_heads} * head_dim,
-                      packed_row = std::size_t{packed_heads} * head_dim;
+constexpr std::size_t kv_row = layout.kv_row(), packed_row = layout.row();
 constexpr Half unwritten = 0x5a5a;  // what the caches hold before
 
 // ---- What the engine asks of the library ----
@@ -36,21 +30,13 @@ vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::RopeParams& rope,
     return info;
 }
 
-// Heads of the packed rows [tokens, q_heads + 2 kv_heads, head_dim], as a tensor.
-vkrope::Tensor slice(VkDescriptorBufferInfo packed, std::uint32_t first_head, std::uint32_t heads) {
-    packed.offset += VkDeviceSize{first_head} * head_dim * sizeof(Half);
-    packed.range -= VkDeviceSize{first_head} * head_dim * sizeof(Half);
-    return {.where = packed, .heads = heads, .token_stride = packed_row};
-}
-
 struct Tensors {
     VkDescriptorBufferInfo packed, q, k_cache, v_cache, slot_mapping, outside;
 };
 
 vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
     return {.tokens = tokens,
-            .in = {slice(tensors.packed, 0, q_heads), slice(tensors.packed, q_heads, kv_heads),
-                   slice(tensors.packed, q_heads + kv_heads, kv_heads)},
+            .in = {layout.q(tensors.packed), layout.k(tensors.packed), layout.v(tensors.packed)},
             .out = {{.where = tensors.q, .heads = q_heads},
                     {.where = tensors.k_cache, .heads = kv_heads},
                     {.where = tensors.v_cache, .heads = kv_heads}},
@@ -62,8 +48,7 @@ vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
 
 // V is where it goes already: naming it costs nothing.
 vkrope::Call in_place(const VkDescriptorBufferInfo& packed, const Table& table) {
-    const vkrope::Tensor q = slice(packed, 0, q_heads), k = slice(packed, q_heads, kv_heads);
-    const vkrope::Tensor v = slice(packed, q_heads + kv_heads, kv_heads);
+    const vkrope::Tensor q = layout.q(packed), k = layout.k(packed), v = layout.v(packed);
     return {.tokens = tokens,
             .in = {q, k, v},
             .out = {q, k, v},
@@ -71,34 +56,7 @@ vkrope::Call in_place(const VkDescriptorBufferInfo& packed, const Table& table) 
             .angles = table.angles()};
 }
 
-vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made,
-                               const vkrope::Call& call) {
-    if (vkrope::Status s = vkrope::record(commands, made.kernel, call, made.arena); !s) return s;
-    const vkrope::Boundary boundary = vkrope::boundary();
-    VkMemoryBarrier written = {};
-    written.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    written.srcAccessMask = boundary.output_access;
-    written.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &written, 0,
-                         nullptr, 0, nullptr);
-    return {};
-}
-
 // ---- What it knows by itself ----
-
-vkrope::Status wrong(const std::string& sentence) {
-    vkrope::Status status;
-    status.code = VKROPE_ERROR_INVALID_DATA;
-    std::snprintf(status.what, sizeof status.what, "%s", sentence.c_str());
-    return status;
-}
-
-// V has K's heads and K's strides, here and in its cache, so that it goes along.
-vkrope::Status is_one_dispatch(const Made& made, const vkrope::Call& call) {
-    const auto count = vkrope::dispatches(made.kernel, call);
-    if (!count || count.value == 1) return count.status;
-    return wrong("the call takes " + std::to_string(count.value) + " dispatches");
-}
 
 // Q and K have finite numbers of a few magnitudes, and V has any bits, for they must arrive as they
 // are.
@@ -117,14 +75,6 @@ std::vector<Half> projection() {
 // -1 is padding; the row after the last one is a mistake, which the library counts.
 std::int32_t slot_of(std::uint32_t token) {
     return token == 7 ? -1 : token == 12 ? std::int32_t(rows) : std::int32_t(token * 5 % rows);
-}
-
-double value(Half half) {
-    const int exponent = half >> 10 & 31, mantissa = half & 1023;
-    if (exponent == 31) return NAN;  // is_near() is false for it
-    const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
-                                           : std::ldexp(1024 + mantissa, exponent - 25);
-    return half >> 15 ? -magnitude : magnitude;
 }
 
 // Whether `got` is the half nearest to a value that is within 6 u (|x0| + |x1|) of the exact one:
@@ -171,20 +121,6 @@ const Half* packed_at(const std::vector<Half>& packed, std::uint32_t token, std:
     return &packed[token * packed_row + std::size_t{head} * head_dim];
 }
 
-template <class T>
-std::vector<T> numbers_of(const std::vector<std::byte>& bytes) {
-    std::vector<T> numbers(bytes.size() / sizeof(T));
-    std::memcpy(numbers.data(), bytes.data(), bytes.size());
-    return numbers;
-}
-
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& numbers) {
-    std::vector<std::byte> bytes(numbers.size() * sizeof(T));
-    std::memcpy(bytes.data(), numbers.data(), bytes.size());
-    return bytes;
-}
-
 struct Outcome {
     std::vector<Half> packed, q, k_cache, v_cache;
 };
@@ -219,7 +155,7 @@ vkrope::Status check_cache(const std::vector<Half>& given, const Outcome& got) {
 
 vkrope::Status check_in_place(const std::vector<Half>& given, const std::vector<Half>& got) {
     for (std::uint32_t t = 0; t < tokens; ++t) {
-        for (std::uint32_t h = 0; h < packed_heads; ++h) {
+        for (std::uint32_t h = 0; h < layout.heads(); ++h) {
             const Half *in = packed_at(given, t, h), *out = packed_at(got, t, h);
             const bool turns = h < q_heads + kv_heads;
             const Row row = {h < q_heads ? "Q in place"
@@ -235,7 +171,7 @@ vkrope::Status check_in_place(const std::vector<Half>& given, const std::vector<
 
 }  // namespace
 
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+std::vector<Step> packed_qkv(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0, taken);
     const auto info = kernel_info(model.rope, model.table.plan);
@@ -248,24 +184,17 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     const std::vector<std::uint32_t> zero = {0};
     std::vector<std::int32_t> slots;
     for (std::uint32_t t = 0; t < tokens; ++t) slots.push_back(slot_of(t));
-    const auto upload = [&](const auto& numbers) {
-        return gpu.upload_buffer(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, bytes_of(numbers));
-    };
     const auto content = [&](const VkDescriptorBufferInfo& buffer) {
         return numbers_of<Half>(gpu.download(buffer));
     };
-    const auto run = [&](const Made& made, const vkrope::Call& call) {
-        return gpu.run(
-            [&](VkCommandBuffer commands) { return record_for_host(commands, made, call); });
-    };
-    const Tensors on = {upload(given), upload(q),     upload(cache),
-                        upload(cache), upload(slots), upload(zero)};
+    const Tensors on = {upload(gpu, given), upload(gpu, q),     upload(gpu, cache),
+                        upload(gpu, cache), upload(gpu, slots), upload(gpu, zero)};
 
     const Made paged(gpu.ref, scattering);
     taken.push_back({"kernel", paged.status});
     const vkrope::Call stores = to_cache(on, model.table);
     taken.push_back({"to the caches, dispatches", is_one_dispatch(paged, stores)});
-    taken.push_back({"to the caches", run(paged, stores)});
+    taken.push_back({"to the caches", gpu.rotate(paged, stores)});
     const Outcome stored = {content(on.packed), content(on.q), content(on.k_cache),
                             content(on.v_cache)};
     taken.push_back({"to the caches, values", check_cache(given, stored)});
@@ -278,9 +207,9 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     taken.push_back({"kernel of packed rows", packed_rows.status});
     const vkrope::Call turns = in_place(on.packed, model.table);
     taken.push_back({"in place, dispatches", is_one_dispatch(packed_rows, turns)});
-    taken.push_back({"in place", run(packed_rows, turns)});
+    taken.push_back({"in place", gpu.rotate(packed_rows, turns)});
     taken.push_back({"in place, values", check_in_place(given, content(on.packed))});
     return taken;
 }
 
-}  // namespace walk::packed_qkv
+}  // namespace walk

@@ -2,7 +2,7 @@
 // A llama-like engine: one decode step of 64 sequences into a paged KV cache.
 #include "walk.hpp"
 
-namespace walk::paged_decode {
+namespace walk {
 
 namespace {
 
@@ -19,38 +19,32 @@ vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSour
 }
 
 // Activations in f32; a cache of [pages, 16, 8, 128] in f16 for each layer; slot -1 is padding.
-vkrope::Status rope_layer(VkCommandBuffer commands, const Made& made, const Table& table,
-                          const Buffers& buffers, std::uint32_t layer) {
+vkrope::Call rope_layer(const Table& table, const Buffers& buffers, std::uint32_t layer) {
     constexpr std::int64_t row = std::int64_t{k_heads} * head_dim;
     VkDescriptorBufferInfo cache = buffers.cache;
     cache.range = sequences * row * 2;
     cache.offset += layer * cache.range;
-    return vkrope::record(
-        commands, made.kernel,
-        {.tokens = sequences,
-         .in = {{.where = buffers.q, .heads = q_heads}, {.where = buffers.k, .heads = k_heads}},
-         .out = {{.where = buffers.q, .heads = q_heads},
-                 {.where = cache, .heads = k_heads, .head_stride = head_dim}},
-         .positions = {.ids = buffers.ids},
-         .angles = table.angles(),
-         .paged_cache = {.slot_mapping = buffers.slot_mapping,
-                         .page_size = page_size,
-                         .page_stride = page_size * row,
-                         .row_stride = row}},
-        made.arena);
+    return {.tokens = sequences,
+            .in = {{.where = buffers.q, .heads = q_heads}, {.where = buffers.k, .heads = k_heads}},
+            .out = {{.where = buffers.q, .heads = q_heads},
+                    {.where = cache, .heads = k_heads, .head_stride = head_dim}},
+            .positions = {.ids = buffers.ids},
+            .angles = table.angles(),
+            .paged_cache = {.slot_mapping = buffers.slot_mapping,
+                            .page_size = page_size,
+                            .page_stride = page_size * row,
+                            .row_stride = row}};
 }
 
 }  // namespace
 
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+std::vector<Step> paged_decode(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0, taken);
     const Made made(gpu.ref, kernel_info(model.rope, model.table.plan.source));
     taken.push_back({"kernel", made.status});
-    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
-                         return rope_layer(commands, made, model.table, gpu.buffers, 3);
-                     })});
+    taken.push_back({"layer", gpu.rotate(made, rope_layer(model.table, gpu.buffers, 3))});
     return taken;
 }
 
-}  // namespace walk::paged_decode
+}  // namespace walk

@@ -3,7 +3,7 @@
 // + n); then decode.
 #include "walk.hpp"
 
-namespace walk::qwen25vl {
+namespace walk {
 
 namespace {
 
@@ -26,9 +26,8 @@ vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSour
 }
 
 // Q and K are views into packed rows [tokens, 36, 128]: heads 0 to 27, and 28 to 31.
-vkrope::Status prefill_chunk(VkCommandBuffer commands, const Made& made, const Table& table,
-                             const Buffers& buffers, std::uint32_t first, std::uint32_t n,
-                             std::uint32_t max_tokens) {
+vkrope::Call prefill_chunk(const Table& table, const Buffers& buffers, std::uint32_t first,
+                           std::uint32_t n, std::uint32_t max_tokens) {
     vkrope::Positions slice{.ids = buffers.ids,
                             .axis_stride = max_tokens};  // three rows, a slice of each
     slice.ids.offset += first * sizeof(std::int32_t);
@@ -38,44 +37,34 @@ vkrope::Status prefill_chunk(VkCommandBuffer commands, const Made& made, const T
     keys.range -= q_heads * head_dim * 2;
     const vkrope::Tensor q{.where = buffers.q, .heads = q_heads, .token_stride = packed_row};
     const vkrope::Tensor k{.where = keys, .heads = k_heads, .token_stride = packed_row};
-    return vkrope::record(
-        commands, made.kernel,
-        {.tokens = n, .in = {q, k}, .out = {q, k}, .positions = slice, .angles = table.angles()},
-        made.arena);
+    return {.tokens = n, .in = {q, k}, .out = {q, k}, .positions = slice, .angles = table.angles()};
 }
 
 // The three axes of a text token agree: one row of ids serves all.
-vkrope::Status decode(VkCommandBuffer commands, const Made& made, const Table& table,
-                      const Buffers& buffers, std::uint32_t sequences) {
+vkrope::Call decode(const Table& table, const Buffers& buffers, std::uint32_t sequences) {
     const vkrope::Tensor q{.where = buffers.q, .heads = q_heads},
         k{.where = buffers.k, .heads = k_heads};
-    return vkrope::record(commands, made.kernel,
-                          {.tokens = sequences,
-                           .in = {q, k},
-                           .out = {q, k},
-                           .positions = {.ids = buffers.ids, .axis_stride = vkrope::broadcast},
-                           .angles = table.angles()},
-                          made.arena);
+    return {.tokens = sequences,
+            .in = {q, k},
+            .out = {q, k},
+            .positions = {.ids = buffers.ids, .axis_stride = vkrope::broadcast},
+            .angles = table.angles()};
 }
 
 // Patches have a row and a column: ids [2, patches].
-vkrope::Status vision_block(VkCommandBuffer commands, const Made& made, const Table& turns,
-                            const Buffers& buffers, std::uint32_t patches) {
+vkrope::Call vision_block(const Table& turns, const Buffers& buffers, std::uint32_t patches) {
     const vkrope::Tensor q{.where = buffers.q, .heads = vision_heads},
         k{.where = buffers.k, .heads = vision_heads};
-    return vkrope::record(commands, made.kernel,
-                          {.tokens = patches,
-                           .in = {q, k},
-                           .out = {q, k},
-                           .positions = {.ids = buffers.ids},
-                           .angles = turns.angles()},
-                          made.arena);
+    return {.tokens = patches,
+            .in = {q, k},
+            .out = {q, k},
+            .positions = {.ids = buffers.ids},
+            .angles = turns.angles()};
 }
 
 }  // namespace
 
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
-    using vkrope::AngleSource, vkrope::PositionSource;
+std::vector<Step> qwen25vl(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const auto text = vkrope::from_hf_config(config_json, {.tower = "text"});
     taken.push_back({"text model", text.status});
@@ -86,22 +75,17 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     const Made axes(gpu.ref,
                     kernel_info(text.value, table->plan.source, VKROPE_POSITIONS_AXIS_IDS));
     taken.push_back({"text kernel", axes.status});
-    taken.push_back({"prefill", gpu.run([&](VkCommandBuffer commands) {
-                         return prefill_chunk(commands, axes, table.value, gpu.buffers, 16, 8, 64);
-                     })});
-    taken.push_back({"decode", gpu.run([&](VkCommandBuffer commands) {
-                         return decode(commands, axes, table.value, gpu.buffers, 8);
-                     })});
+    taken.push_back(
+        {"prefill", gpu.rotate(axes, prefill_chunk(table.value, gpu.buffers, 16, 8, 64))});
+    taken.push_back({"decode", gpu.rotate(axes, decode(table.value, gpu.buffers, 8))});
 
     const auto turns = make_table(gpu, vision.value, VKROPE_ANGLES_COMPUTED, 1);
     taken.push_back({"vision angles", turns.status});
     const Made patches(
         gpu.ref, kernel_info(vision.value, VKROPE_ANGLES_COMPUTED, VKROPE_POSITIONS_AXIS_IDS));
     taken.push_back({"vision kernel", patches.status});
-    taken.push_back({"vision", gpu.run([&](VkCommandBuffer commands) {
-                         return vision_block(commands, patches, turns.value, gpu.buffers, 48);
-                     })});
+    taken.push_back({"vision", gpu.rotate(patches, vision_block(turns.value, gpu.buffers, 48))});
     return taken;
 }
 
-}  // namespace walk::qwen25vl
+}  // namespace walk

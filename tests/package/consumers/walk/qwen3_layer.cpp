@@ -5,26 +5,20 @@
 // Hadamard transforms of llama.cpp. The results are held against loops that know nothing of the
 // library.
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
-#include "walk.hpp"
+#include "halves.hpp"
 
-namespace walk::qwen3_layer {
+namespace walk {
 
 namespace {
 
-using Half = std::uint16_t;
-
-constexpr std::uint32_t head_dim = 128, q_heads = 32, kv_heads = 8,
-                        packed_heads = q_heads + 2 * kv_heads, tokens = 6;
+constexpr std::uint32_t head_dim = 128, q_heads = 32, kv_heads = 8, tokens = 6;
+constexpr Packed layout = {head_dim, q_heads, kv_heads};
 constexpr std::uint32_t page_size = 4, pages = 3, rows = pages * page_size;
 constexpr std::int32_t first_position = 1000;
 constexpr float softmax_scale = 0.0883883461f;  // 1 / sqrt(head_dim)
-constexpr std::size_t kv_row = std::size_t{kv_heads} * head_dim,
-                      packed_row = std::size_t{packed_heads} * head_dim;
+constexpr std::size_t kv_row = layout.kv_row(), packed_row = layout.row();
 constexpr std::byte unwritten = std::byte{0x5a};          // what the caches hold before
 constexpr std::uint32_t in_block = 32, block_bytes = 34;  // of q8_0
 
@@ -63,21 +57,13 @@ vkrope::Result<std::vector<std::byte>> parameters_of(const vkrope::KernelInfo& i
     return {vkrope::fill_parameters(plan.value, sources, content.data(), content.size()), content};
 }
 
-// Heads of the packed rows [tokens, q_heads + 2 kv_heads, head_dim], as a tensor.
-vkrope::Tensor slice(VkDescriptorBufferInfo packed, std::uint32_t first_head, std::uint32_t heads) {
-    packed.offset += VkDeviceSize{first_head} * head_dim * sizeof(Half);
-    packed.range -= VkDeviceSize{first_head} * head_dim * sizeof(Half);
-    return {.where = packed, .heads = heads, .token_stride = packed_row};
-}
-
 struct Tensors {
     VkDescriptorBufferInfo packed, q, k_cache, v_cache, slot_mapping, parameters;
 };
 
 vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
     return {.tokens = tokens,
-            .in = {slice(tensors.packed, 0, q_heads), slice(tensors.packed, q_heads, kv_heads),
-                   slice(tensors.packed, q_heads + kv_heads, kv_heads)},
+            .in = {layout.q(tensors.packed), layout.k(tensors.packed), layout.v(tensors.packed)},
             .out = {{.where = tensors.q, .heads = q_heads},
                     {.where = tensors.k_cache, .heads = kv_heads},
                     {.where = tensors.v_cache, .heads = kv_heads}},
@@ -89,19 +75,6 @@ vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
 }
 
 // ---- What it knows by itself ----
-
-vkrope::Status wrong(const std::string& sentence) {
-    vkrope::Status status;
-    status.code = VKROPE_ERROR_INVALID_DATA;
-    std::snprintf(status.what, sizeof status.what, "%s", sentence.c_str());
-    return status;
-}
-
-vkrope::Status is_one_dispatch(const Made& made, const vkrope::Call& call) {
-    const auto count = vkrope::dispatches(made.kernel, call);
-    if (!count || count.value == 1) return count.status;
-    return wrong("the call takes " + std::to_string(count.value) + " dispatches");
-}
 
 std::uint32_t random(std::uint32_t& state) {
     return state = state * 1664525 + 1013904223;
@@ -127,14 +100,6 @@ std::vector<float> weights(std::uint32_t state) {
 // Token 2 is padding.
 std::int32_t slot_of(std::uint32_t token) {
     return token == 2 ? -1 : std::int32_t(token * 5 % rows);
-}
-
-double value(Half half) {
-    const int exponent = half >> 10 & 31, mantissa = half & 1023;
-    if (exponent == 31) return NAN;  // which nothing is near to
-    const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
-                                           : std::ldexp(1024 + mantissa, exponent - 25);
-    return half >> 15 ? -magnitude : magnitude;
 }
 
 // A channel as it must be: exactly, and the size of what the contract's errors are relative to.
@@ -297,26 +262,6 @@ vkrope::Status check_values(const vkrope::KernelInfo& info, const std::vector<Ha
     return {};
 }
 
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& numbers) {
-    std::vector<std::byte> bytes(numbers.size() * sizeof(T));
-    std::memcpy(bytes.data(), numbers.data(), bytes.size());
-    return bytes;
-}
-
-vkrope::Status record_for_host(VkCommandBuffer commands, const Made& made,
-                               const vkrope::Call& call) {
-    if (vkrope::Status s = vkrope::record(commands, made.kernel, call, made.arena); !s) return s;
-    const vkrope::Boundary boundary = vkrope::boundary();
-    VkMemoryBarrier written = {};
-    written.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    written.srcAccessMask = boundary.output_access;
-    written.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
-    vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &written, 0,
-                         nullptr, 0, nullptr);
-    return {};
-}
-
 std::vector<Step> with_caches(vkrope::Element cache, const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, 0, taken);
@@ -329,18 +274,13 @@ std::vector<Step> with_caches(vkrope::Element cache, const Gpu& gpu, std::string
     const std::vector<std::byte> empty(rows * cache_row(info.value), unwritten);
     std::vector<std::int32_t> slots;
     for (std::uint32_t t = 0; t < tokens; ++t) slots.push_back(slot_of(t));
-    const auto upload = [&](const std::vector<std::byte>& bytes) {
-        return gpu.upload_buffer(VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, bytes);
-    };
-    const Tensors on = {upload(bytes_of(given)), upload(bytes_of(q)),     upload(empty),
-                        upload(empty),           upload(bytes_of(slots)), upload(parameters.value)};
+    const Tensors on = {upload(gpu, given), upload(gpu, q),     upload(gpu, empty),
+                        upload(gpu, empty), upload(gpu, slots), upload(gpu, parameters.value)};
     const Made made(gpu.ref, info.value);
     taken.push_back({"kernel", made.status});
     const vkrope::Call call = to_cache(on, model.table);
     taken.push_back({"dispatches", is_one_dispatch(made, call)});
-    taken.push_back({"layer", gpu.run([&](VkCommandBuffer commands) {
-                         return record_for_host(commands, made, call);
-                     })});
+    taken.push_back({"layer", gpu.rotate(made, call)});
     taken.push_back({"values", check_values(info.value, given, layer,
                                             {gpu.download(on.packed), gpu.download(on.q),
                                              gpu.download(on.k_cache), gpu.download(on.v_cache)})});
@@ -349,12 +289,12 @@ std::vector<Step> with_caches(vkrope::Element cache, const Gpu& gpu, std::string
 
 }  // namespace
 
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
+std::vector<Step> qwen3_layer(const Gpu& gpu, std::string_view config_json) {
     return with_caches(VKROPE_F16, gpu, config_json);
 }
 
-std::vector<Step> quantised_steps(const Gpu& gpu, std::string_view config_json) {
+std::vector<Step> qwen3_layer_q8_0(const Gpu& gpu, std::string_view config_json) {
     return with_caches(VKROPE_Q8_0, gpu, config_json);
 }
 
-}  // namespace walk::qwen3_layer
+}  // namespace walk

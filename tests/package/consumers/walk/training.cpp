@@ -3,7 +3,7 @@
 // backward on f32 gradients.
 #include "walk.hpp"
 
-namespace walk::training {
+namespace walk {
 
 namespace {
 
@@ -42,40 +42,34 @@ vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::Element i
 }
 
 // V, plane per_group + 1, keeps its bits.
-vkrope::Status forward(VkCommandBuffer commands, const Made& bf16_in_place, const Table& table,
-                       const Buffers& buffers, const vkrope::Positions& positions) {
+vkrope::Call forward(const Table& table, const Buffers& buffers,
+                     const vkrope::Positions& positions) {
     const vkrope::Tensor q = plane(buffers.cache, 0, per_group),
                          k = plane(buffers.cache, per_group, 1);
-    return vkrope::record(commands, bf16_in_place.kernel,
-                          {.batch = batch,
-                           .tokens = seq,
-                           .in = {q, k},
-                           .out = {q, k},
-                           .positions = positions,
-                           .angles = table.angles()},
-                          bf16_in_place.arena);
+    return {.batch = batch,
+            .tokens = seq,
+            .in = {q, k},
+            .out = {q, k},
+            .positions = positions,
+            .angles = table.angles()};
 }
 
 // The transpose: the attention factor multiplies again, and is not divided out.
-vkrope::Status backward(VkCommandBuffer commands, const Made& f32_to_bf16, const Table& table,
-                        const Buffers& buffers, const vkrope::Positions& positions) {
-    return vkrope::record(
-        commands, f32_to_bf16.kernel,
-        {.batch = batch,
-         .tokens = seq,
-         .in = {gradient(buffers.q, groups * per_group), gradient(buffers.k, groups)},
-         .out = {plane(buffers.cache, 0, per_group), plane(buffers.cache, per_group, 1)},
-         .positions = positions,
-         .angles = table.angles(),
-         .direction = VKROPE_INVERSE,
-         .gain = VKROPE_GAIN_APPLY},
-        f32_to_bf16.arena);
+vkrope::Call backward(const Table& table, const Buffers& buffers,
+                      const vkrope::Positions& positions) {
+    return {.batch = batch,
+            .tokens = seq,
+            .in = {gradient(buffers.q, groups * per_group), gradient(buffers.k, groups)},
+            .out = {plane(buffers.cache, 0, per_group), plane(buffers.cache, per_group, 1)},
+            .positions = positions,
+            .angles = table.angles(),
+            .direction = VKROPE_INVERSE,
+            .gain = VKROPE_GAIN_APPLY};
 }
 
 }  // namespace
 
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
-    using vkrope::AngleSource, vkrope::Element;
+std::vector<Step> training(const Gpu& gpu, std::string_view config_json) {
     std::vector<Step> taken;
     const Loaded model = load_model(gpu, config_json, VKROPE_ANGLES_FACTORED_TEXTURE, seq, taken);
     const Made there(gpu.ref,
@@ -88,16 +82,11 @@ std::vector<Step> steps(const Gpu& gpu, std::string_view config_json) {
     const vkrope::Positions wide{
         .ids = gpu.buffers.ids64, .int64 = true, .batch_stride = vkrope::broadcast},
         narrow{.ids = gpu.buffers.ids, .batch_stride = vkrope::broadcast};
-    const auto run = [&](auto&& way, const Made& made, const vkrope::Positions& positions) {
-        return gpu.run([&](VkCommandBuffer commands) {
-            return way(commands, made, model.table, gpu.buffers, positions);
-        });
-    };
-    taken.push_back({"forward, int64 ids", run(forward, there, wide)});
-    taken.push_back({"forward, int32 ids", run(forward, there, narrow)});
-    taken.push_back({"backward, int64 ids", run(backward, back, wide)});
-    taken.push_back({"backward, int32 ids", run(backward, back, narrow)});
+    for (const vkrope::Positions& ids : {wide, narrow}) {
+        taken.push_back({"forward", gpu.rotate(there, forward(model.table, gpu.buffers, ids))});
+        taken.push_back({"backward", gpu.rotate(back, backward(model.table, gpu.buffers, ids))});
+    }
     return taken;
 }
 
-}  // namespace walk::training
+}  // namespace walk

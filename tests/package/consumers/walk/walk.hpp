@@ -18,6 +18,19 @@ struct Buffers {
                            slot_mapping = {};  ///< 0, 1, 2, ... as int32, int64, int32
 };
 
+/// A kernel and the descriptors of a few calls, destroyed together.
+class Made {
+   public:
+    Made(const vkrope::DeviceRef& device, const vkrope::KernelInfo& info);
+    ~Made();
+    Made(const Made&) = delete;
+    Made& operator=(const Made&) = delete;
+
+    vkrope::Status status;
+    vkrope::Kernel* kernel = nullptr;
+    vkrope::DescriptorArena* arena = nullptr;  ///< null with push descriptors
+};
+
 /// What the engine around each program has anyway.
 struct Gpu {
     vkrope::DeviceRef ref;
@@ -30,22 +43,8 @@ struct Gpu {
     /// What a buffer holds, once the commands that write it have completed and made it visible to
     /// the host.
     std::function<std::vector<std::byte>(const VkDescriptorBufferInfo&)> download;
-    /// Begins a command buffer, lets the program record into it, and, if that succeeded, submits it
-    /// and waits.
-    std::function<vkrope::Status(const std::function<vkrope::Status(VkCommandBuffer)>&)> run;
-};
-
-/// A kernel and the descriptors of a few calls, destroyed together.
-class Made {
-   public:
-    Made(const vkrope::DeviceRef& device, const vkrope::KernelInfo& info);
-    ~Made();
-    Made(const Made&) = delete;
-    Made& operator=(const Made&) = delete;
-
-    vkrope::Status status;
-    vkrope::Kernel* kernel = nullptr;
-    vkrope::DescriptorArena* arena = nullptr;  ///< null with push descriptors
+    /// Records one call, makes what it writes visible to the host, submits it and waits.
+    std::function<vkrope::Status(const Made&, const vkrope::Call&)> rotate;
 };
 
 /// A model's table on the device: a texture, or a buffer.
@@ -74,27 +73,13 @@ struct Loaded {
 Loaded load_model(const Gpu& gpu, std::string_view config_json, vkrope::AngleSource source,
                   std::uint64_t max_position, std::vector<Step>& taken);
 
-namespace paged_decode {
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
-}
-namespace qwen25vl {
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
-}
-namespace mla {
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
-}
-namespace training {
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
-}
-namespace layer_types {
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
-}
-namespace qwen3_layer {
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
-std::vector<Step> quantised_steps(const Gpu& gpu, std::string_view config_json);
-}  // namespace qwen3_layer
-namespace packed_qkv {
-std::vector<Step> steps(const Gpu& gpu, std::string_view config_json);
-}
+std::vector<Step> paged_decode(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> qwen25vl(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> mla(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> training(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> layer_types(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> packed_qkv(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> qwen3_layer(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> qwen3_layer_q8_0(const Gpu& gpu, std::string_view config_json);
 
 }  // namespace walk
