@@ -49,11 +49,11 @@ export LD_LIBRARY_PATH="$root/lib" PKG_CONFIG_PATH="$root/lib/pkgconfig"
 [ "$(pkg-config --modversion vkrope)" = "$VERSION" ] || wrong 'vkrope.pc has another version'
 consumers=$SOURCE/tests/package/consumers
 # shellcheck disable=SC2046 # flags are words
-cc -std=c11 "$consumers"/c_app/*.c -o c_app $(pkg-config --cflags --libs vkrope) -lm
+cc -std=c11 "$consumers"/c_app/main.c -o c_app $(pkg-config --cflags --libs vkrope) -lm
 ./c_app
 # shellcheck disable=SC2046
-"$CXX" -std=c++17 "$consumers/subdirectory/main.cpp" "$consumers"/engine/gpu.cpp -o cpp_app \
-    -I"$consumers/engine" $(pkg-config --cflags --libs vkrope-kernel) -lvulkan
+"$CXX" -std=c++17 '-DENGINE_NAME="cpp_app"' "$consumers"/engine/*.cpp -o cpp_app \
+    $(pkg-config --cflags --libs vkrope-kernel) -lvulkan
 ./cpp_app
 "$root/bin/vkrope" explain --model "$SOURCE/tests/data/models/llama-3.1-8b.json" >explained
 "$root/bin/vkrope-conformance" --version >version

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // An engine with a Vulkan device of its own: rotates the Q and K of packed QKV rows in place,
 // inside its own command buffer, between two copies, and compares every value with cos and sin.
-// Built four times: with the loader, with volk (ENGINE_VOLK), with nothing enabled
-// (ENGINE_NO_PUSH), and without extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2).
+// Built with the loader, with volk (ENGINE_VOLK), with nothing enabled (ENGINE_NO_PUSH), without
+// extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2), and in C++17 beside the library's sources.
 //
 //     engine                      the test
 //     engine --without-a-barrier  breaks the rule on purpose: reads Q and K back too early, which
