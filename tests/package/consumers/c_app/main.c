@@ -1,69 +1,157 @@
 /* SPDX-License-Identifier: MIT */
-/* Every tier from C: c_app [--validation]. VKROPE_DEVICE names the device; without it, it is the
- * best one. */
+/* Every tier from C, on a device that vkrope opens: a model file, the table of its angles in memory
+   of our own, tensors in host memory, and a kernel in a command buffer. VKROPE_DEVICE names the
+   device; without it, it is the best one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <vkrope/vkrope.h>
 
-#include "c_app.h"
+enum { head_dim = 4, pairs = head_dim / 2, position = 7 };
+static const double base = 10000.0;
 
-int succeeded(const char* what, vkrope_result result, const vkrope_error* error) {
-    if (result == VKROPE_SUCCESS) return 1;
+/* Ends the program unless the call succeeded. */
+static void check(vkrope_result result, const char* what, const vkrope_error* error) {
+    if (result == VKROPE_SUCCESS) return;
     fprintf(stderr, "%s: %s: %s\n", what, vkrope_status_string(result), error->what);
-    return 0;
+    exit(1);
 }
 
-int make_rotation(vkrope_rope_params* rotation) {
-    static double inv_freq[pairs];
-    vkrope_error error;
-    *rotation = (vkrope_rope_params){
-        .pairing = VKROPE_HALF_SPLIT,
-        .head_dim = head_dim,
-        .rotary_dim = head_dim,
-        .inv_freq = inv_freq,
-        .inv_freq_count = pairs,
-    };
-    return succeeded("vkrope_default_inv_freq",
-                     vkrope_default_inv_freq(base, head_dim, inv_freq, &error), &error);
+static void require(int condition, const char* sentence) {
+    if (condition) return;
+    fprintf(stderr, "%s\n", sentence);
+    exit(1);
 }
 
-int make_kernel(const vkrope_device_ref* device, const vkrope_kernel_info* info,
-                uint32_t dispatches, vkrope_kernel** kernel, vkrope_arena** arena) {
-    vkrope_error error;
-    if (!succeeded("vkrope_kernel_create", vkrope_kernel_create(device, info, kernel, &error),
-                   &error))
-        return 0;
-    if (device->enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return 1;
-    return succeeded("vkrope_arena_create", vkrope_arena_create(*kernel, dispatches, arena, &error),
-                     &error);
+/* Ends the program unless `got` is within `bound` of `exact`. */
+static void is_near(const char* what, double got, double exact, double bound) {
+    if (fabs(got - exact) <= bound) return;
+    fprintf(stderr, "%s: %.9g, expected %.9g within %.3g\n", what, got, exact, bound);
+    exit(1);
 }
 
-int make_buffer(vkrope_device* device, const void* content, size_t bytes, vkrope_buffer** buffer) {
-    vkrope_error error;
-    return succeeded("vkrope_buffer_create", vkrope_buffer_create(device, bytes, buffer, &error),
-                     &error) &&
-           succeeded("vkrope_buffer_upload",
-                     vkrope_buffer_upload(*buffer, content, bytes, 0, &error), &error);
+static double angle_of(int at, int pair) {
+    return at * pow(base, -2.0 * pair / head_dim);
 }
 
-int is_rotated(const char* what, const float* row, const float* rotated) {
+/* `rotated` is `row` at `position`, within the bound of a factored texture: 6 u (|x0| + |x1|). */
+static void is_rotated(const char* what, const float* row, const float* rotated) {
     for (int j = 0; j < pairs; ++j) {
         const double x0 = row[j], x1 = row[j + pairs];
-        const double angle = position * pow(base, -2.0 * j / head_dim);
-        const double c = cos(angle), s = sin(angle);
-        const double expected[2] = {x0 * c - x1 * s, x0 * s + x1 * c};
+        const double c = cos(angle_of(position, j)), s = sin(angle_of(position, j));
         const double bound = 6 * 0x1p-24 * (fabs(x0) + fabs(x1));
-        for (int i = 0; i < 2; ++i) {
-            const double got = rotated[j + i * pairs];
-            if (fabs(got - expected[i]) <= bound) continue;
-            fprintf(stderr, "%s: channel %d is %.9g, expected %.9g within %.3g\n", what,
-                    j + i * pairs, got, expected[i], bound);
-            return 0;
+        is_near(what, rotated[j], x0 * c - x1 * s, bound);
+        is_near(what, rotated[j + pairs], x0 * s + x1 * c, bound);
+    }
+}
+
+/* No device: the table of a model's angles in memory of our own. */
+static void use_table(const vkrope_rope_params* rotation) {
+    float table[position + 1][pairs][2];
+    vkrope_error error;
+    vkrope_angle_table_layout plan = {0};
+    check(vkrope_plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, position + 1, 0, &plan, &error),
+          "vkrope_plan_angles", &error);
+    require(plan.bytes == sizeof table, "the plan has other bytes than the table");
+    check(vkrope_fill_angles(rotation, &plan, table, sizeof table, &error), "vkrope_fill_angles",
+          &error);
+    /* One rounding to float, and what double arithmetic adds to it. */
+    const double bound = 0x1p-25 * (1 + 0x1p-20);
+    for (int p = 0; p <= position; ++p) {
+        for (int j = 0; j < pairs; ++j) {
+            is_near("table, cos", table[p][j][0], cos(angle_of(p, j)), bound);
+            is_near("table, sin", table[p][j][1], sin(angle_of(p, j)), bound);
         }
     }
-    printf("%s: %.4f %.4f %.4f %.4f\n", what, rotated[0], rotated[1], rotated[2], rotated[3]);
-    return 1;
+}
+
+/* Tensors in host memory, everything else the library's. Made for position 0, run at another. */
+static void use_host_memory(vkrope_device* device, const vkrope_rope_params* rotation) {
+    const float q[head_dim] = {1, 2, 3, 4}, k[head_dim] = {-0.5f, 0.25f, 8, -1},
+                v[2 * head_dim] = {7, -6, 5, -4, 3, -2, 1, 0};
+    float rotated_q[head_dim] = {0}, rotated_k[head_dim] = {0}, same_v[2 * head_dim] = {0};
+    double nanoseconds = 0;
+    vkrope_error error;
+    vkrope_host_rotation* work = NULL;
+    const vkrope_host_shape shape = {.tokens = 1, .heads = {1, 1, 2}};
+    const vkrope_host_run run = {.moves = VK_TRUE, .first_position = position};
+    check(vkrope_host_rotation_create(device, rotation, &shape, &work, &error),
+          "vkrope_host_rotation_create", &error);
+    require(vkrope_host_rotation_bytes(work, VKROPE_V) == sizeof v, "v has another size");
+    require(
+        vkrope_host_rotation_upload(work, q, k, NULL, &error) == VKROPE_ERROR_INVALID_ARGUMENT,
+        "vkrope_host_rotation_upload takes no V where there is one");
+    check(vkrope_host_rotation_upload(work, q, k, v, &error), "vkrope_host_rotation_upload",
+          &error);
+    check(vkrope_host_rotation_run(work, &run, &nanoseconds, &error), "vkrope_host_rotation_run",
+          &error);
+    check(vkrope_host_rotation_download(work, rotated_q, rotated_k, same_v, &error),
+          "vkrope_host_rotation_download", &error);
+    is_rotated("host memory, q", q, rotated_q);
+    is_rotated("host memory, k", k, rotated_k);
+    require(memcmp(v, same_v, sizeof v) == 0, "v has changed");
+    vkrope_host_rotation_destroy(work);
+}
+
+struct work {
+    vkrope_kernel* kernel;
+    vkrope_arena* arena;
+    vkrope_angle_table* table;
+    vkrope_buffer* row;
+};
+
+static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
+    const struct work* w = user_data;
+    const vkrope_tensor row = {.where = vkrope_buffer_whole(w->row), .heads = 1};
+    const vkrope_call call = {
+        .tokens = 1,
+        .in[VKROPE_K] = row,
+        .out[VKROPE_K] = row,
+        .positions = {.first = position},
+        .angles = *vkrope_angle_table_get(w->table),
+    };
+    return vkrope_record(commands, w->kernel, &call, w->arena, error);
+}
+
+/* A callback that fails: nothing is submitted, and its words come back. */
+static vkrope_result refuse(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
+    (void)user_data;
+    (void)commands;
+    strcpy(error->what, "not today");
+    return VKROPE_ERROR_LIMIT_EXCEEDED;
+}
+
+/* Kernel, tensors and calls of our own; table, command buffer and waiting the library's. */
+static void use_submit(vkrope_device* device, const vkrope_rope_params* rotation) {
+    const float row[head_dim] = {4, -3, 2, 1};
+    float rotated[head_dim] = {0};
+    struct work w = {0};
+    vkrope_error error;
+    const vkrope_kernel_info info = {.pairing = VKROPE_HALF_SPLIT,
+                                     .rotary_dim = head_dim,
+                                     .tensor[VKROPE_K].head_dim = head_dim,
+                                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
+    const vkrope_device_ref* ref = vkrope_device_get_ref(device);
+    check(vkrope_kernel_create(ref, &info, &w.kernel, &error), "vkrope_kernel_create", &error);
+    if (!(ref->enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+        check(vkrope_arena_create(w.kernel, 1, &w.arena, &error), "vkrope_arena_create", &error);
+    check(vkrope_angle_table_create(device, rotation, info.angles, position + 1, &w.table, &error),
+          "vkrope_angle_table_create", &error);
+    check(vkrope_buffer_create(device, sizeof row, &w.row, &error), "vkrope_buffer_create", &error);
+    check(vkrope_buffer_upload(w.row, row, sizeof row, 0, &error), "vkrope_buffer_upload", &error);
+    require(
+        vkrope_device_submit(device, refuse, NULL, NULL, &error) == VKROPE_ERROR_LIMIT_EXCEEDED &&
+            error.code == VKROPE_ERROR_LIMIT_EXCEEDED && strcmp(error.what, "not today") == 0,
+        "a refused submission came back otherwise");
+    check(vkrope_device_submit(device, record, &w, NULL, &error), "vkrope_device_submit", &error);
+    check(vkrope_buffer_download(w.row, rotated, sizeof row, 0, &error), "vkrope_buffer_download",
+          &error);
+    is_rotated("submit, in place", row, rotated);
+    vkrope_buffer_destroy(w.row);
+    vkrope_angle_table_destroy(w.table);
+    vkrope_arena_destroy(w.arena);
+    vkrope_kernel_destroy(w.kernel);
 }
 
 static void count_errors(void* user_data, VkBool32 is_error, const char* id, const char* text) {
@@ -71,46 +159,31 @@ static void count_errors(void* user_data, VkBool32 is_error, const char* id, con
     if (is_error) ++*(int*)user_data;
 }
 
-static int list_devices(const vkrope_device_options* options) {
-    vkrope_error error;
-    vkrope_device_list* list = NULL;
-    int good = succeeded("vkrope_device_list_create",
-                         vkrope_device_list_create(options, &list, &error), &error);
-    uint32_t count = 0;
-    const vkrope_device_info* devices = vkrope_device_list_get(list, &count);
-    for (uint32_t i = 0; i < count; ++i)
-        printf("%u: %s, %s, %s%s\n", i, devices[i].name, devices[i].driver, devices[i].uuid,
-               devices[i].suitable ? "" : " (not suitable)");
-    vkrope_device_list_destroy(list);
-    return good;
-}
-
-/* The tiers that need a device, on one that is opened for them. */
-static int use_device(vkrope_device_options options) {
-    vkrope_error error;
-    vkrope_device* device = NULL;
-    int validation_errors = 0;
-    options.on_message = count_errors;
-    options.user_data = &validation_errors;
-    int good = succeeded("vkrope_device_open", vkrope_device_open(&options, &device, &error),
-                         &error);
-    if (good)
-        printf("%s, %s\n", vkrope_device_get_info(device)->name,
-               options.no_push_descriptors ? "descriptor sets" : "push descriptors if it has them");
-    good = good && use_host_memory(device) && use_submit(device);
-    vkrope_device_destroy(device);
-    return good && validation_errors == 0;
-}
-
-int main(int argc, char** argv) {
+int main(void) {
+    static const char json[] =
+        "{\"model_type\": \"llama\", \"hidden_size\": 8, \"num_attention_heads\": 2, "
+        "\"rope_theta\": 10000.0, \"max_position_embeddings\": 2048}";
     /* Before 1.0, another minor version may be another interface. */
-    if (vkrope_version() >> 12 != VKROPE_VERSION >> 12) {
-        fprintf(stderr, "compiled for another version of the library\n");
-        return 1;
+    require(vkrope_version() >> 12 == VKROPE_VERSION >> 12, "compiled for another version");
+    vkrope_error error;
+    vkrope_model* model = NULL;
+    check(vkrope_model_from_hf_config(json, strlen(json), NULL, &model, &error),
+          "vkrope_model_from_hf_config", &error);
+    const vkrope_rope_params* rotation = vkrope_model_get_params(model);
+    use_table(rotation);
+    int errors = 0;
+    vkrope_device_options options = {
+        .select = getenv("VKROPE_DEVICE"), .on_message = count_errors, .user_data = &errors};
+    for (int sets = 0; sets < 2; ++sets) {
+        vkrope_device* device = NULL;
+        options.no_push_descriptors = sets ? VK_TRUE : VK_FALSE;
+        check(vkrope_device_open(&options, &device, &error), "vkrope_device_open", &error);
+        printf("%s, %s\n", vkrope_device_get_info(device)->name,
+               sets ? "descriptor sets" : "push descriptors if it has them");
+        use_host_memory(device, rotation);
+        use_submit(device, rotation);
+        vkrope_device_destroy(device);
     }
-    vkrope_device_options options = {.select = getenv("VKROPE_DEVICE")};
-    options.validation = argc > 1 && strcmp(argv[1], "--validation") == 0;
-    if (!use_frequencies() || !list_devices(&options) || !use_device(options)) return 1;
-    options.no_push_descriptors = VK_TRUE;
-    return use_device(options) ? 0 : 1;
+    vkrope_model_destroy(model);
+    return errors != 0;
 }
