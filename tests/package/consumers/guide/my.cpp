@@ -6,23 +6,6 @@
 
 namespace my {
 
-VkInstance instance;
-VkPhysicalDevice physical;
-VkPhysicalDeviceProperties properties;
-VkDevice device;
-VkPipelineCache pipeline_cache;
-VkCommandBuffer commands;
-std::string_view config_json;
-std::vector<const char*> extensions;
-VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, cos_cache, sin_cache;
-VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
-bool has_debug_utils;
-VkBuffer staging;
-VkImage table_image;
-VkImageView table;
-std::vector<float> q_on_host, k_on_host;
-std::size_t frame;
-
 VkResult create_device(const std::vector<const char*>&) {
     return VK_SUCCESS;
 }

@@ -41,23 +41,23 @@ constexpr std::uint32_t layers = 32, tokens = 16, q_heads = 32, k_heads = 8, seq
                         max_position = 4096;
 constexpr std::int32_t first_position = 0;
 
-extern VkInstance instance;
-extern VkPhysicalDevice physical;
-extern VkPhysicalDeviceProperties properties;
-extern VkDevice device;
-extern VkPipelineCache pipeline_cache;
-extern VkCommandBuffer commands;
-extern std::string_view config_json;
-extern std::vector<const char*> extensions;
-extern VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, cos_cache,
+inline VkInstance instance;
+inline VkPhysicalDevice physical;
+inline VkPhysicalDeviceProperties properties;
+inline VkDevice device;
+inline VkPipelineCache pipeline_cache;
+inline VkCommandBuffer commands;
+inline std::string_view config_json;
+inline std::vector<const char*> extensions;
+inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, cos_cache,
     sin_cache;
-extern VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
-extern bool has_debug_utils;
-extern VkBuffer staging;
-extern VkImage table_image;
-extern VkImageView table;
-extern std::vector<float> q_on_host, k_on_host;
-extern std::size_t frame;
+inline VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
+inline bool has_debug_utils;
+inline VkBuffer staging;
+inline VkImage table_image;
+inline VkImageView table;
+inline std::vector<float> q_on_host, k_on_host;
+inline std::size_t frame;
 
 VkResult create_device(const std::vector<const char*>& extensions);
 void log(std::string_view line);

@@ -13,18 +13,10 @@ struct Error {
     what: [c_char; 240],
 }
 
-/// vkrope_device_info.
+/// The first field of vkrope_device_info.
 #[repr(C)]
 struct DeviceInfo {
     name: *const c_char,
-    driver: *const c_char,
-    uuid: *const c_char,
-    reason: *const c_char,
-    kind: u32,
-    api_version: u32,
-    suitable: u32,
-    memory_bytes: u64,
-    limits: *const c_void,
 }
 
 /// vkrope_host_shape.
