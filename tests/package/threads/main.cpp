@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
 // Four threads record one kernel at the same time, each into command buffers of its own, with push
 // descriptors and with an arena each; of some kinds each then makes a kernel and an arena of its
-// own on the one device, and records these. Q and K as f32 and as f16, in one dispatch and in two,
-// with angles from a table and computed, f16 converted by integers and by the device, with norms
-// and without. All outputs of one element type, source of angles and ops have the same bits.
+// own on the one device, and records these. Q and K as f32 and as f16, with angles from a table and
+// computed, f16 converted by integers and by the device. All outputs of one element type and source
+// of angles have the same bits.
 // Built with thread sanitizer, which says whether the library shares more than it may.
 //
 //     threads                 the test
 //     threads --shared-arena  breaks the rule on purpose: two threads use one arena, which the
 //                             sanitizer must report.
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <latch>
 #include <map>
 #include <string>
 #include <thread>
-#include <tuple>
+#include <utility>
 
 #include "table.hpp"
 
@@ -34,23 +32,17 @@ constexpr std::size_t values = std::size_t{tokens} * (q_heads + k_heads) * head_
 struct Kind {
     const char* name;
     vkrope::Element element;
-    bool apart;  // the device binds 4 storage buffers: Q and K take a dispatch each
     vkrope::AngleSource angles;
     vkrope::Conversion conversion = VKROPE_CONVERSION_INTEGER;
-    bool norms = false;  // with weights of each head, and factors of tokens
-    bool own = false;    // each thread also makes a kernel: a driver compiles as many as threads
+    bool own = false;  // each thread also makes a kernel: a driver compiles as many as threads
 };
 constexpr vkrope::AngleSource factored = VKROPE_ANGLES_FACTORED_TEXTURE,
                               computed = VKROPE_ANGLES_COMPUTED;
-constexpr vkrope::Conversion integer = VKROPE_CONVERSION_INTEGER;
 constexpr Kind kinds[] = {
-    {"f32", VKROPE_F32, false, factored},
-    {"f16", VKROPE_F16, false, factored},
-    {"f32 in two dispatches", VKROPE_F32, true, factored},
-    {"f16, converted by the device", VKROPE_F16, false, factored, VKROPE_CONVERSION_NATIVE, false,
-     true},
-    {"f32, computed angles", VKROPE_F32, false, computed},
-    {"f16 with norms in two dispatches", VKROPE_F16, true, factored, integer, true, true}};
+    {"f32", VKROPE_F32, factored},
+    {"f16", VKROPE_F16, factored, VKROPE_CONVERSION_INTEGER, true},
+    {"f16, converted by the device", VKROPE_F16, factored, VKROPE_CONVERSION_NATIVE, true},
+    {"f32, computed angles", VKROPE_F32, computed}};
 
 vkrope::KernelInfo info_of(const Kind& kind) {
     vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT};
@@ -58,48 +50,13 @@ vkrope::KernelInfo info_of(const Kind& kind) {
     info.tensor[vkrope::Q] = info.tensor[vkrope::K] = {kind.element, kind.element, head_dim, 0};
     info.angles = kind.angles;
     info.conversion = kind.conversion;
-    if (!kind.norms) return info;
-    info.tensor[vkrope::Q].heads = q_heads;
-    info.tensor[vkrope::K].heads = k_heads;
-    info.tensor[vkrope::Q].ops.norm.kind = VKROPE_NORM_RMS;
-    info.tensor[vkrope::Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;
-    info.tensor[vkrope::Q].ops.norm.weight = VKROPE_PARAMETER_HEAD_CHANNEL;
-    info.tensor[vkrope::Q].ops.norm.eps = 1e-6f;
-    info.tensor[vkrope::Q].ops.scale_tokens = true;
-    info.tensor[vkrope::K].ops.norm.kind = VKROPE_NORM_LAYER;
-    info.tensor[vkrope::K].ops.norm.place = VKROPE_NORM_PLACE_AFTER;
-    info.tensor[vkrope::K].ops.norm.weight = VKROPE_PARAMETER_CHANNEL;
-    info.tensor[vkrope::K].ops.norm.eps = 1e-5f;
     return info;
 }
 
-// What kernels with norms read: the parameters, and a factor for each token behind them.
-struct NormBuffer {
-    engine::Buffer buffer;
-    VkDeviceSize parameter_bytes = 0;
-};
-
-// A device that offers the 4 storage buffers of the specification and no more. Written once, before
-// there are threads.
-PFN_vkGetPhysicalDeviceProperties real_properties = nullptr;
-
-VKAPI_ATTR void VKAPI_CALL four_storage_buffers(VkPhysicalDevice physical,
-                                                VkPhysicalDeviceProperties* properties) {
-    real_properties(physical, properties);
-    properties->limits.maxPerStageDescriptorStorageBuffers = 4;
-}
-
-VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL weak_device(VkInstance instance, const char* name) {
-    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0)
-        return vkGetInstanceProcAddr(instance, name);
-    return reinterpret_cast<PFN_vkVoidFunction>(four_storage_buffers);
-}
-
-vkrope::DeviceRef device_for(const engine::Gpu& gpu, const Kind& kind, bool push) {
+vkrope::DeviceRef device_for(const engine::Gpu& gpu, bool push) {
     vkrope::DeviceRef ref = gpu.ref();
     // One device for both: an application may well enable push descriptors and not tell vkrope.
     if (!push) ref.enabled &= ~std::uint32_t{VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR};
-    if (kind.apart) ref.get_instance_proc_addr = weak_device;
     return ref;
 }
 
@@ -108,7 +65,6 @@ vkrope::DeviceRef device_for(const engine::Gpu& gpu, const Kind& kind, bool push
 struct Shared {
     const engine::Gpu& gpu;
     const vkrope::Angles& angles;
-    const NormBuffer& norms;
     const Kind& kind;
     vkrope::DeviceRef device;
     const vkrope::Kernel* kernel;  // null: each thread makes its own
@@ -142,11 +98,6 @@ vkrope::Call call_on(const Shared& shared, const engine::Buffer& x, std::uint32_
     call.positions.first = std::int32_t(index);
     call.direction = index % 3 == 2 ? VKROPE_INVERSE : VKROPE_FORWARD;
     call.angles = shared.angles;
-    if (shared.kind.norms) {
-        const auto& [buffer, bytes] = shared.norms;
-        call.parameters = {buffer.handle, 0, bytes};
-        call.scale_tokens[vkrope::Q] = {buffer.handle, bytes, buffer.bytes - bytes};
-    }
     return call;
 }
 
@@ -246,36 +197,17 @@ Bytes rotate_in_threads(const Shared& shared) {
     return output;
 }
 
-// Whether Q and K take a dispatch each: then one descriptor set is not enough for a call.
-bool takes_two_dispatches(const Shared& shared) {
-    Worker worker = make_worker(shared);
-    worker.commands = shared.gpu.begin(worker.pool);
-    const auto one_set = vkrope::create_arena(shared.kernel, 1);
-    check(one_set.status, "create_arena");
-    worker.arena = one_set.value;
-    const vkrope::Status status = vkrope::record(worker.commands, shared.kernel,
-                                                 call_on(shared, worker.x, 0), worker.arena);
-    destroy(shared.gpu, worker);
-    if (status.code != VKROPE_ERROR_LIMIT_EXCEEDED) check(status, "record");
-    return !status;
-}
-
 // One kernel for all threads, with push descriptors and with arenas; then, if the kind says so, a
 // kernel and an arena for each.
-Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles,
-                         const NormBuffer& norms, const Kind& kind) {
+Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles, const Kind& kind) {
     Bytes first;
     for (const bool push : {true, false}) {
-        const vkrope::DeviceRef device = device_for(gpu, kind, push);
+        const vkrope::DeviceRef device = device_for(gpu, push);
         vkrope::Kernel* kernel = make_kernel(device, kind);
-        if (!push && takes_two_dispatches({gpu, angles, norms, kind, device, kernel}) != kind.apart)
-            engine::fail(std::string("threads: ") + kind.name +
-                         ": another number of dispatches was expected");
         std::vector<const vkrope::Kernel*> shared_kernels = {kernel};
         if (!push && kind.own) shared_kernels.push_back(nullptr);
         for (const vkrope::Kernel* shared_kernel : shared_kernels) {
-            const Bytes output = rotate_in_threads(
-                {gpu, angles, norms, kind, device, shared_kernel});
+            const Bytes output = rotate_in_threads({gpu, angles, kind, device, shared_kernel});
             if (first.empty()) first = output;
             if (output != first)
                 engine::fail(std::string("threads: ") + kind.name +
@@ -288,11 +220,7 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles,
 
 // Whether the device is one that may; else it says why not.
 bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
-    vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
-    info.rotary_dim = head_dim;
-    info.tensor[vkrope::Q] = {kind.element, kind.element, head_dim, 0};
-    info.conversion = kind.conversion;
-    const auto made = vkrope::create(gpu.ref(), info);
+    const auto made = vkrope::create(gpu.ref(), info_of(kind));
     vkrope_kernel_destroy(made.value);
     if (made.status.code == VKROPE_ERROR_NOT_SUPPORTED) {
         std::printf("threads: %s: left out: %s\n", kind.name, made.status.what);
@@ -303,10 +231,10 @@ bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
 }
 
 // What the contract forbids. Recorded only: the commands are thrown away.
-void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles, const NormBuffer& norms) {
-    const vkrope::DeviceRef device = device_for(gpu, kinds[0], false);
+void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
+    const vkrope::DeviceRef device = device_for(gpu, false);
     vkrope::Kernel* kernel = make_kernel(device, kinds[0]);
-    const Shared shared{gpu, angles, norms, kinds[0], device, kernel};
+    const Shared shared{gpu, angles, kinds[0], device, kernel};
     Worker one = make_worker(shared), two = make_worker(shared);
     one.arena = make_arena(kernel);
     const auto record = [&](Worker& worker) {
@@ -324,20 +252,6 @@ void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles, const 
     vkrope_kernel_destroy(kernel);
 }
 
-NormBuffer make_norm_buffer(const engine::Gpu& gpu) {
-    const auto with_norms = std::find_if(std::begin(kinds), std::end(kinds),
-                                         [](const Kind& kind) { return kind.norms; });
-    const auto plan = vkrope::plan_parameters(info_of(*with_norms));
-    check(plan.status, "plan_parameters");
-    const std::size_t floats = plan.value.bytes / sizeof(float) + tokens;
-    NormBuffer made = {
-        gpu.make_buffer(floats * sizeof(float), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true),
-        plan.value.bytes};
-    for (std::size_t i = 0; i < floats; ++i)
-        static_cast<float*>(made.buffer.mapped)[i] = 0.5f + float(i % 7) / 8;
-    return made;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -347,8 +261,6 @@ int main(int argc, char** argv) {
     engine::Gpu gpu(engine::Enable::extensions);
     if (!(gpu.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
         engine::fail("threads: the device offers no push descriptors");
-    real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(
-        vkGetInstanceProcAddr(gpu.ref().instance, "vkGetPhysicalDeviceProperties"));
     const vkrope::RopeParams rotation = engine::plain_rotation(head_dim);
     const VkCommandPool pool = gpu.make_command_pool();
     const VkCommandBuffer commands = gpu.begin(pool);
@@ -363,18 +275,17 @@ int main(int argc, char** argv) {
     const vkrope::Angles of_table = table.angles(),
                          of_numbers = {&turns.value, VK_NULL_HANDLE, numbers.whole()};
 
-    NormBuffer norms = make_norm_buffer(gpu);
     if (break_the_rule) {
-        share_an_arena(gpu, of_table, norms);
+        share_an_arena(gpu, of_table);
     } else {
-        std::map<std::tuple<vkrope::Element, vkrope::AngleSource, bool>, Bytes> outputs;
+        std::map<std::pair<vkrope::Element, vkrope::AngleSource>, Bytes> outputs;
         for (const Kind& kind : kinds) {
             if (kind.conversion == VKROPE_CONVERSION_NATIVE && !converts_natively(gpu, kind))
                 continue;
             const Bytes output = rotate_in_all_ways(
-                gpu, kind.angles == computed ? of_numbers : of_table, norms, kind);
-            const auto [same, is_new] = outputs.emplace(
-                std::tuple(kind.element, kind.angles, kind.norms), output);
+                gpu, kind.angles == computed ? of_numbers : of_table, kind);
+            const auto [same, is_new] = outputs.emplace(std::pair(kind.element, kind.angles),
+                                                        output);
             if (!is_new && same->second != output)
                 engine::fail(std::string("threads: ") + kind.name + ": different bits than before");
             std::printf(
@@ -383,7 +294,6 @@ int main(int argc, char** argv) {
                 kind.name, thread_count, frames, calls, kind.own ? " and a kernel each" : "");
         }
     }
-    gpu.destroy(norms.buffer);
     gpu.destroy(numbers);
     gpu.destroy(table.staging);
     gpu.destroy(table.image);
