@@ -22,7 +22,13 @@ done
 cmp "$SCRATCH/by_cmake.inc" "$BUILD/spirv/positions.inc" ||
     wrong 'embed.cmake packs a module to other bytes than embed.awk'
 
-# shader NAME MACROS BODY: compiles it with the prefix as the only folder. It includes `files`.
+# compile NAME: the shader on standard input, with the prefix as the only folder.
+compile() {
+    cat >"$SCRATCH/$1.comp"
+    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" \
+        "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
+}
+# shader NAME MACROS BODY: compiles it. It includes `files`.
 files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl'
 shader() {
     {
@@ -59,18 +65,26 @@ END
         echo "$3"
         echo '    turn_unit(at, element_f32, c, s); turn_unit(at, element_f16, c, s); turn_unit(at, element_bf16, c, s);'
         echo '}'
-    } >"$SCRATCH/$1.comp"
-    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" \
-        "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
+    } | compile "$1"
 }
-compiles() { shader "$@" || { wrong "$1 does not compile:" && cat "$SCRATCH/$1.log"; }; }
+# must KIND NAME MACROS BODY: a shader of this kind compiles.
+must() {
+    "$@" || { wrong "$2 does not compile:" && cat "$SCRATCH/$2.log"; }
+}
+compiles() { must shader "$@"; }
+# must_not WORDS KIND NAME MACROS BODY: it does not, and the compiler says WORDS.
+must_not() {
+    says=$1
+    shift
+    ! "$@" || wrong "$2 compiles"
+    grep -qF "$says" "$SCRATCH/$2.log" || { wrong "$2: the compiler does not say '$says':" &&
+        cat "$SCRATCH/$2.log"; }
+}
 # refuses WORDS NAME MACROS BODY
 refuses() {
-    words=$1
+    refused=$1
     shift
-    ! shader "$@" || wrong "$1 compiles"
-    grep -qF "$words" "$SCRATCH/$1.log" || { wrong "$1: the compiler does not say '$words':" &&
-        cat "$SCRATCH/$1.log"; }
+    must_not "$refused" shader "$@"
 }
 
 texture='#define VKROPE_ANGLE_TEXTURE their_texture'
@@ -177,25 +191,15 @@ void main() {
     if (vkrope_counts(token, z)) k_out_word[0] = 1;
 }
 END
-    } >"$SCRATCH/$1.comp"
-    "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" \
-        "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
+    } | compile "$1"
 }
-tensor_shader tensor "$tokens" "$tensor" || { wrong 'tensor does not compile:' &&
-    cat "$SCRATCH/tensor.log"; }
+must tensor_shader tensor "$tokens" "$tensor"
 # If a macro is missing, the files name it.
-for macro in VKROPE_PUSH VKROPE_ID_WORD VKROPE_SLOT_WORD; do
-    ! tensor_shader "no_$macro" "$(echo "$tokens" | grep -v "define ${macro}[ (]")" "$tensor" ||
-        wrong "a tensor without $macro compiles"
-    grep -qF "token.glsl: define $macro" "$SCRATCH/no_$macro.log" ||
-        { wrong "token.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
-done
-for macro in VKROPE_TENSOR VKROPE_TENSOR_ROTATES VKROPE_TENSOR_LAYOUT VKROPE_TENSOR_AT \
-    VKROPE_TENSOR_HEADS VKROPE_TENSOR_IN_PLACE VKROPE_TENSOR_SCATTERS; do
-    ! tensor_shader "no_$macro" "$tokens" "$(echo "$tensor" | grep -v "define ${macro}[ (]")" ||
-        wrong "a tensor without $macro compiles"
-    grep -qF "tensor.glsl: define $macro" "$SCRATCH/no_$macro.log" ||
-        { wrong "tensor.glsl does not ask for $macro:" && cat "$SCRATCH/no_$macro.log"; }
+for macro in $(printf '%s\n' "$tokens" "$tensor" | sed 's/^#define \([A-Z_]*\).*/\1/'); do
+    case $macro in VKROPE_TENSOR*) file=tensor.glsl ;; *) file=token.glsl ;; esac
+    without="define ${macro}[ (]"
+    must_not "$file: define $macro" tensor_shader "no_$macro" \
+        "$(echo "$tokens" | grep -v "$without")" "$(echo "$tensor" | grep -v "$without")"
 done
 
 refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_TURN_WORDS' \
@@ -261,9 +265,7 @@ refuses 'staging.glsl: include norm.glsl, hadamard.glsl, quantise.glsl and block
 $gaps" ''
 
 # The ops need all that rope.comp declares: it compiles with the installed files.
-cp "$SOURCE/shaders/rope.comp" "$SCRATCH/whole.comp"
-"$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/whole.spv" \
-    "$SCRATCH/whole.comp" >"$SCRATCH/whole.log" 2>&1 ||
+compile whole <"$SOURCE/shaders/rope.comp" ||
     { wrong 'rope.comp does not compile with the installed files:' && cat "$SCRATCH/whole.log"; }
 
 status='#define VKROPE_OUT_OF_RANGE_WORD(index) their_cos[index]'
@@ -275,10 +277,8 @@ refuses 'ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first' \
 # The shader of shaders/README.md, as it stands there.
 mkdir "$SCRATCH/guide"
 awk '/^```glsl program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' \
-    "$SOURCE/shaders/README.md" >"$SCRATCH/guide/attention.comp"
+    "$SOURCE/shaders/README.md" | compile guide/attention || wrong 'the shader of the page does not compile'
 grep -q 'vkrope_rotate(' "$SCRATCH/guide/attention.comp" || wrong 'shaders/README.md has no shader'
-"$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/guide/attention.spv" \
-    "$SCRATCH/guide/attention.comp" || wrong 'the shader of shaders/README.md does not compile'
 if command -v spirv-val >/dev/null; then
     spirv-val --target-env vulkan1.1 "$SCRATCH/guide/attention.spv" ||
         wrong 'the shader of shaders/README.md makes an invalid module'
