@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Every tier from C, on a device that vkrope opens: a model file, the table of its angles in memory
-   of our own, tensors in host memory, and a kernel in a command buffer. VKROPE_DEVICE names the
-   device; without it, it is the best one. */
+/* Uses every tier from C, on a device that vkrope opens: a model file, the table of its angles,
+   tensors in host memory, and a kernel in a command buffer. VKROPE_DEVICE names the device; without
+   this variable the program takes the best one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +18,7 @@ static void check(vkrope_result result, const char* what, const vkrope_error* er
     exit(1);
 }
 
+/* Ends the program with a sentence unless the condition is true. */
 static void require(int condition, const char* sentence) {
     if (condition) return;
     fprintf(stderr, "%s\n", sentence);
@@ -46,7 +47,7 @@ static void is_rotated(const char* what, const float* row, const float* rotated)
     }
 }
 
-/* No device: the table of a model's angles in memory of our own. */
+/* Fills the table of a model's angles in memory of the program; needs no device. */
 static void use_table(const vkrope_rope_params* rotation) {
     float table[position + 1][pairs][2];
     vkrope_error error;
@@ -66,7 +67,7 @@ static void use_table(const vkrope_rope_params* rotation) {
     }
 }
 
-/* Tensors in host memory, everything else the library's. Made for position 0, run at another. */
+/* Rotates tensors in host memory. The rotation is made for position 0 and runs at another one. */
 static void use_host_memory(vkrope_device* device, const vkrope_rope_params* rotation) {
     const float q[head_dim] = {1, 2, 3, 4}, k[head_dim] = {-0.5f, 0.25f, 8, -1},
                 v[2 * head_dim] = {7, -6, 5, -4, 3, -2, 1, 0};
@@ -79,9 +80,8 @@ static void use_host_memory(vkrope_device* device, const vkrope_rope_params* rot
     check(vkrope_host_rotation_create(device, rotation, &shape, &work, &error),
           "vkrope_host_rotation_create", &error);
     require(vkrope_host_rotation_bytes(work, VKROPE_V) == sizeof v, "v has another size");
-    require(
-        vkrope_host_rotation_upload(work, q, k, NULL, &error) == VKROPE_ERROR_INVALID_ARGUMENT,
-        "vkrope_host_rotation_upload takes no V where there is one");
+    require(vkrope_host_rotation_upload(work, q, k, NULL, &error) == VKROPE_ERROR_INVALID_ARGUMENT,
+            "vkrope_host_rotation_upload takes no V where there is one");
     check(vkrope_host_rotation_upload(work, q, k, v, &error), "vkrope_host_rotation_upload",
           &error);
     check(vkrope_host_rotation_run(work, &run, &nanoseconds, &error), "vkrope_host_rotation_run",
@@ -122,7 +122,7 @@ static vkrope_result refuse(void* user_data, VkCommandBuffer commands, vkrope_er
     return VKROPE_ERROR_LIMIT_EXCEEDED;
 }
 
-/* Kernel, tensors and calls of our own; table, command buffer and waiting the library's. */
+/* Records a call with a kernel that the program makes; the library submits and waits. */
 static void use_submit(vkrope_device* device, const vkrope_rope_params* rotation) {
     const float row[head_dim] = {4, -3, 2, 1};
     float rotated[head_dim] = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What an engine knows by itself of packed rows of f16 and of caches, to check what it gets.
+// Helpers of the programs that check their results: packed rows of f16, values, sentences.
 #pragma once
 
 #include <cmath>
