@@ -126,6 +126,12 @@ def test_queries_that_the_model_cannot_answer(models):
         (dict(inv_freq=[1.0], attention_factor="a"), "attention_factor is 'a'"),
         (dict(inv_freq=[1.0], sections=vkrope.Sections("sequential", (1,) * 9)), "9 axes"),
         (dict(inv_freq=[1.0], precision="double"), "precision is 'double'"),
+        (dict(inv_freq=[1.0], windows=[(0, 2)] * 5), "windows has 5 entries: 4 at most"),
+        (dict(inv_freq=[1.0], windows=[(-2, 2)]), r"windows\[0\] is"),
+        (dict(inv_freq=[1.0], windows=[(0, 2.5)]), r"windows\[0\] is"),
+        (dict(inv_freq=[1.0], windows=[(0,)]), r"windows\[0\] is"),
+        (dict(inv_freq=[1.0], windows=[(0, 2**32)]), r"windows\[0\] is"),
+        (dict(inv_freq=[1.0], windows=[3]), r"windows\[0\] is"),
     ],
 )
 def test_rotations_of_bad_numbers(arguments, sentence):
@@ -133,10 +139,13 @@ def test_rotations_of_bad_numbers(arguments, sentence):
         vkrope.RopeParams(**arguments)
 
 
-def test_numbers_that_only_tables_need_are_checked_there(device):
+def test_numbers_that_only_tables_and_kernels_need_are_checked_there(device):
     rotation = vkrope.RopeParams([np.nan] + [1.0] * 63)
     with pytest.raises(vkrope.InvalidArgumentError, match="inv_freq"):
         vkrope.rotate(Q, rotation=rotation, device=device)
+    overlapping = vkrope.RopeParams([1.0, 1.0], head_dim=128, windows=[(0, 2), (1, 2)])
+    with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[1\].offset is 1"):
+        vkrope.rotate(Q, rotation=overlapping, device=device)
 
 
 def test_devices_that_are_not_there():
@@ -183,6 +192,13 @@ def test_kernels_refuse(device, llama):
     refused(r"q has the shape \(2, 128\)", q=q[0, 0])
     refused("q has the stride 2 between channels", q=q[..., ::2])
     refused("without out_k or out_v", q=q, slot_mapping=ids)
+    # What this kernel does not use: the library refuses it by its name.
+    factors = device.array(np.ones(4, np.float32))
+    refused("slot_mapping", q=q, k=q, out_k=q, slot_mapping=ids)
+    refused("scale_tokens", q=q, q_scale_tokens=factors)
+    refused("parameters", q=q, parameters=factors)
+    refused("first_set_tokens", q=q, first_set_tokens=1)
+    refused("out_v is given without v", q=q, out_v=q)
     kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=8, position_ids=True)
     refused("this kernel takes ids", q=q, positions=3)
     refused("positions has the dtype float32", q=q, positions=q)

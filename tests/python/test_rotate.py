@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """rotate(): values against the definition, layouts, and where memory is shared."""
 
-import itertools
-
 import numpy as np
 import pytest
 import vkrope
@@ -26,128 +24,57 @@ def test_values(device, llama, tensor, dtype, pairing):
     assert result.q.dtype == dtype
 
 
-def test_the_definition_of_these_tests_notices_a_wrong_value(llama, tensor):
-    q = tensor(1, 2, 1, 128)
-    exact, size = rotated(q, llama, [5, 6])
-    good = exact.astype(np.float32)
-    assert_right(good, (exact, size), BOUND)
-    bad = good.copy()
-    bad[0, 1, 0, 3] += 16 * 2.0**-24 * size[0, 1, 0, 3]
-    with pytest.raises(AssertionError, match=r"1 of 256 values are wrong; at \(0, 1, 0, 3\)"):
-        assert_right(bad, (exact, size), BOUND)
+def of_model(name, **query):
+    return lambda models: vkrope.frequencies(models / f"{name}.json", **query)
 
 
-@pytest.mark.parametrize("angles", ["computed", "direct_texture", "direct_buffer"])
-def test_other_angle_sources(device, llama, tensor, angles):
-    q = tensor(1, 9, 2, 128)
-    result = vkrope.rotate(q, rotation=llama, first_position=1000, angles=angles, device=device)
-    expected = rotated(q, llama, np.arange(1000, 1009))
-    assert_right(result.q, expected, vkrope.error_bound(angles))
+def of_numbers(inv_freq, **numbers):
+    return lambda models: vkrope.RopeParams(inv_freq, **numbers)
 
 
-def test_positions_up_to_the_end_of_int32(device, llama, tensor):
-    q = tensor(1, 4, 1, 128)
-    positions = np.array([0, -(2**31) + 1, 2**31 - 1, 12345678])
-    result = vkrope.rotate(q, rotation=llama, positions=positions, device=device)
-    assert_right(result.q, rotated(q, llama, positions), vkrope.error_bound("computed"))
+LLAMA, YARN = of_model("llama-3.1-8b"), of_model("qwen2.5-7b.yarn")
+PHASES = of_numbers([1.0, 0.1, -0.01, 0.5], phase=[0.25, -3, 100, 0], attention_factor=1.25)
+SUMS = of_numbers(
+    np.linspace(-2, 2, 2 * 3 * 4).reshape(2, 3, 4), sections=vkrope.Sections("sum", (0, 0, 0)),
+    head_groups=2, phase=np.linspace(0, 1, 8).reshape(2, 4),
+)  # fmt: skip
+AXES = np.arange(3 * 2 * 3).reshape(3, 2, 3) * 7
+# name: (the rotation, arguments of rotate()); of q [2, 3, 4, head_dim]
+ROTATIONS = {
+    **{f"{angles} angles": (LLAMA, dict(first_position=1000, angles=angles))
+       for angles in ("computed", "direct_texture", "direct_buffer")},
+    "the end of int32": (LLAMA, dict(positions=[-(2**31) + 1, 2**31 - 1, 12345678])),
+    "int32 for all sequences": (LLAMA, dict(positions=np.array([9, 0, 200], np.int32))),
+    "uint8 for all sequences": (LLAMA, dict(positions=np.array([9, 0, 200], np.uint8))),
+    "int64 of each": (LLAMA, dict(positions=np.array([[9, 0, 200], [5, 5, 7]], np.int64))),
+    **{f"phases, {angles}": (PHASES, dict(positions=[-1, 2047, -2048], angles=angles))
+       for angles in ("factored_texture", "direct_texture", "computed")},
+    "sums in head groups": (SUMS, dict(positions=AXES * 11 - 90)),
+    "windows with a gap": (
+        of_numbers([1.0, 0.5, 0.25], head_dim=10, windows=[(0, 4), (6, 2)]), dict()
+    ),
+    "axes, sequential": (of_model("qwen2-vl-2b"), dict(positions=AXES)),
+    "axes, interleaved": (of_model("qwen3-vl-4b"), dict(positions=AXES)),
+    "axes of text": (of_model("qwen3-vl-4b"), dict(first_position=3)),
+    **{f"inverse {inverse}, {gain}": (YARN, dict(first_position=50, inverse=inverse, gain=gain))
+       for inverse in (False, True) for gain in ("apply", "omit", "divide_out")},
+    "a part of each row": (of_model("stablelm-3b"), dict(first_position=5)),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint8])
-def test_positions_of_each_token(device, llama, tensor, kind):
-    q = tensor(2, 3, 2, 128)
-    shared = np.array([9, 0, 200], kind)
-    result = vkrope.rotate(q, rotation=llama, positions=shared, device=device)
-    assert_right(result.q, rotated(q, llama, shared), BOUND)
-    own = np.array([[9, 0, 200], [5, 5, 7]], kind)
-    result = vkrope.rotate(q, rotation=llama, positions=own, device=device)
-    assert_right(result.q, rotated(q, llama, own), BOUND)
-
-
-@pytest.mark.parametrize("angles", ["factored_texture", "direct_texture", "computed"])
-def test_phases_at_positions_of_both_signs(device, tensor, angles):
-    rotation = vkrope.RopeParams(
-        [1.0, 0.1, -0.01, 0.5], phase=[0.25, -3, 100, 0], attention_factor=1.25
-    )
-    np.testing.assert_array_equal(rotation.phase, [0.25, -3, 100, 0])
-    q = tensor(1, 5, 2, 8)
-    positions = np.array([0, -1, 7, -2048, 2047])
-    result = vkrope.rotate(q, rotation=rotation, positions=positions, angles=angles, device=device)
-    bound = vkrope.error_bound(angles, 1.25)
-    assert_right(result.q, rotated(q, rotation, positions), bound)
-
-
-def test_sums_over_axes_in_head_groups(device, tensor):
-    sections = vkrope.Sections("sum", (0, 0, 0))
-    inv_freq = np.linspace(-2, 2, 2 * 3 * 4).reshape(2, 3, 4)
-    rotation = vkrope.RopeParams(
-        inv_freq, sections=sections, head_groups=2, phase=np.linspace(0, 1, 8).reshape(2, 4)
-    )
-    np.testing.assert_array_equal(rotation.inv_freq, inv_freq)
-    assert rotation.sections == sections and rotation.head_groups == 2
-    q, k = tensor(2, 3, 4, 8), tensor(2, 3, 2, 8)
-    positions = np.arange(18).reshape(3, 2, 3) * 11 - 90
-    result = vkrope.rotate(q, k, rotation=rotation, positions=positions, device=device)
-    bound = vkrope.error_bound("computed")
-    assert_right(result.q, rotated(q, rotation, positions), bound)
-    assert_right(result.k, rotated(k, rotation, positions), bound)
-
-
-def test_windows_of_a_vision_tower(device, tensor):
-    config = {"model_type": "gemma4", "vision_config": {"model_type": "gemma4_vision",
-              "head_dim": 8, "rope_parameters": {"rope_theta": 100.0}}}  # fmt: skip
-    rotation = vkrope.frequencies(config, tower="vision")
-    assert rotation.windows == ((0, 4), (4, 4))
-    q = tensor(2, 3, 2, 8)
-    positions = np.arange(12).reshape(2, 2, 3) * 5
-    result = vkrope.rotate(q, rotation=rotation, positions=positions, device=device)
-    assert_right(result.q, rotated(q, rotation, positions), BOUND)
-    other = vkrope.RopeParams([1.0, 0.5, 0.25], head_dim=10, windows=[(0, 4), (6, 2)])
-    assert other.windows == ((0, 4), (6, 2)) and other.replace(windows=()).windows == ()
-    q = tensor(1, 3, 2, 10)
-    result = vkrope.rotate(q, rotation=other, device=device)
-    assert_right(result.q, rotated(q, other, np.arange(3)), BOUND)
-    with pytest.raises(vkrope.InvalidArgumentError, match="windows has 5 entries: 4 at most"):
-        vkrope.RopeParams([1.0], windows=[(0, 2)] * 5)
-    for wrong in [(-2, 2)], [(0, 2.5)], [(0,)], [(0, 2**32)], [3]:
-        with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[0\] is"):
-            vkrope.RopeParams([1.0], windows=wrong)
-    overlapping = vkrope.RopeParams([1.0, 1.0], windows=[(0, 2), (1, 2)])
-    with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[1\].offset is 1"):
-        vkrope.rotate(tensor(1, 3, 2, 4), rotation=overlapping, device=device)
-
-
-@pytest.mark.parametrize("model", ["qwen2-vl-2b", "qwen3-vl-4b"])
-def test_positions_on_several_axes(device, models, tensor, model):
-    rotation = vkrope.frequencies(models / f"{model}.json")
-    q = tensor(2, 4, 2, 128)
-    positions = np.arange(3 * 2 * 4).reshape(3, 2, 4) * 7
-    result = vkrope.rotate(q, rotation=rotation, positions=positions, device=device)
-    assert_right(result.q, rotated(q, rotation, positions), BOUND)
-    # Text: one position for all axes.
-    result = vkrope.rotate(q, rotation=rotation, first_position=3, device=device)
-    assert_right(result.q, rotated(q, rotation, np.arange(3, 7)), BOUND)
-
-
-def test_inverse_and_gain(device, models, tensor):
-    rotation = vkrope.frequencies(models / "qwen2.5-7b.yarn.json")
-    assert rotation.attention_factor != 1
-    q = tensor(1, 5, 2, 128)
-    for inverse, gain in itertools.product([False, True], ["apply", "omit", "divide_out"]):
-        result = vkrope.rotate(
-            q, rotation=rotation, first_position=50, inverse=inverse, gain=gain, device=device
-        )
-        expected = rotated(q, rotation, np.arange(50, 55), inverse=inverse, gain=gain)
-        assert_right(result.q, expected, BOUND)
-
-
-def test_partial_rotation_keeps_the_rest(device, models, tensor):
-    rotation = vkrope.frequencies(models / "stablelm-3b.json")
-    assert rotation.rotary_dim < rotation.head_dim
-    q = tensor(1, 3, 2, rotation.head_dim)
-    result = vkrope.rotate(q, rotation=rotation, first_position=5, device=device)
-    assert_right(result.q, rotated(q, rotation, np.arange(5, 8)), BOUND)
-    rest = slice(rotation.rotary_dim, None)
-    np.testing.assert_array_equal(result.q[..., rest], q[..., rest])
+@pytest.mark.parametrize("name", ROTATIONS)
+def test_rotations(device, models, tensor, name):
+    make, arguments = ROTATIONS[name]
+    rotation = make(models)
+    q = tensor(2, 3, 4, rotation.head_dim)
+    result = vkrope.rotate(q, rotation=rotation, device=device, **arguments)
+    positions = arguments.get("positions", arguments.get("first_position", 0) + np.arange(3))
+    ways = {way: arguments[way] for way in ("inverse", "gain") if way in arguments}
+    beyond_tables = make is SUMS or name == "the end of int32"
+    angles = "computed" if beyond_tables else arguments.get("angles", "factored_texture")
+    factor = rotation.attention_factor if make is PHASES else 1
+    bound = vkrope.error_bound(angles, factor)
+    assert_right(result.q, rotated(q, rotation, positions, **ways), bound)
 
 
 def test_a_model_instead_of_a_rotation(device, models, llama, tensor):
