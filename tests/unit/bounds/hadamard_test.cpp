@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <vector>
 
 #include "conformance/shader_source/shader.hpp"
@@ -62,6 +63,23 @@ TEST_CASE("hadamard: the factor is the float nearest to the root") {
     for (shader::uint levels = 1; levels <= 9; ++levels)
         CHECK(shader::vkrope_hadamard_factor(levels) ==
               float(std::sqrt(std::ldexp(1.0, -int(levels)))));
+}
+
+TEST_CASE("hadamard: the oracle's error grows with the levels, and covers the error of the input") {
+    const auto first_of = [](std::vector<Approximate> row, double absolute_allowance) {
+        vkrope::oracle::hadamard(row, row.size(), absolute_allowance);
+        return row[0];
+    };
+    constexpr long double infinity = std::numeric_limits<long double>::infinity();
+    CHECK(first_of({{1, 0}, {1, 0}}, 0).error ==
+          doctest::Approx(1.001 * 3 * 0x1p-24 * std::sqrt(2.0)));
+    CHECK(first_of(std::vector<Approximate>(4, {1, 0}), 0).error ==
+          doctest::Approx(1.001 * 3 * 0x1p-24 * 2));
+    CHECK(first_of(std::vector<Approximate>(4, {0, 0.25L}), 0).error == doctest::Approx(0.5));
+    CHECK(first_of(std::vector<Approximate>(4, {0, 0}), 1).error == doctest::Approx(1.5 + 1));
+    const Approximate of_infinity = first_of({{infinity, 0.5L}, {-infinity, 0.5L}}, 1);
+    CHECK(std::isnan(of_infinity.value));
+    CHECK(of_infinity.error == 0);
 }
 
 TEST_CASE("hadamard: within the oracle's error, in the worst rows that a search finds") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The oracle's own conversions. f16 and bf16 results are judged by them, so every f16 is tested.
+// The oracle's conversions of long double. tests/unit/bounds/conversions_test.cpp has those of f32.
 #include "verify/oracle/element.hpp"
 
 #include <doctest/doctest.h>
@@ -44,30 +44,6 @@ void check_16_bits(Type type, std::uint32_t infinity_bits) {
 }
 
 }  // namespace
-
-TEST_CASE("f16 values") {
-    CHECK(widen(Type::f16, 0x3c00) == 1.0f);
-    CHECK(widen(Type::f16, 0xc000) == -2.0f);
-    CHECK(widen(Type::f16, 0x0001) == 0x1p-24f);
-    CHECK(widen(Type::f16, 0x03ff) == 0x1.ff8p-15f);
-    CHECK(widen(Type::f16, 0x0400) == 0x1p-14f);
-    CHECK(widen(Type::f16, 0x7bff) == 65504.0f);
-    CHECK(widen(Type::f16, 0xfc00) == -std::numeric_limits<float>::infinity());
-    CHECK(widen(Type::f16, 0x3555) == 0x1.554p-2f);
-    CHECK(std::signbit(widen(Type::f16, 0x8000)));
-}
-
-TEST_CASE("bf16 values") {
-    CHECK(widen(Type::bf16, 0x3f80) == 1.0f);
-    CHECK(widen(Type::bf16, 0xc040) == -3.0f);
-    CHECK(widen(Type::bf16, 0x0001) == 0x1p-133f);
-    for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
-        const float value = widen(Type::bf16, bits);
-        if (!std::isnan(value)) {
-            REQUIRE(std::bit_cast<std::uint32_t>(value) == bits << 16);
-        }
-    }
-}
 
 TEST_CASE("16-bit types round to nearest even, everywhere") {
     check_16_bits(Type::f16, 0x7c00);

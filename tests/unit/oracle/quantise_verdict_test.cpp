@@ -6,15 +6,18 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 
-#include "meaning.hpp"
-#include "quantised_rows.hpp"
-
 using namespace vkrope::oracle;
-using namespace vkrope::test;
 
 namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+using Row = std::vector<float>;
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 constexpr Store every_store[] = {Store::e4m3fn, Store::e5m2, Store::int8, Store::q8_0,
                                  Store::q4_0,   Store::q4_1, Store::q5_0, Store::q5_1};
@@ -91,19 +94,6 @@ std::vector<Row> rows() {
 }
 
 }  // namespace
-
-TEST_CASE("verdict on codes: two codes of e4m3fn and six of e5m2 are NaN, two of e5m2 infinities") {
-    std::size_t nans = 0, infinities = 0;
-    for (const Store store : {Store::e4m3fn, Store::e5m2}) {
-        for (unsigned code = 0; code < 256; ++code) {
-            const float value = dequantise(store, Bytes{static_cast<std::uint8_t>(code)})[0];
-            nans += std::isnan(value) ? 1 : 0;
-            infinities += std::isinf(value) ? 1 : 0;
-        }
-    }
-    CHECK(nans == 2 + 6);
-    CHECK(infinities == 2);
-}
 
 TEST_CASE("verdict on codes: of exact rows one code and one scale is right, and every bit counts") {
     for (const QuantisedStore& store : every_way()) {
@@ -190,52 +180,6 @@ TEST_CASE("verdict on codes: a code one off is wrong unless the error reaches it
             }
         }
     }
-    Stored wrong = stored({.type = Store::q8_0}, row);
-    wrong.bytes[2 + 7] = 22;
-    const CodesVerdict verdict = judged({.type = Store::q8_0}, row, 1e-3, wrong);
-    CHECK(verdict.first_wrong == "channel 7: code 22, must be 20 to 21");
-}
-
-TEST_CASE("verdict on codes: mistakes of engines are found within the error of f32") {
-    const Row row = rows()[0];
-    constexpr double error = 1e-5;
-    for (const Store type : {Store::q4_0, Store::q4_1, Store::q5_0, Store::q5_1}) {
-        const QuantisedStore store = {.type = type};
-        Stored swapped = stored(store, row);
-        for (std::size_t at = 0; at < swapped.bytes.size(); at += block_bytes(type)) {
-            for (std::size_t j = block_bytes(type) - 16; j < block_bytes(type); ++j) {
-                std::uint8_t& byte = swapped.bytes[at + j];
-                byte = static_cast<std::uint8_t>(byte << 4 | byte >> 4);
-            }
-        }
-        CHECK(judged(store, row, error, swapped).wrong_codes > 32);
-    }
-    for (const Store type : {Store::e4m3fn, Store::e5m2, Store::int8}) {
-        CAPTURE(int(type));
-        const QuantisedStore made = {.type = type, .made = true};
-        Stored reciprocal = stored(made, row);
-        reciprocal.scale = 1 / reciprocal.scale;
-        CHECK(judged(made, row, error, reciprocal).wrong_scales == 1);
-        // A scale that divides where one that multiplies is given.
-        const Stored divided = stored({.type = type, .given = {1 / 0.03f}}, row);
-        CHECK(judged({.type = type, .given = {0.03f}}, row, error, divided).wrong_codes > 32);
-        // The neighbour's largest value: a scale that fills half the codes.
-        Stored half = stored(made, row);
-        half.scale *= 2;
-        CHECK(judged(made, row, error, half).wrong_scales == 1);
-    }
-    // d as the largest magnitude without its sign.
-    for (const Store type : {Store::q4_0, Store::q5_0}) {
-        Row one_sign(32, 0.5f);
-        one_sign[9] = 3;
-        Row turned = one_sign;
-        for (float& x : turned) {
-            x = -x;
-        }
-        const CodesVerdict verdict = judged({.type = type}, one_sign, error,
-                                            stored({.type = type}, turned));
-        CHECK(verdict.wrong_scales == 1);
-    }
 }
 
 TEST_CASE(
@@ -263,7 +207,7 @@ TEST_CASE(
 }
 
 TEST_CASE("verdict on codes: up to a d of 2^-128, whose reciprocal overflows, there is one code") {
-    const float end = float_at(-128), next = std::nextafter(end, 1.f);
+    const float end = 0x1p-128f, next = std::nextafter(end, 1.f);
     for (const auto& [type, divisor] : {std::pair{Store::q8_0, 127.f},
                                         {Store::q4_0, -8.f},
                                         {Store::q4_1, 15.f},
@@ -284,89 +228,6 @@ TEST_CASE("verdict on codes: up to a d of 2^-128, whose reciprocal overflows, th
             verdict = judged({.type = type}, row, 1e-6, right);
             CHECK(verdict.right());
             CHECK(verdict.decided < 32);
-        }
-    }
-}
-
-TEST_CASE("verdict on codes: a tensor in any layout, with steps, given scales and made ones") {
-    constexpr std::uint64_t B = 2, T = 3, H = 2, D = 64;
-    std::mt19937 random(7);
-    std::normal_distribution<float> normal;
-    std::vector<float> input(B * T * H * D);
-    for (float& x : input) {
-        x = normal(random);
-    }
-    input[5] = 1e-42f;  // a device may flush it
-    Tensor in{.batch = B,
-              .tokens = T,
-              .heads = H,
-              .head_dim = D,
-              .batch_stride = T * H * D,
-              .token_stride = H * D,
-              .head_stride = D};
-    Tensor out = in;  // [batch, heads, tokens, head_dim]
-    out.token_stride = D;
-    out.head_stride = T * D;
-    Operation operation;
-    operation.positions.assign(B * T, 0);
-    operation.absolute_allowance = 0x1p-148 + 0x1p-123;
-    for (const std::uint64_t block : {std::uint64_t{0}, std::uint64_t{32}, D}) {
-        Ops steps;
-        steps.hadamard = block;
-        for (QuantisedStore store : every_way()) {
-            if (!store.given.empty()) {
-                store.given = {0.5f, 30.f};
-            }
-            CAPTURE(block);
-            CAPTURE(int(store.type));
-            const std::uint64_t row_bytes = D / block_channels(store.type) *
-                                            block_bytes(store.type);
-            Bytes codes(B * T * H * row_bytes), forgotten = codes;
-            std::vector<float> scales, forgotten_scales;
-            for (std::uint64_t row = 0; row < B * T * H; ++row) {
-                const std::uint64_t batch = row / (T * H), token = row / H % T, head = row % H;
-                const Row of(input.begin() + std::ptrdiff_t(row * D),
-                             input.begin() + std::ptrdiff_t((row + 1) * D));
-                std::vector<Approximate> channels;
-                for (const float x : of) {
-                    channels.push_back({x, 0});
-                }
-                if (block != 0) {
-                    hadamard(channels, block, 0);
-                }
-                Row transformed;
-                for (const Approximate& channel : channels) {
-                    transformed.push_back(static_cast<float>(channel.value));
-                }
-                QuantisedStore of_head = store;
-                if (!store.given.empty()) {
-                    of_head.given = {store.given[head]};
-                }
-                const auto at = std::ptrdiff_t(((batch * H + head) * T + token) * row_bytes);
-                const Stored right = stored(of_head, transformed), plain = stored(of_head, of);
-                std::copy(right.bytes.begin(), right.bytes.end(), codes.begin() + at);
-                std::copy(plain.bytes.begin(), plain.bytes.end(), forgotten.begin() + at);
-                scales.push_back(right.scale);
-                forgotten_scales.push_back(plain.scale);
-            }
-            const auto compared = [&](const Tensor& as, const Bytes& bytes,
-                                      const std::vector<float>& of) {
-                return compare_codes(in, as, operation, steps, 3, input.data(), store, bytes, of);
-            };
-            const CodesVerdict verdict = compared(out, codes, scales);
-            INFO(verdict.first_wrong);
-            CHECK(verdict.right());
-            CHECK(verdict.codes == B * T * H * D);
-            CHECK(double(verdict.decided) > 0.99 * double(verdict.codes));
-            if (store.made) {
-                CHECK(verdict.scales == B * T * H);
-                CHECK_THROWS(compared(out, codes, {}));
-            }
-            if (block != 0) {
-                CHECK(compared(out, forgotten, forgotten_scales).wrong_codes > verdict.codes / 4);
-            }
-            CHECK(compared(in, codes, scales).wrong_codes > 0);
-            CHECK_THROWS(compared(out, Bytes(codes.begin(), codes.end() - 1), scales));
         }
     }
 }
