@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Values that callers in C may put into structs that only a kernel or a device reads. Numbers that
 // are not enumerators: each is refused and named. Under the undefined-behaviour sanitizer this also
-// shows that none is treated as an enumerator on the way. tests/unit/c/c_abi_test.cpp has the cases
-// that need neither a kernel nor a device.
+// shows that none is treated as an enumerator on the way. tests/unit/c_test.cpp has the cases that
+// need neither a kernel nor a device.
 #include <array>
 #include <cstddef>
 #include <cstring>

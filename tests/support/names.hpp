@@ -10,6 +10,8 @@
 #include <sstream>
 #include <string>
 
+#include "vkrope/vkrope.h"
+
 namespace vkrope::test {
 
 /// The first of `words` (apart by blanks) that `message` does not name after those before it; empty
@@ -55,6 +57,12 @@ template <class Error, class Code>
 void check_error(const Error& error, Code code, const std::string& words) {
     CHECK_MESSAGE(error.code == code, error.what);
     check_names(error.what, words);
+}
+
+/// Of an argument that breaks a rule.
+template <class Error>
+void check_invalid(const Error& error, const std::string& words) {
+    check_error(error, VKROPE_ERROR_INVALID_ARGUMENT, words);
 }
 
 /// Whether one of the warnings names all of `words`.
