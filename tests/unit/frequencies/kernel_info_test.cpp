@@ -9,7 +9,7 @@
 
 #include "meaning.hpp"
 #include "support/names.hpp"
-#include "unit/kernel/arguments.hpp"
+#include "unit/kernel/given.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope {
@@ -39,7 +39,7 @@ KernelInfo info_of(const RopeParams& rotation, std::optional<Element> q = VKROPE
 }
 
 void refuses(const Status& status, const char* words) {
-    test::check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, words);
+    test::check_invalid(status, words);
 }
 
 }  // namespace
@@ -126,7 +126,9 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     call.positions.ids = {buffer, 256, 12};
     call.positions.axis_stride = 1;
     call.angles = {.layout = &plan, .view = fake<VkImageView>(2)};
-    const auto told = [&] { return resolve(info, {.range = 1u << 20}, call).status; };
+    const auto told = [&] {
+        return resolve(completed(info), ops_needs(info), {.range = 1u << 20}, call).status;
+    };
     REQUIRE_MESSAGE(told(), told().what);
     KernelInfo without = info;
     without.sections = {};
@@ -143,7 +145,7 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     refuses(told(), "angles.layout->sections");
     info.sections = qwen.sections;
     info.sections.leftover_axis = 2;  // has no meaning in this order
-    refuses(check(device(), info), "sections.leftover_axis 2");
+    refuses(check(Given{}.device, info), "sections.leftover_axis 2");
 }
 
 TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives") {

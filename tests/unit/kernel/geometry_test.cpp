@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "kernel/geometry/ops.hpp"
+
 namespace vkrope {
 
 namespace {
@@ -295,6 +297,70 @@ TEST_CASE(
                                                                                     << 32);
     CHECK(max_in_a_row(64, {.workgroup_count = {65535, 65535, 65535}}) ==
           std::uint64_t{65535} * 1024 * 64);
+}
+
+TEST_CASE("steps: one sum of squares is enough for halves that nothing makes larger") {
+    const auto one_sum = [](Element in, ParameterShape bias, NormPlace place) {
+        const Ops ops = {.bias = bias,
+                         .norm = {.kind = VKROPE_NORM_RMS, .place = place, .eps = 1e-6f}};
+        return (op_bits({.in = in, .head_dim = 64, .ops = ops}) & shader::op_one_sum) != 0;
+    };
+    CHECK(one_sum(VKROPE_F16, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_BEFORE));
+    CHECK_FALSE(one_sum(VKROPE_F16, VKROPE_PARAMETER_CHANNEL, VKROPE_NORM_PLACE_BEFORE));
+    CHECK_FALSE(one_sum(VKROPE_F16, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_AFTER));
+    CHECK_FALSE(one_sum(VKROPE_BF16, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_BEFORE));
+    CHECK_FALSE(one_sum(VKROPE_F32, VKROPE_PARAMETER_NONE, VKROPE_NORM_PLACE_BEFORE));
+}
+
+TEST_CASE("geometry: a workgroup that shares rows stays within 128 lanes and 16 KiB") {
+    for (const std::uint32_t head_dim : {2u, 64u, 96u, 256u, 1024u, 4096u}) {
+        for (const std::uint32_t heads : {0u, 1u, 40u, 128u}) {
+            for (const NormSpan span : {VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_SPAN_TOKEN}) {
+                for (const std::uint32_t access : {shader::access_wide, shader::access_narrow}) {
+                    if (span == VKROPE_NORM_SPAN_TOKEN && heads == 0) continue;
+                    KernelInfo of = info(VKROPE_F32, head_dim, 2);
+                    of.tensor[V] = of.tensor[K];
+                    of.tensor[Q].heads = of.tensor[K].heads = of.tensor[V].heads = heads;
+                    of.tensor[Q].ops.norm = {.kind = VKROPE_NORM_RMS, .span = span, .eps = 1e-6f};
+                    const Geometry g = geometry_for(of, access, Load::few_tokens, {});
+                    CAPTURE(head_dim);
+                    CAPTURE(heads);
+                    CHECK(g.workgroup_size() <= 128);
+                    if (g.ops == shader::ops_shared)
+                        CHECK(shared_bytes(of, g) <= 16384);
+                    else
+                        CHECK(head_dim * (span == VKROPE_NORM_SPAN_TOKEN ? heads : 1) >= 2048);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("geometry: rows that are stored together may fill the 16 KiB") {
+    const auto stores = [](Element out, std::uint32_t head_dim, Load load) {
+        KernelInfo of = info(VKROPE_F16, head_dim, 64);
+        of.tensor[Q] = of.tensor[K] = of.tensor[V] = {VKROPE_F16, out, head_dim};
+        of.tensor[Q].heads = of.tensor[K].heads = of.tensor[V].heads = 8;
+        return std::pair{of, geometry_for(of, shader::access_wide, load, {})};
+    };
+    for (const Element out : {VKROPE_Q8_0, VKROPE_Q5_1, VKROPE_E4M3FN}) {
+        CAPTURE(int(out));
+        // A lane of a processor exchanges nothing: 32 rows of 128 channels.
+        const auto [rows, processor] = stores(out, 128, Load::processor);
+        CHECK(processor.workgroup_size() == 32);
+        CHECK(shared_bytes(rows, processor) == 16384);
+        // A GPU has one row of 4096 channels, more than lanes have blocks, and no room for gaps.
+        const auto [row, gpu] = stores(out, 4096, Load::few_tokens);
+        CHECK(gpu.workgroup_size() == 64);
+        CHECK(shared_bytes(row, gpu) == 16384);
+    }
+    // 8 rows of 128 channels, gaps of four words after every 32 of these and behind each row; two
+    // words of each lane in blocks.
+    const auto [plain, lanes] = stores(VKROPE_E4M3FN, 128, Load::few_tokens);
+    CHECK(shared_bytes(plain, lanes) == 4 * (1024 + 8 * 20));
+    const auto [blocks, same] = stores(VKROPE_Q4_0, 128, Load::few_tokens);
+    CHECK(same == lanes);
+    CHECK(shared_bytes(blocks, same) == 4 * (1024 + 8 * 20 + 128));
 }
 
 }  // namespace vkrope
