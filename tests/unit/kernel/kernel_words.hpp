@@ -56,6 +56,19 @@ inline constexpr std::array<KernelVariation, 5> kernel_variations = {
      {shader::access_word, 2, shader::element_bf16, 3, 1, 1, 0, 1, 0},
      {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2}}};
 
+/// The module, specialised and pruned.
+inline Spirv kernel_of(const shader::Constants& values) {
+    const auto packed = unpack(rope_module.bytes, rope_module.size);
+    REQUIRE(packed.status);
+    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size,
+                                    shader::constant_count);
+    REQUIRE(special.status);
+    auto pruned = prune(special.value);
+    REQUIRE(pruned.status);
+    CHECK(pruned->count < packed->count * 9 / 10);
+    return std::move(pruned.value);
+}
+
 /// `counts`: out_of_range has a binding. `ops`: who takes an RMS norm of Q over a head, and a
 /// layer norm of K after the rotation.
 inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
@@ -106,15 +119,22 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
         k.ops = shader::op_layer | shader::op_after | shader::op_scale;
         q.weight = k.weight = k.norm_bias = shader::shape_channel;
     }
-    const auto packed = unpack(rope_module.bytes, rope_module.size);
-    REQUIRE(packed.status);
-    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size,
-                                    shader::constant_count);
-    REQUIRE(special.status);
-    auto pruned = prune(special.value);
-    REQUIRE(pruned.status);
-    CHECK(pruned->count < packed->count * 9 / 10);
-    return std::move(pruned.value);
+    return kernel_of(values);
+}
+
+/// Calls visit(kind, variation, conversion) for every kernel.
+template <class Visit>
+void each_kernel(const Visit& visit) {
+    for (const KernelKind& kind : kernel_kinds()) {
+        for (const std::uint32_t conversion : conversions) {
+            for (const KernelVariation& v : kernel_variations) {
+                CAPTURE(std::string(kind.name));
+                CAPTURE(conversion);
+                CAPTURE(v.access);
+                visit(kind, v, conversion);
+            }
+        }
+    }
 }
 
 inline std::vector<std::uint32_t> words_of(const Spirv& module) {

@@ -14,12 +14,7 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr std::uint32_t op_ext_inst = 12, op_type_array = 28, op_type_struct = 30,
-                        op_type_pointer = 32, op_constant = 43, op_function = 54,
-                        op_function_call = 57, op_variable = 59, op_load = 61, op_store = 62,
-                        op_access_chain = 65, op_f_convert = 115, op_i_add = 128,
-                        op_u_less_than = 176, op_selection_merge = 247, op_branch_conditional = 250;
-constexpr std::uint32_t storage_private = 6, storage_function = 7, u_min = 38;
+constexpr std::uint32_t u_min = 38;
 
 struct Function {
     std::uint32_t id = 0;
@@ -110,14 +105,7 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order,
     values.section_order = order;
     std::copy(sections.begin(), sections.end(), &values.section_0);
     std::fill(&values.section_0 + sections.size(), &values.section_0 + shader::max_axes, 0);
-    const auto packed = unpack(rope_module.bytes, rope_module.size);
-    REQUIRE(packed.status);
-    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size,
-                                    shader::constant_count);
-    REQUIRE(special.status);
-    const auto pruned = prune(special.value);
-    REQUIRE(pruned.status);
-    return words_of(pruned.value);
+    return words_of(kernel_of(values));
 }
 
 /// How the private arrays of a lane are indexed.

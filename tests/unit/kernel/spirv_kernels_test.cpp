@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a kernel makes of the module: it is valid, binds and reads what its constants ask for, and
-// has no more modes and capabilities than were asked for.
+// Rules of every module and of every kernel that is made of it: no operation that a driver may
+// contract, none whose result the specification leaves open; a kernel is valid, binds and reads
+// what its constants ask for, and has no more modes and capabilities than were asked for.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -15,9 +16,102 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr std::uint32_t op_extension = 10, op_entry_point = 15, op_execution_mode = 16,
-                        op_capability = 17, op_type_float = 22, op_f_convert = 115,
-                        capability_float16 = 9;
+// f32 operations that must carry NoContraction.
+const std::map<std::uint32_t, const char*> exact = {{127, "OpFNegate"},
+                                                    {129, "OpFAdd"},
+                                                    {131, "OpFSub"},
+                                                    {133, "OpFMul"},
+                                                    {142, "OpVectorTimesScalar"}};
+// Operations that are not allowed: rounding or range is the driver's choice.
+const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
+                                                     {136, "OpFDiv"},
+                                                     {140, "OpFRem"},
+                                                     {141, "OpFMod"},
+                                                     {143, "OpMatrixTimesScalar"},
+                                                     {144, "OpVectorTimesMatrix"},
+                                                     {145, "OpMatrixTimesVector"},
+                                                     {146, "OpMatrixTimesMatrix"},
+                                                     {147, "OpOuterProduct"},
+                                                     {148, "OpDot"}};
+// GLSL.std.450: the shaders need only the integer minimum and maximum. No Sin, Cos, Pow, Exp2 or
+// Fma, nor PackHalf2x16, whose rounding is the driver's choice.
+const std::set<std::uint32_t> allowed_extended = {38 /* UMin */, 41 /* UMax */};
+
+// Widths of ids that are floats or vectors of floats.
+class Widths {
+   public:
+    explicit Widths(const std::vector<Instruction>& all) {
+        bool in_function = false;
+        for (const Instruction& i : all) {
+            in_function = in_function || i.op == op_function;
+            if (i.op == op_type_float) of_type_[i.operands[0]] = i.operands[1];
+            if (i.op == op_type_vector) of_type_[i.operands[0]] = (*this)[i.operands[1]];
+            if (in_function && i.operands.size() >= 2 && of_type_.count(i.operands[0]))
+                of_type_[i.operands[1]] = (*this)[i.operands[0]];
+        }
+    }
+    std::uint32_t operator[](std::uint32_t id) const {
+        const auto found = of_type_.find(id);
+        return found == of_type_.end() ? 0 : found->second;
+    }
+
+   private:
+    std::map<std::uint32_t, std::uint32_t> of_type_;
+};
+
+// Atomics here order nothing but themselves: semantics that name a storage class must name an
+// order, too, which spirv-val and the validation layers check since 2025
+// (VUID-StandaloneSpirv-MemorySemantics-10871). The operand with the id of the semantics depends on
+// the operation.
+std::size_t semantics_operand(const Instruction& i) {
+    return i.op == op_atomic_store ? 2 : 4;
+}
+
+std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
+    std::set<std::uint32_t> protected_ids;
+    std::map<std::uint32_t, std::uint32_t> constants;
+    std::vector<std::string> broken;
+    const auto all = instructions(words);
+    const Widths widths(all);
+    for (const Instruction& i : all) {
+        if (i.op == op_constant) constants[i.operands[1]] = i.operands[2];
+        if (i.op >= op_atomic_load && i.op <= op_atomic_xor) {
+            const auto semantics = constants.find(i.operands[semantics_operand(i)]);
+            if (semantics == constants.end() || semantics->second != 0)
+                broken.push_back("an atomic operation with memory semantics other than None");
+        }
+        if (i.op == op_decorate && i.operands.size() >= 2 && i.operands[1] == no_contraction)
+            protected_ids.insert(i.operands[0]);
+    }
+    for (const Instruction& i : all) {
+        if (const auto found = exact.find(i.op);
+            found != exact.end() && !protected_ids.count(i.operands[1])) {
+            broken.push_back(std::string(found->second) + " without NoContraction");
+        }
+        if (exact.count(i.op) && widths[i.operands[1]] != 32)
+            broken.push_back("arithmetic that is not of 32 bits");
+        // Exact in one direction; the modes of the module define the other.
+        if (i.op == op_f_convert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32) {
+            broken.push_back("OpFConvert other than between 16 and 32 bits");
+        }
+        if (const auto found = banned.find(i.op); found != banned.end())
+            broken.push_back(found->second);
+        if (i.op == op_ext_inst && !allowed_extended.count(i.operands[3])) {
+            broken.push_back("GLSL.std.450 instruction " + std::to_string(i.operands[3]));
+        }
+    }
+    return broken;
+}
+
+std::vector<std::string> split(const std::string& list) {
+    std::vector<std::string> parts;
+    for (std::size_t at = 0; at < list.size();) {
+        const std::size_t end = std::min(list.find('|', at), list.size());
+        parts.push_back(list.substr(at, end - at));
+        at = end + 1;
+    }
+    return parts;
+}
 
 std::string text_of(const std::vector<std::uint32_t>& words) {
     std::string text;
@@ -27,7 +121,6 @@ std::string text_of(const std::vector<std::uint32_t>& words) {
     return text.c_str();  // up to its end
 }
 
-// Without spirv-val only the size is checked.
 bool is_valid(const std::vector<std::uint32_t>& words) {
 #ifdef VKROPE_TEST_SPIRV_VAL
     const std::string file = VKROPE_TEST_SCRATCH "/kernel.spv";
@@ -45,34 +138,110 @@ bool is_valid(const std::vector<std::uint32_t>& words) {
 
 }  // namespace
 
-TEST_CASE(
-    "what a kernel makes of the module is valid, has nothing left to specialise, and declares what "
-    "it uses") {
-    std::set<std::uint32_t> sizes;
-    for (const KernelKind& kind : kernel_kinds()) {
-        for (const std::uint32_t conversion : conversions) {
-            CAPTURE(std::string(kind.name));
-            CAPTURE(conversion);
-            for (const KernelVariation& v : kernel_variations) {
-                const auto words = words_of(kernel_module(kind, v, conversion));
-                sizes.insert(std::uint32_t(words.size()));
-                std::set<std::uint32_t> declared, named;  // variables of the module
-                bool in_function = false;
-                for (const Instruction& i : instructions(words)) {
-                    CHECK_FALSE((i.op >= op_spec_first && i.op <= op_spec_op));
-                    CHECK_FALSE((i.op == op_decorate && i.operands[1] == 1));
-                    if (i.op == 54) in_function = true;
-                    if (i.op == 59 && !in_function) declared.insert(i.operands[1]);
-                    if (in_function && (i.op == 65 || i.op == 61))
-                        named.insert(i.operands[2]);  // OpAccessChain, OpLoad
-                    if (in_function && i.op == 62) named.insert(i.operands[0]);  // OpStore
-                }
-                CHECK(std::includes(named.begin(), named.end(), declared.begin(), declared.end()));
-                CHECK(is_valid(words));
-            }
-        }
+TEST_CASE("no module of the library has an operation that a driver may round its own way") {
+    const auto modules = split(VKROPE_TEST_SPIRV);
+    CHECK(modules.size() >= 2);
+    for (const std::string& path : modules) {
+        CAPTURE(path);
+        const auto words = read_words(path);
+        REQUIRE(words.size() > 5);
+        REQUIRE(words[0] == 0x07230203);
+        std::size_t arithmetic = 0;
+        for (const Instruction& i : instructions(words)) arithmetic += exact.count(i.op);
+        const bool rotates = path.find("positions") == std::string::npos;  // positions are integers
+        CHECK((rotates ? arithmetic >= 12 : arithmetic == 0));  // the rotation of two vectors
+        for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
     }
+}
+
+TEST_CASE("the library unpacks the words that the compiler of GLSL wrote") {
+    for (const std::string& path : split(VKROPE_TEST_SPIRV)) {
+        const bool rope = path.find("/rope.spv") != std::string::npos;
+        if (!rope && path.find("/positions.spv") == std::string::npos) continue;
+        const PackedModule& module = rope ? rope_module : position_module;
+        const auto unpacked = unpack(module.bytes, module.size);
+        REQUIRE(unpacked.status);
+        CHECK(words_of(unpacked.value) == read_words(path));
+    }
+}
+
+// The element type of a tensor is selected inside functions that Q and K share, so the pruner
+// cannot see it: create() requests no conversion by the device if no tensor is f16.
+//
+// A division by a number that is not a constant costs a GPU twenty instructions, and makes each
+// lane compute the token that its workgroup shares.
+TEST_CASE("every kernel keeps the rules, and has only what its constants ask for") {
+    constexpr std::uint32_t angle_sources = 5, capability_float16 = 9, sides = 4;
+    std::set<std::uint32_t> sources, sizes;
+    each_kernel([&](const KernelKind& kind, KernelVariation v, std::uint32_t conversion) {
+        sources.insert(std::min(kind.angles, shader::angles_cos_sin_cache));
+        for (const std::uint32_t element :
+             {shader::element_f32, shader::element_f16, shader::element_bf16}) {
+            if (element == shader::element_f32 && v.access == shader::access_word) v.unit = 1;
+            if (element == shader::element_f32 && v.access == shader::access_wide) v.unit = 4;
+            v.element = element;
+            CAPTURE(element);
+            const auto words = words_of(kernel_module(kind, v, conversion));
+            sizes.insert(std::uint32_t(words.size()));
+            for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
+
+            std::map<std::uint32_t, std::uint32_t> constants;
+            // Variables of the module, and those that a function names; members of Push that are
+            // strides: Q's in and out, K's in and out.
+            std::set<std::uint32_t> declared, named, strides;
+            std::size_t arithmetic = 0, capabilities = 0, types = 0, converted = 0, divisions = 0,
+                        open_divisions = 0;
+            std::uint32_t push = 0;
+            bool in_function = false;
+            for (const Instruction& i : instructions(words)) {
+                const auto& o = i.operands;
+                CHECK_FALSE((i.op >= op_spec_first && i.op <= op_spec_op));
+                CHECK_FALSE((i.op == op_decorate && o[1] == spec_id));
+                in_function = in_function || i.op == op_function;
+                arithmetic += exact.count(i.op);
+                capabilities += i.op == op_capability && o[0] == capability_float16;
+                types += i.op == op_type_float && o[1] == 16;
+                converted += i.op == op_f_convert;
+                if (i.op == op_constant) constants[o[1]] = o[2];
+                if (i.op == op_u_div ||
+                    (i.op >= op_s_div && i.op <= op_s_mod && i.op != op_f_div)) {
+                    ++divisions;
+                    open_divisions += constants.count(o[3]) == 0;
+                }
+                if (i.op == op_variable && !in_function) declared.insert(o[1]);
+                if (i.op == op_variable && o[2] == storage_push_constant) push = o[1];
+                if (in_function && (i.op == op_access_chain || i.op == op_load)) named.insert(o[2]);
+                if (in_function && i.op == op_store) named.insert(o[0]);
+                if (i.op != op_access_chain || o[2] != push) continue;
+                REQUIRE(o.size() > 4);
+                REQUIRE(constants.count(o[4]) == 1);
+                if (constants[o[4]] < sides) strides.insert(constants[o[4]]);
+            }
+            CHECK(std::includes(named.begin(), named.end(), declared.begin(), declared.end()));
+            // One rotation of vectors.
+            CHECK((kind.turns ? arithmetic >= 6 : arithmetic == 0));
+            const bool by_device = kind.turns && conversion != shader::conversion_integer;
+            CHECK(capabilities == std::size_t(by_device));
+            CHECK(types == std::size_t(by_device));
+            CHECK((by_device ? converted >= 2 : converted == 0));
+            // The page of a slot, and its row.
+            CHECK(open_divisions == (kind.has_k && v.scatter != 0 ? 2u : 0u));
+            CHECK(divisions > 0);
+            std::set<std::uint32_t> expected_strides;
+            if (kind.turns) expected_strides = {0, 1};
+            if (kind.has_k) expected_strides.insert({2, 3});
+            CHECK(strides == expected_strides);
+        }
+    });
+    CHECK(sources.size() == angle_sources);
     CHECK(sizes.size() > 4);
+}
+
+// Without spirv-val only the size is checked.
+TEST_CASE("what a kernel makes of the module is valid") {
+    each_kernel([](const KernelKind& kind, const KernelVariation& v, std::uint32_t conversion) {
+        CHECK(is_valid(words_of(kernel_module(kind, v, conversion))));
+    });
 }
 
 TEST_CASE("a kernel binds what its constants ask for") {
@@ -116,38 +285,8 @@ TEST_CASE("a kernel binds what its constants ask for") {
     }
 }
 
-// If a tensor is absent, not even its strides are read.
-TEST_CASE("a kernel reads the strides of the tensors that it has") {
-    constexpr std::uint32_t op_variable = 59, op_access_chain = 65, push_constant = 9, sides = 4;
-    for (const KernelKind& kind : kernel_kinds()) {
-        for (const KernelVariation& v : kernel_variations) {
-            CAPTURE(std::string(kind.name));
-            CAPTURE(v.access);
-            std::map<std::uint32_t, std::uint32_t> constants;
-            std::uint32_t push = 0;
-            std::set<std::uint32_t>
-                read;  // members of Push that are strides: Q's in and out, K's in and out
-            for (const Instruction& i :
-                 instructions(words_of(kernel_module(kind, v, shader::conversion_integer)))) {
-                if (i.op == op_constant) constants[i.operands[1]] = i.operands[2];
-                if (i.op == op_variable && i.operands[2] == push_constant) push = i.operands[1];
-                if (i.op != op_access_chain || i.operands[2] != push) continue;
-                REQUIRE(i.operands.size() > 4);
-                REQUIRE(constants.count(i.operands[4]) == 1);
-                if (constants[i.operands[4]] < sides) read.insert(constants[i.operands[4]]);
-            }
-            std::set<std::uint32_t> expected;
-            if (kind.turns) expected = {0, 1};
-            if (kind.has_k) expected.insert({2, 3});
-            CHECK(read == expected);
-        }
-    }
-}
-
 // Another invocation may be merging its half of the same word.
 TEST_CASE("16-bit rows that share words with others are read and written by atomics alone") {
-    constexpr std::uint32_t op_load = 61, op_store = 62, op_access_chain = 65, op_atomic_load = 227,
-                            op_atomic_and = 240, op_atomic_or = 241, binding = 33;
     const std::set<std::uint32_t> rows = {shader::binding_q_in,  shader::binding_k_in,
                                           shader::binding_v_in,  shader::binding_q_out,
                                           shader::binding_k_out, shader::binding_v_out};
@@ -168,7 +307,7 @@ TEST_CASE("16-bit rows that share words with others are read and written by atom
                         const auto to_row = [&](std::size_t operand) {
                             return of_rows.count(i.operands[operand]) != 0;
                         };
-                        if (i.op == op_decorate && i.operands[1] == binding &&
+                        if (i.op == op_decorate && i.operands[1] == decoration_binding &&
                             rows.count(i.operands[2]))
                             of_rows.insert(i.operands[0]);
                         if (i.op == op_access_chain && to_row(2)) of_rows.insert(i.operands[1]);
@@ -185,54 +324,29 @@ TEST_CASE("16-bit rows that share words with others are read and written by atom
     }
 }
 
-// A division by a number that is not a constant costs a GPU twenty instructions, and makes each
-// lane compute the token that its workgroup shares.
-TEST_CASE("no kernel divides by what is not a constant, but for the size of a page") {
-    constexpr std::uint32_t op_u_div = 134, op_s_div = 135, op_u_mod = 137, op_s_mod = 139;
-    for (const KernelKind& kind : kernel_kinds()) {
+TEST_CASE(
+    "kernels with norms break no rule, and lanes that share no row take one barrier at most") {
+    const KernelKind& kind = kernel_kinds().front();
+    for (const std::uint32_t ops : {shader::ops_none, shader::ops_owned, shader::ops_shared}) {
         for (const KernelVariation& v : kernel_variations) {
-            const auto all = instructions(
-                words_of(kernel_module(kind, v, shader::conversion_integer)));
-            std::set<std::uint32_t> constants;
-            std::size_t divisions = 0, open = 0;
-            for (const Instruction& i : all) {
-                if (i.op == op_constant) constants.insert(i.operands[1]);
-                if (i.op < op_u_div || i.op > op_s_mod) continue;
-                if (i.op != op_u_div && i.op != op_s_div && i.op != op_u_mod && i.op != 138 &&
-                    i.op != op_s_mod)
-                    continue;
-                ++divisions;
-                open += constants.count(i.operands[3]) == 0;
-            }
-            CAPTURE(std::string(kind.name));
+            if (ops == shader::ops_owned && v.batch != 0) continue;  // a processor's
+            CAPTURE(ops);
             CAPTURE(v.access);
-            CHECK(divisions > 0);
-            CHECK(open ==
-                  (kind.has_k && v.scatter != 0 ? 2u : 0u));  // the page of a slot, and its row
-        }
-    }
-}
-
-// The element type of a tensor is selected inside functions that Q and K share, so the pruner
-// cannot see it: create() requests no conversion by the device if no tensor is f16.
-TEST_CASE("16-bit floats stay where the device converts, and nowhere else") {
-    for (const KernelKind& kind : kernel_kinds()) {
-        for (const std::uint32_t conversion : conversions) {
-            for (const KernelVariation& v : kernel_variations) {
-                std::size_t capabilities = 0, types = 0, converted = 0;
-                for (const Instruction& i :
-                     instructions(words_of(kernel_module(kind, v, conversion)))) {
-                    capabilities += i.op == op_capability && i.operands[0] == capability_float16;
-                    types += i.op == op_type_float && i.operands[1] == 16;
-                    converted += i.op == op_f_convert;
-                }
-                CAPTURE(std::string(kind.name));
-                CAPTURE(conversion);
-                const std::size_t needed = kind.turns && conversion != shader::conversion_integer;
-                CHECK(capabilities == needed);
-                CHECK(types == needed);
-                CHECK((converted != 0) == (needed != 0));
+            const auto words = words_of(
+                kernel_module(kind, v, shader::conversion_integer, true, ops));
+            for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
+            std::size_t barriers = 0, shared = 0;
+            for (const Instruction& i : instructions(words)) {
+                barriers += i.op == op_control_barrier;
+                shared += i.op == op_variable && i.operands[2] == storage_workgroup;
             }
+            // One before K, whose rows are longer than Q's, if a lane has a row for itself.
+            const bool several_lanes = v.batch != 0 && 16 * v.windows != 2 * v.unit;
+            if (ops == shader::ops_shared)
+                CHECK((several_lanes ? barriers > 1 : barriers == 1));
+            else
+                CHECK(barriers == 0);
+            CHECK(shared == (ops == shader::ops_shared ? 1 : 0));
         }
     }
 }

@@ -11,8 +11,23 @@
 namespace vkrope::test {
 
 // SPIR-V 1.3, section 3.32. Specialisation constants are op_spec_first to op_spec_op.
-inline constexpr std::uint32_t op_constant_true = 41, op_constant = 43, op_spec_first = 48,
-                               op_spec_op = 52, op_decorate = 71;
+inline constexpr std::uint32_t op_extension = 10, op_ext_inst = 12, op_entry_point = 15,
+                               op_execution_mode = 16, op_capability = 17, op_type_float = 22,
+                               op_type_vector = 23, op_type_array = 28, op_type_struct = 30,
+                               op_type_pointer = 32, op_constant_true = 41,
+                               op_constant = 43, op_spec_first = 48, op_spec_op = 52,
+                               op_function = 54, op_function_call = 57, op_variable = 59,
+                               op_load = 61, op_store = 62, op_access_chain = 65, op_decorate = 71,
+                               op_f_convert = 115, op_i_add = 128, op_u_div = 134, op_s_div = 135,
+                               op_f_div = 136, op_u_mod = 137, op_s_mod = 139,
+                               op_u_less_than = 176, op_control_barrier = 224, op_atomic_load = 227,
+                               op_atomic_store = 228, op_atomic_and = 240, op_atomic_or = 241,
+                               op_atomic_xor = 242, op_selection_merge = 247,
+                               op_branch_conditional = 250;
+// Decorations and storage classes.
+inline constexpr std::uint32_t spec_id = 1, decoration_binding = 33, no_contraction = 42,
+                               storage_workgroup = 4, storage_private = 6, storage_function = 7,
+                               storage_push_constant = 9;
 
 struct Instruction {
     std::uint32_t op = 0;

@@ -113,7 +113,7 @@ TEST_CASE("branches that constants decide go, with what only they reached") {
         instruction(21, {4, 32, 0}),
         instruction(41, {2, 5}),
         instruction(op_constant, {4, 6, 7}),
-        instruction(54, {1, 10, 0, 3}),
+        instruction(op_function, {1, 10, 0, 3}),
         instruction(248, {11}),
         instruction(168, {2, 20, 5}),  // %20 = !true
         instruction(247, {14, 0}),
