@@ -72,39 +72,6 @@ TEST_CASE("128 MiB at offset 0 are one box; a token more, or an offset of one el
     CHECK(boxes_of(Packed(1u << 20, 512, 8)) == ((1u << 20) + 126) / 127);
 }
 
-TEST_CASE("z, heads and workgroups are cut where the device or the shader counts no further") {
-    CHECK(boxes_of(Packed(65535, 1, 1)) == 1);
-    CHECK(boxes_of(Packed(65536, 1, 1)) == 2);
-    Packed heads(1, 1, 65536);
-    CHECK(boxes_of(heads) == 2);
-    Packed few(1, 7, 8);
-    few.dispatch.workgroup_count[0] = few.dispatch.workgroup_count[1] = 7;
-    few.geometry = geometry_for(few.info, shader::access_wide, Load::few_tokens, few.dispatch);
-    CHECK(boxes_of(few) == 1);  // one workgroup per token: 8 heads of 8 lanes
-    few.whole.tokens = few.work.tokens = 8;
-    CHECK(boxes_of(few) == 2);
-}
-
-TEST_CASE("a binding of another view fits at the start of the tensor, but not at every box") {
-    // The input, one row for all heads, is cut at the number of tokens of the output that fit at
-    // byte 0.
-    for (std::uint32_t tokens = 1; tokens < 60; ++tokens) {
-        for (std::uint64_t spare = 0; spare < 300; spare += 4) {
-            Packed t(1, 1000, 8);
-            t.views[0].head = 0;
-            t.views[0].token = 2040;
-            t.views[1] = t.views[0];
-            t.views[1].head = 128;
-            t.views[1].token = 2050;
-            t.bound = {};
-            t.bound.add("in", t.views[0]);
-            t.bound.add("out", t.views[1]);
-            t.storage.range = (std::uint64_t{tokens} - 1) * 4100 + 2048 + spare;
-            boxes_of(t);
-        }
-    }
-}
-
 TEST_CASE("heads step more slowly than tokens: boxes ascend in the output") {
     Packed t(2, 1u << 16, 8);
     t.views[0].token = 128;
