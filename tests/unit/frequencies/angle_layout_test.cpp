@@ -2,47 +2,36 @@
 // Where a plan of an angle table says that its texels and rows lie.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "angle_tables.hpp"
-#include "frequencies/table_entry.hpp"
 #include "meaning.hpp"
-#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
 
-TEST_CASE("a texture that fits is one column") {
-    const AngleTableLayout plan = planned(rotation_with(64), VKROPE_ANGLES_DIRECT_TEXTURE, 100,
-                                          4096);
-    CHECK(plan.source == VKROPE_ANGLES_DIRECT_TEXTURE);
-    CHECK(plan.format == VK_FORMAT_R32G32B32A32_SFLOAT);
-    CHECK(plan.usage == VkFlags(VK_IMAGE_USAGE_SAMPLED_BIT));
-    CHECK(plan.extent.width == 32);
-    CHECK(plan.extent.height == 100);
-    CHECK(plan.fold_log2 == 7);
-    CHECK(plan.row_texels == 32);
-    CHECK(plan.pairs == 64);
-    CHECK(plan.rows == 100);
-    CHECK(plan.bytes == 32 * 100 * 16);
-}
-
-TEST_CASE("a long texture is folded into columns of a power of two") {
-    const RopeParams rotation = rotation_with(64);
-    const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 131072, 16384);
-    CHECK(plan.fold_log2 == 14);
-    CHECK(plan.extent.width == 32 * 8);
-    CHECK(plan.extent.height == 16384);
-    CHECK(plan.bytes == std::size_t{64} << 20);
-    CHECK(planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 131073, 16384).extent.width == 32 * 9);
-    CHECK(planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 131072, 16384 + 16383).fold_log2 == 14);
-    CHECK(planned(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 1, 1u << 15).extent.height == 1);
+TEST_CASE("a texture is folded into columns of a power of two where it does not fit one") {
+    struct Case {
+        std::uint32_t rows, side, width, height, fold_log2;
+    };
+    const Case cases[] = {{100, 4096, 32, 100, 7},
+                          {1, 1u << 15, 32, 1, 0},
+                          {131072, 16384, 32 * 8, 16384, 14},
+                          {131073, 16384, 32 * 9, 16384, 14},
+                          {131072, 16384 + 16383, 32 * 8, 16384, 14}};
+    for (const Case& c : cases) {
+        CAPTURE(c.rows);
+        const AngleTableLayout plan = planned(rotation_with(64), VKROPE_ANGLES_DIRECT_TEXTURE,
+                                              c.rows, c.side);
+        CHECK(plan.source == VKROPE_ANGLES_DIRECT_TEXTURE);
+        CHECK(plan.format == VK_FORMAT_R32G32B32A32_SFLOAT);
+        CHECK(plan.usage == VkFlags(VK_IMAGE_USAGE_SAMPLED_BIT));
+        CHECK(plan.extent.width == c.width);
+        CHECK(plan.extent.height == c.height);
+        CHECK(plan.fold_log2 == c.fold_log2);
+        CHECK(plan.row_texels == 32);
+        CHECK(plan.pairs == 64);
+        CHECK(plan.rows == c.rows);
+        CHECK(plan.bytes == std::size_t{c.width} * c.height * 16);
+    }
 }
 
 TEST_CASE("texels lie where the plan says") {

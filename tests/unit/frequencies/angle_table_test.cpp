@@ -2,18 +2,8 @@
 // The entries of angle tables against cosl and sinl, and the place of each entry in memory.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "angle_tables.hpp"
-#include "frequencies/table_entry.hpp"
 #include "meaning.hpp"
-#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -90,15 +80,6 @@ TEST_CASE(
     static_assert(default_angles(VKROPE_ANGLE_PRECISION_FLOAT32, max_positions) ==
                   VKROPE_ANGLES_DIRECT_TEXTURE);
     static_assert(AngleSource{} == VKROPE_ANGLES_AUTOMATIC);  // 0 means the default, also in C
-}
-
-TEST_CASE("the bound of each source") {
-    for (const double factor : {1.0, 1.34}) {
-        CHECK(error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, factor) == 6);
-        CHECK(error_bound(VKROPE_ANGLES_COMPUTED, factor) == 4.5);
-        CHECK(error_bound(VKROPE_ANGLES_DIRECT_TEXTURE, factor) == (factor == 1 ? 2.5 : 3));
-        CHECK(error_bound(VKROPE_ANGLES_DIRECT_BUFFER, factor) == (factor == 1 ? 2.5 : 3));
-    }
 }
 
 TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {

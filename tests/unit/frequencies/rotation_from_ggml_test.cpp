@@ -3,13 +3,8 @@
 // ggml_rope_cache_init as ggml-cpu/ops.cpp describes them, in long double.
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "meaning.hpp"
 #include "scaling_checks.hpp"
-#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -76,7 +71,7 @@ void check_turns(const GgmlRope& rope, std::uint32_t axes) {
 
 void check_refused(const GgmlRope& rope, const std::string& words) {
     const Result<RopeParams> result = rope_params_from_ggml(rope);
-    check_error(result.status, VKROPE_ERROR_INVALID_ARGUMENT, words);
+    check_invalid(result.status, words);
     CHECK(result.value.inv_freq.empty());
 }
 

@@ -29,12 +29,13 @@ inline std::vector<double> plain(double base, std::uint32_t rotary_dim) {
     return inv_freq;
 }
 
-/// Checks that `scale` fails and names `words`, and leaves the frequencies unchanged.
-template <class Scale>
-void refused(Scale&& scale, const std::string& words) {
-    std::vector<double> inv_freq = {1, 0.1};
-    check_error(scale(inv_freq), VKROPE_ERROR_INVALID_ARGUMENT, words);
-    CHECK(inv_freq == std::vector<double>{1, 0.1});
+/// What a scaling is given that refuses its numbers.
+inline std::vector<double> unscaled = {1, 0.1};
+
+/// Checks a scaling of `unscaled` that failed: it names `words`, and has changed no frequency.
+inline void refused(const Status& status, const std::string& words) {
+    check_invalid(status, words);
+    CHECK(unscaled == std::vector<double>{1, 0.1});
 }
 
 inline constexpr double not_positive[] = {0.0, -2.0, infinity, not_a_number};

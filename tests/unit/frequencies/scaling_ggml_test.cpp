@@ -2,14 +2,7 @@
 // The form of ggml_rope_ext: linear, divisors and YaRN in one.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "scaling_checks.hpp"
-#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -109,9 +102,7 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
     const double factors[] = {1, 0};
     double attention_factor = -3;
     const auto bad = [&](double base, const GgmlScaling& scaling, const std::string& text) {
-        refused(
-            [&](std::vector<double>& f) { return scale_ggml(f, base, scaling, attention_factor); },
-            text);
+        refused(scale_ggml(unscaled, base, scaling, attention_factor), text);
     };
     for (const double number : not_positive) {
         const bool not_set = std::isfinite(number) && number <= 0;
@@ -133,4 +124,26 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
     bad(1e4, {.freq_factors = factors, .freq_factor_count = 1}, "freq_factors 1 2");
     bad(1e4, {.freq_factors = factors, .freq_factor_count = 2}, "freq_factors[1] 0");
     CHECK(attention_factor == -3);
+}
+
+TEST_CASE(
+    "ggml without an original length: the blend is one of pair 0 alone; its range is made of "
+    "n_dims where that is given") {
+    std::vector<double> before(32);
+    REQUIRE(default_inv_freq(10000, 64, before.data()));
+    double attention_factor = 0;
+    std::vector<double> none = before;
+    REQUIRE(scale_ggml(none, 10000, {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 0},
+                       attention_factor));
+    CHECK(close(none[0], before[0]));
+    for (std::size_t j = 1; j < 32; ++j) CHECK(close(none[j], before[j] / 4.0L));
+    // The first half of a list, blended as if it were alone, equals the list of half the length.
+    std::vector<double> half(16), twice(32);
+    REQUIRE(default_inv_freq(10000, 32, half.data()));
+    for (std::size_t j = 0; j < 32; ++j) twice[j] = half[j % 16];
+    GgmlScaling scaling = {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 4096};
+    REQUIRE(scale_ggml(half, 10000, scaling, attention_factor));
+    scaling.n_dims = 32;
+    REQUIRE(scale_ggml(twice, 10000, scaling, attention_factor));
+    for (std::size_t j = 0; j < 16; ++j) CHECK(twice[j] == half[j]);
 }

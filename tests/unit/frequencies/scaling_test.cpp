@@ -3,14 +3,7 @@
 // arithmetic.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "scaling_checks.hpp"
-#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -29,12 +22,9 @@ TEST_CASE("inclusive spacing reaches 1 / base") {
     double one = 0;
     REQUIRE(status_of(vkrope_inclusive_inv_freq, 10000, 2, &one));
     CHECK(one == 1.0);
-    check_error(status_of(vkrope_inclusive_inv_freq, 0, 8, &one), VKROPE_ERROR_INVALID_ARGUMENT,
-                "base 0");
-    check_error(status_of(vkrope_inclusive_inv_freq, 10000, 3, &one), VKROPE_ERROR_INVALID_ARGUMENT,
-                "rotary_dim 3");
-    check_error(status_of(vkrope_inclusive_inv_freq, 10000, 4, nullptr),
-                VKROPE_ERROR_INVALID_ARGUMENT, "inv_freq null");
+    check_invalid(status_of(vkrope_inclusive_inv_freq, 0, 8, &one), "base 0");
+    check_invalid(status_of(vkrope_inclusive_inv_freq, 10000, 3, &one), "rotary_dim 3");
+    check_invalid(status_of(vkrope_inclusive_inv_freq, 10000, 4, nullptr), "inv_freq null");
     CHECK(one == 1.0);
 }
 
@@ -59,25 +49,27 @@ TEST_CASE("proportional: the whole head's spacing, with a tail that stands still
     std::vector<double> untouched(4, -7.0);
     for (const double factor : not_positive) {
         if (factor == 0) continue;  // 1
-        check_error(proportional_inv_freq(1e4, 8, {.factor = factor}, untouched.data()),
-                    VKROPE_ERROR_INVALID_ARGUMENT, "factor");
+        check_invalid(proportional_inv_freq(1e4, 8, {.factor = factor}, untouched.data()),
+                      "factor");
     }
     for (const double part : {-0.5, 1.5, infinity, not_a_number}) {
-        check_error(
+        check_invalid(
             proportional_inv_freq(1e4, 8, {.partial_rotary_factor = part}, untouched.data()),
-            VKROPE_ERROR_INVALID_ARGUMENT, "partial_rotary_factor");
+            "partial_rotary_factor");
     }
-    check_error(proportional_inv_freq(1e4, 7, {}, untouched.data()), VKROPE_ERROR_INVALID_ARGUMENT,
-                "head_dim 7");
+    check_invalid(proportional_inv_freq(1e4, 7, {}, untouched.data()), "head_dim 7");
     CHECK(untouched == std::vector<double>(4, -7.0));
 }
 
-TEST_CASE("positions scaled by a number are frequencies scaled by it") {
-    std::vector<double> inv_freq = {1.0, 0.3, 0};
+TEST_CASE("linear scaling divides frequencies, and a scale of positions multiplies them") {
+    std::vector<double> inv_freq = {1.0, 0.3, 0x1p-20, 0};
+    REQUIRE(scale_linear(inv_freq, 2));
+    CHECK(inv_freq == std::vector<double>{0.5, 0.15, 0x1p-21, 0});
     REQUIRE(scale_positions(inv_freq, 0.25));
-    CHECK(inv_freq == std::vector<double>{0.25, 0.075, 0});
-    for (const double scale : not_positive) {
-        refused([&](std::vector<double>& f) { return scale_positions(f, scale); }, "seq_scale");
+    CHECK(inv_freq == std::vector<double>{0.125, 0.0375, 0x1p-23, 0});
+    for (const double number : not_positive) {
+        refused(scale_linear(unscaled, number), "factor");
+        refused(scale_positions(unscaled, number), "seq_scale");
     }
 }
 
@@ -89,11 +81,11 @@ TEST_CASE("divisors divide, pair by pair") {
 
     const double bad[] = {1, 0};
     const double worse[] = {1, not_a_number};
-    refused([&](std::vector<double>& f) { return scale_divisors(f, divisors, 3); }, "divisors 3 2");
-    refused([&](std::vector<double>& f) { return scale_divisors(f, divisors, 0); }, "divisors 0");
-    refused([&](std::vector<double>& f) { return scale_divisors(f, nullptr, 2); }, "divisors null");
-    refused([&](std::vector<double>& f) { return scale_divisors(f, bad, 2); }, "divisors[1] 0");
-    refused([&](std::vector<double>& f) { return scale_divisors(f, worse, 2); }, "divisors[1]");
+    refused(scale_divisors(unscaled, divisors, 3), "divisors 3 2");
+    refused(scale_divisors(unscaled, divisors, 0), "divisors 0");
+    refused(scale_divisors(unscaled, nullptr, 2), "divisors null");
+    refused(scale_divisors(unscaled, bad, 2), "divisors[1] 0");
+    refused(scale_divisors(unscaled, worse, 2), "divisors[1]");
 }
 
 TEST_CASE("NTK-aware scaling is another base") {
@@ -113,7 +105,7 @@ TEST_CASE("NTK-aware scaling is another base") {
     std::vector<double> none;
     CHECK(scale_ntk(none, 8));
     for (const double alpha : not_positive) {
-        refused([&](std::vector<double>& f) { return scale_ntk(f, alpha); }, "alpha");
+        refused(scale_ntk(unscaled, alpha), "alpha");
     }
 }
 
@@ -134,16 +126,8 @@ TEST_CASE("dynamic NTK scaling grows with the sequence, from the trained length 
         }
     }
     for (const double number : not_positive) {
-        refused(
-            [&](std::vector<double>& f) {
-                return scale_dynamic_ntk(f, {number, 2048}, 4096);
-            },
-            "factor");
-        refused(
-            [&](std::vector<double>& f) {
-                return scale_dynamic_ntk(f, {2, number}, 4096);
-            },
-            "max_position_embeddings");
+        refused(scale_dynamic_ntk(unscaled, {number, 2048}, 4096), "factor");
+        refused(scale_dynamic_ntk(unscaled, {2, number}, 4096), "max_position_embeddings");
     }
 }
 
@@ -181,11 +165,7 @@ TEST_CASE("LongRoPE names the number that breaks its rule") {
     const double good[] = {1, 2, 3}, bad_list[] = {1, -2};
     double attention_factor = -3;
     const auto bad = [&](const LongRopeScaling& scaling, const std::string& text) {
-        refused(
-            [&](std::vector<double>& f) {
-                return scale_longrope(f, scaling, 8192, attention_factor);
-            },
-            text);
+        refused(scale_longrope(unscaled, scaling, 8192, attention_factor), text);
     };
     bad({good, good, 3, 4096, 32}, "short_factor 3 2");
     bad({nullptr, good, 2, 4096, 32}, "short_factor null");
@@ -200,42 +180,50 @@ TEST_CASE("LongRoPE names the number that breaks its rule") {
     CHECK(attention_factor == -3);
 }
 
-TEST_CASE(
-    "ggml without an original length: the blend is one of pair 0 alone; its range is made of "
-    "n_dims where that is given") {
-    std::vector<double> before(32);
-    REQUIRE(default_inv_freq(10000, 64, before.data()));
-    double attention_factor = 0;
-    std::vector<double> none = before;
-    REQUIRE(scale_ggml(none, 10000, {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 0},
-                       attention_factor));
-    CHECK(close(none[0], before[0]));
-    for (std::size_t j = 1; j < 32; ++j) CHECK(close(none[j], before[j] / 4.0L));
-    // The first half of a list, blended as if it were alone, equals the list of half the length.
-    std::vector<double> half(16), twice(32);
-    REQUIRE(default_inv_freq(10000, 32, half.data()));
-    for (std::size_t j = 0; j < 32; ++j) twice[j] = half[j % 16];
-    GgmlScaling scaling = {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 4096};
-    REQUIRE(scale_ggml(half, 10000, scaling, attention_factor));
-    scaling.n_dims = 32;
-    REQUIRE(scale_ggml(twice, 10000, scaling, attention_factor));
-    for (std::size_t j = 0; j < 16; ++j) CHECK(twice[j] == half[j]);
-}
-
-TEST_CASE("llama3 scaling leaves pairs that stand still") {
-    std::vector<double> still = {1.0, 0};
-    REQUIRE(scale_llama3(still, {8, 1, 4, 8192}));
-    CHECK(still == std::vector<double>{1, 0});
+TEST_CASE("llama3 scaling keeps high frequencies, divides low ones and blends between") {
+    constexpr double turn = 6.283185307179586;
+    const Llama3Scaling scaling = {8, 1, 4, 8192};
+    const auto scaled = [&](double wavelength) {
+        std::vector<double> inv_freq = {turn / wavelength};
+        REQUIRE(scale_llama3(inv_freq, scaling));
+        return inv_freq[0];
+    };
+    CHECK(scaled(2047.99) == turn / 2047.99);
+    CHECK(scaled(8192.01) == turn / 8192.01 / 8);
+    CHECK(scaled(1e9) == turn / 1e9 / 8);
+    CHECK(scaled(0.5) == turn / 0.5);
+    // Continuous at both ends of the blend.
+    CHECK(scaled(2048.01) == doctest::Approx(turn / 2048.01).epsilon(1e-4));
+    CHECK(scaled(8191.99) == doctest::Approx(turn / 8191.99 / 8).epsilon(1e-4));
+    // 8192 / 3276.8 = 2.5 is halfway between the factors 1 and 4.
+    CHECK(scaled(3276.8) == doctest::Approx(turn / 3276.8 * (0.5 + 0.5 / 8)).epsilon(1e-14));
+    // 8192 / 4681.142857 = 1.75: a quarter of the way.
+    CHECK(scaled(8192 / 1.75) ==
+          doctest::Approx(turn / (8192 / 1.75) * (0.25 + 0.75 / 8)).epsilon(1e-14));
 }
 
 TEST_CASE("llama3 scaling with equal factors is a step at the original length") {
-    const double pi2 = 6.283185307179586;
-    std::vector<double> inv_freq = {pi2 / 8191, pi2 / 8193, 0.5};
+    const double turn = 6.283185307179586;
+    std::vector<double> inv_freq = {turn / 8191, turn / 8193, 0.5};
     REQUIRE(scale_llama3(inv_freq, {16, 1, 1, 8192}));
-    CHECK(inv_freq == std::vector<double>{pi2 / 8191, pi2 / 8193 / 16, 0.5});
+    CHECK(inv_freq == std::vector<double>{turn / 8191, turn / 8193 / 16, 0.5});
+    // A pair that stands still keeps doing so.
+    std::vector<double> still = {1.0, 0};
+    REQUIRE(scale_llama3(still, {8, 1, 4, 8192}));
+    CHECK(still == std::vector<double>{1, 0});
     // A wavelength equal to the original length: 2 pi over it is not exact, so the length is
     // computed from the wavelength.
     std::vector<double> edge = {0.25};
-    REQUIRE(scale_llama3(edge, {16, 1, 1, pi2 / 0.25}));
+    REQUIRE(scale_llama3(edge, {16, 1, 1, turn / 0.25}));
     CHECK(edge[0] == 0.25 / 16);
+}
+
+TEST_CASE("llama3 scaling names the number that breaks its rule") {
+    refused(scale_llama3(unscaled, {0, 1, 4, 8192}), "factor 0");
+    refused(scale_llama3(unscaled, {not_a_number, 1, 4, 8192}), "factor");
+    refused(scale_llama3(unscaled, {8, 0, 4, 8192}), "low_freq_factor 0");
+    refused(scale_llama3(unscaled, {8, 1, infinity, 8192}), "high_freq_factor inf");
+    refused(scale_llama3(unscaled, {8, 4, 1, 8192}), "low_freq_factor 4 high_freq_factor 1");
+    refused(scale_llama3(unscaled, {8, 1, 4, 0}), "original_max_position_embeddings 0");
+    refused(scale_llama3(unscaled, {8, 1, 4, infinity}), "original_max_position_embeddings inf");
 }

@@ -2,14 +2,7 @@
 // YaRN, and DeepSeek's form of it, against the paper.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
-
 #include "scaling_checks.hpp"
-#include "vkrope/vkrope.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;
@@ -130,9 +123,7 @@ TEST_CASE("YaRN: a beta that is 0 has its default") {
 TEST_CASE("YaRN names the number that breaks its rule") {
     double attention_factor = -3;
     const auto bad = [&](double base, const YarnScaling& scaling, const std::string& text) {
-        refused(
-            [&](std::vector<double>& f) { return scale_yarn(f, base, scaling, attention_factor); },
-            text);
+        refused(scale_yarn(unscaled, base, scaling, attention_factor), text);
     };
     for (const double number : not_positive) {
         bad(1e4, {number, 4096}, "factor");
@@ -173,21 +164,12 @@ TEST_CASE("DeepSeek's YaRN splits the magnitude between rotation and softmax") {
     CHECK(close(attention_factor, 1 / (0.1L * ln + 1)));
     CHECK(close(softmax_scale, (0.1L * ln + 1) * (0.1L * ln + 1)));
 
+    refused(scale_deepseek_yarn(unscaled, 1e4, {0, 4096}, attention_factor, softmax_scale),
+            "factor 0");
     refused(
-        [&](std::vector<double>& f) {
-            return scale_deepseek_yarn(f, 1e4, {0, 4096}, attention_factor, softmax_scale);
-        },
-        "factor 0");
-    refused(
-        [&](std::vector<double>& f) {
-            return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, -1}, attention_factor,
-                                       softmax_scale);
-        },
+        scale_deepseek_yarn(unscaled, 1e4, {4, 4096, 32, 1, -1}, attention_factor, softmax_scale),
         "mscale -1");
-    refused(
-        [&](std::vector<double>& f) {
-            return scale_deepseek_yarn(f, 1e4, {4, 4096, 32, 1, 1, infinity}, attention_factor,
-                                       softmax_scale);
-        },
-        "mscale_all_dim inf");
+    refused(scale_deepseek_yarn(unscaled, 1e4, {4, 4096, 32, 1, 1, infinity}, attention_factor,
+                                softmax_scale),
+            "mscale_all_dim inf");
 }
