@@ -50,9 +50,8 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         vkrope_kernel_info info = {};
         REQUIRE(vkrope_get_kernel_info(&rotation, &plan, &f32, nullptr, nullptr, &info, nullptr) ==
                 VKROPE_SUCCESS);
-        vkrope_kernel* made = nullptr;
-        REQUIRE(vkrope_kernel_create(&host.ref, &info, &made, nullptr) == VKROPE_SUCCESS);
-        const OwnedKernel kernel(made);
+        OwnedKernel kernel;
+        REQUIRE(make(kernel, vkrope_kernel_create, &host.ref, &info));
 
         vkrope_call call = {};
         call.tokens = 3;
@@ -89,15 +88,13 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
     {
         vkrope_device_options options = {};
         options.get_instance_proc_addr = fake_get_instance_proc_addr;
-        vkrope_device* opened = nullptr;
-        REQUIRE(vkrope_device_open(&options, &opened, nullptr) == VKROPE_SUCCESS);
-        const std::unique_ptr<vkrope_device, Destroy<vkrope_device_destroy>> device(opened);
+        OwnedDevice device;
+        REQUIRE(make(device, vkrope_device_open, &options));
         const vkrope_rope_params rotation = eight_channels();
         vkrope_host_shape shape = {};
         shape.tokens = 3;
         shape.heads[VKROPE_Q] = 2;
-        using Owned = std::unique_ptr<vkrope_host_rotation, Destroy<vkrope_host_rotation_destroy>>;
-        Owned work;
+        OwnedHostRotation work;
         const auto create = [&](vkrope_error* error) {
             vkrope_host_rotation* made = nullptr;
             const vkrope_result result = vkrope_host_rotation_create(device.get(), &rotation,

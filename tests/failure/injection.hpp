@@ -53,7 +53,7 @@ struct Tolerance {
 void fail_everything(const std::vector<Scenario>& scenarios,
                      const std::vector<Tolerance>& tolerances = {});
 
-/// The results that an entry point may return besides VK_SUCCESS. Empty if it is not in the table.
+/// The results that an entry point may return besides VK_SUCCESS.
 std::vector<VkResult> result_codes(const std::string& entry, bool fills_array);
 
 }  // namespace vkrope::test

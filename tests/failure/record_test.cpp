@@ -140,27 +140,25 @@ TEST_CASE(
     CHECK(push.table_rows == 512);
 }
 
-TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along z sequences") {
-    // 16 bytes of f16 are 8 channels, and a step has two such units: a row of 128 has 8 steps, for
-    // 8 heads of a token on a GPU.
-    const auto groups_of = [](const FakeConfig& config, std::uint32_t batch, std::uint32_t tokens) {
-        Recorder recorder(config);
-        Call call = kernel_call(recorder.host, tokens);
-        call.batch = batch;
-        call.positions.batch_stride = broadcast;
-        for (Tensor* tensor : {&call.in[Q], &call.out[Q], &call.in[K], &call.out[K]})
-            tensor->where.range *= batch;
+TEST_CASE(
+    "record: a table in a buffer is read in 16 bytes where it begins at a multiple of them, and in "
+    "words elsewhere") {
+    const auto access_at = [](AngleSource angles, VkDeviceSize offset) {
+        Recorder recorder({}, kernel_info(angles));
+        Call call = kernel_call(recorder.host, 7, angles);
+        call.angles.buffer.offset += offset;
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);
-        return std::vector<std::uint32_t>(dispatch.groups, dispatch.groups + 3);
+        CHECK(offset_of(pushed(dispatch), shader::offset_table) ==
+              offset / 4 % 4);  // in words after a multiple of 16 bytes
+        return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
     };
-    using Groups = std::vector<std::uint32_t>;
-    CHECK(groups_of({}, 1, 7) == Groups{7, 1, 1});
-    CHECK(groups_of({}, 3, 7) == Groups{7, 1, 3});
-    CHECK(groups_of({.workgroup_count = {4, 4, 4}}, 1, 7) == Groups{4, 1, 1});
-    CHECK(fake().count("vkCmdDispatch") == 2);  // Q and K stay together
-    // On a CPU a lane has 64 bytes, 32 channels, in all heads: 64 tokens per workgroup.
-    CHECK(groups_of({.type = VK_PHYSICAL_DEVICE_TYPE_CPU}, 1, 100) == Groups{2, 1, 1});
+    for (const VkDeviceSize offset : {0u, 16u, 32u})
+        CHECK(access_at(VKROPE_ANGLES_DIRECT_BUFFER, offset) == "vkrope, 16-byte access");
+    for (const VkDeviceSize offset : {4u, 8u, 12u, 20u, 24u}) {
+        CAPTURE(offset);
+        CHECK(access_at(VKROPE_ANGLES_DIRECT_BUFFER, offset) == "vkrope, word access");
+    }
 }
 
 }  // namespace vkrope::test

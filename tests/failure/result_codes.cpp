@@ -6,41 +6,31 @@
 namespace vkrope::test {
 
 // The attributes successcodes and errorcodes in the Vulkan registry (vk.xml of 1.3.239), with the
-// codes that its extensions add; and VK_ERROR_UNKNOWN, which any entry point may return.
+// codes that its extensions add; and VK_ERROR_UNKNOWN, which any entry point may return. An entry
+// point that is not in the table fails for want of host memory or of device memory.
 std::vector<VkResult> result_codes(const std::string& entry, bool fills_array) {
     constexpr VkResult host = VK_ERROR_OUT_OF_HOST_MEMORY, device = VK_ERROR_OUT_OF_DEVICE_MEMORY,
                        replay = VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS_KHR;
     static const std::map<std::string, std::vector<VkResult>> table = {
-        {"vkAllocateCommandBuffers", {host, device}},
         {"vkAllocateDescriptorSets",
          {host, device, VK_ERROR_FRAGMENTED_POOL, VK_ERROR_OUT_OF_POOL_MEMORY}},
         {"vkAllocateMemory", {host, device, VK_ERROR_INVALID_EXTERNAL_HANDLE, replay}},
-        {"vkBeginCommandBuffer", {host, device}},
         {"vkBindBufferMemory", {host, device, replay}},
         {"vkBindBufferMemory2", {host, device, replay}},
-        {"vkBindImageMemory", {host, device}},
-        {"vkBindImageMemory2", {host, device}},
         {"vkCreateBuffer", {host, device, replay}},
-        {"vkCreateCommandPool", {host, device}},
         {"vkCreateComputePipelines",
          {host, device, VK_PIPELINE_COMPILE_REQUIRED_EXT, VK_ERROR_INVALID_SHADER_NV}},
         {"vkCreateDebugUtilsMessengerEXT", {host}},
         {"vkCreateDescriptorPool", {host, device, VK_ERROR_FRAGMENTATION_EXT}},
-        {"vkCreateDescriptorSetLayout", {host, device}},
         {"vkCreateDevice",
          {host, device, VK_ERROR_INITIALIZATION_FAILED, VK_ERROR_EXTENSION_NOT_PRESENT,
           VK_ERROR_FEATURE_NOT_PRESENT, VK_ERROR_TOO_MANY_OBJECTS, VK_ERROR_DEVICE_LOST}},
-        {"vkCreateFence", {host, device}},
         {"vkCreateImage", {host, device, VK_ERROR_COMPRESSION_EXHAUSTED_EXT, replay}},
         {"vkCreateImageView", {host, device, replay}},
         {"vkCreateInstance",
          {host, device, VK_ERROR_INITIALIZATION_FAILED, VK_ERROR_LAYER_NOT_PRESENT,
           VK_ERROR_EXTENSION_NOT_PRESENT, VK_ERROR_INCOMPATIBLE_DRIVER}},
-        {"vkCreatePipelineCache", {host, device}},
-        {"vkCreatePipelineLayout", {host, device}},
-        {"vkCreateQueryPool", {host, device}},
         {"vkCreateShaderModule", {host, device, VK_ERROR_INVALID_SHADER_NV}},
-        {"vkEndCommandBuffer", {host, device}},
         {"vkEnumerateDeviceExtensionProperties",
          {VK_INCOMPLETE, host, device, VK_ERROR_LAYER_NOT_PRESENT}},
         {"vkEnumerateInstanceExtensionProperties",
@@ -48,20 +38,16 @@ std::vector<VkResult> result_codes(const std::string& entry, bool fills_array) {
         {"vkEnumerateInstanceVersion", {host}},
         {"vkEnumeratePhysicalDevices",
          {VK_INCOMPLETE, host, device, VK_ERROR_INITIALIZATION_FAILED}},
-        {"vkFlushMappedMemoryRanges", {host, device}},
         {"vkGetPipelineCacheData", {VK_INCOMPLETE, host, device}},
         {"vkGetQueryPoolResults", {VK_NOT_READY, host, device, VK_ERROR_DEVICE_LOST}},
-        {"vkInvalidateMappedMemoryRanges", {host, device}},
         {"vkMapMemory", {host, device, VK_ERROR_MEMORY_MAP_FAILED}},
         {"vkQueueSubmit", {host, device, VK_ERROR_DEVICE_LOST}},
         {"vkResetCommandPool", {device}},
         {"vkResetFences", {device}},
-        {"vkSetDebugUtilsObjectNameEXT", {host, device}},
         {"vkWaitForFences", {VK_TIMEOUT, host, device, VK_ERROR_DEVICE_LOST}},
     };
     const auto found = table.find(entry);
-    if (found == table.end()) return {};
-    std::vector<VkResult> codes = found->second;
+    std::vector<VkResult> codes = found == table.end() ? std::vector{host, device} : found->second;
     std::erase_if(codes, [&](VkResult code) { return code == VK_INCOMPLETE && !fills_array; });
     codes.push_back(VK_ERROR_UNKNOWN);
     return codes;

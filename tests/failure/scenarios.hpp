@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What programs do with the library, by vkrope.h; and by C++ where that is other code. Objects of
-// the C interface and their errors, as scenarios have them.
+// What programs do with the library, by vkrope.h. Objects of the C interface and their errors, as
+// scenarios have them.
 #pragma once
 
 #include <doctest/doctest.h>

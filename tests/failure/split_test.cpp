@@ -38,6 +38,20 @@ constexpr Layout layouts[] = {
              call.out[t] = call.in[t];
          }
      }},
+    // The outputs share no byte; the inputs do, and nothing writes them.
+    {"side by side in one buffer",
+     [](const KernelHost& host, KernelInfo&, Call& call) {
+         call.in[K].where.buffer = host.q;
+         call.out[K].where.buffer = host.q_out;
+         call.out[K].where.offset = call.out[Q].where.range;
+     }},
+    // The binding of the output begins before it, at a multiple of the alignment, among the ids.
+    {"ids before an output",
+     [](const KernelHost& host, KernelInfo& info, Call& call) {
+         info.positions = VKROPE_POSITIONS_IDS;
+         call.positions.ids = {host.k_out, 0, tokens * 4};
+         call.out[K].where.offset = 1008;
+     }},
     {"groups of heads",
      [](const KernelHost& host, KernelInfo&, Call& call) {
          call.in[Q].where = {host.q, 0, KernelHost::buffer_bytes};
@@ -101,6 +115,12 @@ Outcome check_barriers(const std::vector<Command>& commands) {
             CHECK_FALSE(waited);
             waited = true;
             ++outcome.barriers;
+            CHECK(command.stages[0] == boundary().stage);
+            CHECK(command.stages[1] == boundary().stage);
+            REQUIRE(command.memory_barriers.size() == 1);
+            CHECK(command.memory_barriers[0].srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
+            CHECK(command.memory_barriers[0].dstAccessMask ==
+                  (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
         }
         if (command.entry != "vkCmdDispatch") continue;
         bool has_to = false;
@@ -216,7 +236,7 @@ TEST_CASE("split calls: what cannot be cut is refused, and nothing is recorded")
     const Row rows[] = {
         {256, layouts[0], false, VKROPE_ERROR_LIMIT_EXCEEDED, "in[0] 256 256"},
         {1u << 16, layouts[2], true, VKROPE_ERROR_LIMIT_EXCEEDED, "norm token"},
-        {1u << 27, layouts[3], true, VKROPE_ERROR_NOT_SUPPORTED, "groups norm token"}};
+        {1u << 27, layouts[5], true, VKROPE_ERROR_NOT_SUPPORTED, "groups norm token"}};
     for (const Row& row : rows) {
         CAPTURE(std::string(row.layout.name));
         const KernelHost host({.storage_range = row.range, .debug_utils = false});

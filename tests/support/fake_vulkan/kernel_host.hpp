@@ -16,7 +16,6 @@ struct CountedAllocator {
     CountedAllocator();
     VkAllocationCallbacks callbacks = {};
     std::size_t allocated = 0, freed = 0;
-    std::size_t fail_at = 0;  ///< number of the allocation that fails, from 1; 0: none
 };
 
 class KernelHost {
