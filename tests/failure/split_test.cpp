@@ -225,6 +225,30 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("split calls: a tensor of 16 GiB is read and written to its last byte") {
+    constexpr std::uint32_t all = 1u << 23, row = 8 * D * 2;  // tokens, and bytes of each
+    const KernelHost host({.debug_utils = false});
+    for (const VkBuffer buffer : {host.q, host.q_out})
+        fake().find(VK_OBJECT_TYPE_BUFFER, buffer, "test")->bytes = VkDeviceSize{all} * row;
+    Call call = kernel_call(host, all);
+    call.in[K] = call.out[K] = {};
+    const Owned<Kernel> kernel(create(host.ref, kernel_info()).value);
+    REQUIRE(kernel);
+    CHECK(check(host, *kernel, call).dispatches > 100);
+    VkDeviceSize done = 0;
+    for (const Command& dispatch : dispatches(host)) {
+        const shader::Push push = pushed(dispatch);
+        for (const auto& [binding, which] : {std::pair{shader::binding_q_in, shader::offset_q_in},
+                                             {shader::binding_q_out, shader::offset_q_out}}) {
+            const VkDescriptorBufferInfo& bound = dispatch.descriptors.at(binding).buffer;
+            CHECK(bound.offset + offset_of(push, which) * 2 == done);
+            CHECK(bound.offset + bound.range == done + VkDeviceSize{push.tokens} * row);
+        }
+        done += VkDeviceSize{push.tokens} * row;
+    }
+    CHECK(done == VkDeviceSize{all} * row);
+}
+
 TEST_CASE("split calls: what cannot be cut is refused, and nothing is recorded") {
     struct Row {
         std::uint32_t range;
