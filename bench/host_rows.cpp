@@ -157,28 +157,22 @@ void time_record(benchmark::State& state, Device& device, const Shape& shape,
 
 class Cache {
    public:
-    Cache(Device& device, bool wanted) : device_(device.ref().device) {
-        const DeviceRef& ref = device.ref();
-        const auto get = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
-            ref.get_instance_proc_addr(ref.instance, "vkGetDeviceProcAddr"));
-        destroy_ = reinterpret_cast<PFN_vkDestroyPipelineCache>(
-            get(ref.device, "vkDestroyPipelineCache"));
-        const auto make = reinterpret_cast<PFN_vkCreatePipelineCache>(
-            get(ref.device, "vkCreatePipelineCache"));
+    Cache(Device& device, bool wanted) : vk_(device.get()->vk), device_(device.ref().device) {
         VkPipelineCacheCreateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
         if (wanted)
-            check_result(make(ref.device, &info, nullptr, &cache_), "vkCreatePipelineCache");
+            check_result(vk_.vkCreatePipelineCache(device_, &info, nullptr, &cache_),
+                         "vkCreatePipelineCache");
     }
-    ~Cache() { destroy_(device_, cache_, nullptr); }
+    ~Cache() { vk_.vkDestroyPipelineCache(device_, cache_, nullptr); }
     Cache(const Cache&) = delete;
     Cache& operator=(const Cache&) = delete;
 
     VkPipelineCache get() const noexcept { return cache_; }
 
    private:
+    const DeviceTable& vk_;
     VkDevice device_;
-    PFN_vkDestroyPipelineCache destroy_ = nullptr;
     VkPipelineCache cache_ = VK_NULL_HANDLE;
 };
 

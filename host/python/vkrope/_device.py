@@ -12,7 +12,7 @@ import numpy as np
 
 from ._declarations import ffi
 from ._errors import InvalidArgumentError
-from ._library import Owner, call, create, lib, new_struct, text
+from ._library import Owner, call, create, in_range, lib, new_struct, text
 
 if TYPE_CHECKING:
     from ._device_array import DeviceArray
@@ -117,20 +117,15 @@ class Device(Owner):
     ) -> None:
         if not isinstance(select, str):
             raise InvalidArgumentError(f"select is {select!r}: it must be a string")
-        if not 0 < timeout_ns < 2**64:
-            raise InvalidArgumentError(
-                f"timeout_ns is {timeout_ns}: it must be above 0 and below 2^64"
-            )
-        if not 0 <= pipeline_cache_bytes < 2**64:
-            raise InvalidArgumentError(
-                f"pipeline_cache_bytes is {pipeline_cache_bytes}: it must be 0 to 2^64 - 1"
-            )
         name = ffi.new("char[]", select.encode())
         folder = ffi.new("char[]", os.fspath(pipeline_cache_folder).encode())
         options = new_struct(
-            "vkrope_device_options", select=name, validation=validation, timeout_ns=timeout_ns,
+            "vkrope_device_options", select=name, validation=validation,
+            timeout_ns=in_range("timeout_ns", timeout_ns, 2**64 - 1, 1),
             no_push_descriptors=not push_descriptors, pipeline_cache_folder=folder,
-            pipeline_cache_bytes=pipeline_cache_bytes,
+            pipeline_cache_bytes=in_range(
+                "pipeline_cache_bytes", pipeline_cache_bytes, 2**64 - 1
+            ),
         )  # fmt: skip
         message = ffi.NULL if on_message is None else _callback_of(on_message)
         options.on_message = message

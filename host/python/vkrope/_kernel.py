@@ -13,7 +13,7 @@ from ._declarations import ffi
 from ._device import Device
 from ._device_array import DeviceArray
 from ._errors import InvalidArgumentError, WaitTimeoutError
-from ._library import Handle, Owner, call, create, filled, lib, new_struct, set_field
+from ._library import Handle, Owner, call, create, filled, in_range, lib, new_struct, set_field
 from ._rotation import RopeParams
 from ._words import angle_sources, directions, gains, pairings
 
@@ -103,7 +103,7 @@ class Kernel(Owner):
             self._table = create(
                 lib.vkrope_angle_table_create, lib.vkrope_angle_table_destroy,
                 "vkrope_angle_table", parent.pointer, rotation._params, source,
-                _in_range("max_position", max_position, 2**64 - 1), parent=parent,
+                in_range("max_position", max_position, 2**64 - 1), parent=parent,
             )  # fmt: skip
             self._angles = lib.vkrope_angle_table_get(self._table.pointer)
             formats = {"q": _head_format(q), "k": _head_format(k), "v": _head_format(v)}
@@ -251,7 +251,7 @@ class Kernel(Owner):
             tokens=tokens,
             direction=directions.number("direction", direction),
             gain=gains.number("gain", gain),
-            first_set_tokens=_in_range("first_set_tokens", first_set_tokens, 2**32 - 1),
+            first_set_tokens=in_range("first_set_tokens", first_set_tokens, 2**32 - 1),
         )
         if self._counts:
             record.out_of_range = _where(counter)
@@ -286,7 +286,7 @@ class Kernel(Owner):
                 raise InvalidArgumentError(
                     f"positions is {positions!r}: this kernel takes ids, from a DeviceArray"
                 )
-            made.first = _in_range("positions", positions, 2**31 - 1, -(2**31))
+            made.first = in_range("positions", positions, 2**31 - 1, -(2**31))
             made.batch_stride = broadcast
             return made
         if not self._takes_ids:
@@ -348,14 +348,6 @@ class Kernel(Owner):
 
 
 broadcast = -(2**63)  # VKROPE_BROADCAST, which cffi cannot read: all steps share one row
-
-
-def _in_range(field: str, value: Any, highest: int, lowest: int = 0) -> int:
-    if not isinstance(value, (int, np.integer)) or not lowest <= value <= highest:
-        raise InvalidArgumentError(
-            f"{field} is {value!r}: it must be an integer from {lowest} to {highest}"
-        )
-    return int(value)
 
 
 def _head_format(format: Format | None) -> HeadFormat | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Callable
 
@@ -64,6 +65,15 @@ def set_field(struct: Any, field: str, value: Any) -> None:
         setattr(struct, field, value)
     except (OverflowError, TypeError) as error:
         raise InvalidArgumentError(f"{field} is {value!r}: {error}") from None
+
+
+def in_range(field: str, value: Any, highest: int, lowest: int = 0) -> int:
+    """Returns an integer; the error names `field` if it is none, or outside this range."""
+    if not isinstance(value, Integral) or not lowest <= value <= highest:
+        raise InvalidArgumentError(
+            f"{field} is {value!r}: it must be an integer from {lowest} to {highest}"
+        )
+    return int(value)
 
 
 def filled(name: str, function: Callable[..., int], *arguments: Any) -> Any:

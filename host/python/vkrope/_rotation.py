@@ -12,7 +12,7 @@ import numpy as np
 
 from ._declarations import ffi
 from ._errors import InvalidArgumentError, InvalidDataError
-from ._library import call, lib, new_struct, set_field, text
+from ._library import call, in_range, lib, new_struct, set_field, text
 from ._words import angle_sources, pairings, precisions, section_orders
 
 Model = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -347,10 +347,8 @@ def frequencies(
         kept.append(ffi.new("char[]", tower.encode()))
         query.tower = kept[-1]
     if layer is not None:
-        if not 0 <= layer < 2**31:
-            raise InvalidArgumentError(f"layer is {layer}: it must be 0 or above and below 2^31")
         query.by_layer = True
-        query.layer = layer
+        query.layer = in_range("layer", layer, 2**31 - 1)
     if pairing is not None:
         query.pairing = pairings.number("pairing", pairing)
     if isinstance(model, Mapping):

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "support/fake_vulkan/kernel_host.hpp"
 
@@ -35,19 +36,17 @@ std::vector<NamedKernel> kernels_of(Element element) {
     const auto add = [&all](const char* name, const KernelInfo& info) {
         all.push_back({name, info});
     };
-    const struct {
-        const char* name;
-        AngleSource angles;
-    } sources[] = {{"factored_texture", VKROPE_ANGLES_FACTORED_TEXTURE},
-                   {"computed", VKROPE_ANGLES_COMPUTED},
-                   {"direct_texture", VKROPE_ANGLES_DIRECT_TEXTURE},
-                   {"direct_buffer", VKROPE_ANGLES_DIRECT_BUFFER},
-                   {"cos_sin_cache", VKROPE_ANGLES_COS_SIN_CACHE}};
-    for (const auto& source : sources) {
+    const std::pair<const char*, AngleSource> sources[] = {
+        {"factored_texture", VKROPE_ANGLES_FACTORED_TEXTURE},
+        {"computed", VKROPE_ANGLES_COMPUTED},
+        {"direct_texture", VKROPE_ANGLES_DIRECT_TEXTURE},
+        {"direct_buffer", VKROPE_ANGLES_DIRECT_BUFFER},
+        {"cos_sin_cache", VKROPE_ANGLES_COS_SIN_CACHE}};
+    for (const auto& [name, angles] : sources) {
         for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
-            KernelInfo info = q_and_k(element, source.angles);
+            KernelInfo info = q_and_k(element, angles);
             info.pairing = pairing;
-            all.push_back({std::string(source.name) +
+            all.push_back({std::string(name) +
                                (pairing == VKROPE_INTERLEAVED ? ".interleaved" : ".half_split"),
                            info});
         }
@@ -82,18 +81,16 @@ std::vector<NamedKernel> kernels_of(Element element) {
     add("hadamard", with_ops(computed, ops));
     add("layer", with_ops(computed, full_ops(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN,
                                              VKROPE_NORM_PLACE_AFTER)));
-    const struct {
-        const char* name;
-        Element type;
-    } stores[] = {{"q8_0", VKROPE_Q8_0}, {"q4_0", VKROPE_Q4_0}, {"q4_1", VKROPE_Q4_1},
-                  {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}, {"e4m3fn", VKROPE_E4M3FN},
-                  {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8}};
-    for (const auto& store : stores) {
+    const std::pair<const char*, Element> stores[] = {
+        {"q8_0", VKROPE_Q8_0}, {"q4_0", VKROPE_Q4_0}, {"q4_1", VKROPE_Q4_1},
+        {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}, {"e4m3fn", VKROPE_E4M3FN},
+        {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8}};
+    for (const auto& [name, type] : stores) {
         info = computed;
         info.tensor[Q] = {};
-        info.tensor[K].out = store.type;
+        info.tensor[K].out = type;
         info.tensor[K].ops.hadamard = 128;
-        add(store.name, info);
+        add(name, info);
     }
     return all;
 }
@@ -131,17 +128,14 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "vkrope_modules some|every FOLDER\n");
         return 2;
     }
-    const struct {
-        const char* name;
-        Element type;
-    } elements[] = {{"f32", VKROPE_F32}, {"f16", VKROPE_F16}, {"bf16", VKROPE_BF16}};
+    const std::pair<const char*, Element> elements[] = {
+        {"f32", VKROPE_F32}, {"f16", VKROPE_F16}, {"bf16", VKROPE_BF16}};
     std::size_t number = 0;
-    for (const auto& element : elements) {
+    for (const auto& [element, type] : elements) {
         std::size_t turn = number++;
-        for (const NamedKernel& kernel : kernels_of(element.type)) {
+        for (const NamedKernel& kernel : kernels_of(type)) {
             if (which == "some" && turn++ % std::size(elements) != 0) continue;
-            const std::string prefix = std::string(argv[2]) + "/" + element.name + "." +
-                                       kernel.name;
+            const std::string prefix = std::string(argv[2]) + "/" + element + "." + kernel.name;
             if (write(prefix, kernel.info) == 0) return 1;
         }
     }
