@@ -3,7 +3,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
+#include "host_memory.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
@@ -125,44 +127,21 @@ KernelInfo kernel_info(AngleSource angles) {
 }
 
 const AngleTableLayout& angle_plan(AngleSource angles) {
-    static const AngleTableLayout texture = {.source = VKROPE_ANGLES_DIRECT_TEXTURE,
-                                             .format = VK_FORMAT_R32G32B32A32_SFLOAT,
-                                             .extent = {32, 4096},
-                                             .bytes = 4096 * 32 * 16,
-                                             .pairs = 64,
-                                             .rows = 4096,
-                                             .fold_log2 = 12,
-                                             .row_texels = 32,
-                                             .attention_factor = 1,
-                                             .head_groups = 1};
-    static const AngleTableLayout factored = {.source = VKROPE_ANGLES_FACTORED_TEXTURE,
-                                              .format = VK_FORMAT_R32G32B32A32_SFLOAT,
-                                              .extent = {32, 2050},
-                                              .bytes = 2050 * 32 * 16,
-                                              .pairs = 64,
-                                              .rows = 4096,
-                                              .fold_log2 = 12,
-                                              .row_texels = 32,
-                                              .attention_factor = 1,
-                                              .head_groups = 1};
-    static const AngleTableLayout computed = {.source = VKROPE_ANGLES_COMPUTED,
-                                              .bytes = 544,
-                                              .pairs = 64,
-                                              .rows = 0x80000001,
-                                              .attention_factor = 1,
-                                              .head_groups = 1};
-    static const AngleTableLayout buffer = {.source = VKROPE_ANGLES_DIRECT_BUFFER,
-                                            .bytes = 512 * 64 * 8,
-                                            .pairs = 64,
-                                            .rows = 512,
-                                            .attention_factor = 1,
-                                            .head_groups = 1};
-    switch (angles) {
-        case VKROPE_ANGLES_FACTORED_TEXTURE: return factored;
-        case VKROPE_ANGLES_COMPUTED: return computed;
-        case VKROPE_ANGLES_DIRECT_TEXTURE: return texture;
-        default: return buffer;
-    }
+    static const auto plans = [] {
+        const Unobserved unobserved;
+        RopeParams rotation;
+        rotation.head_dim = rotation.rotary_dim = 128;
+        rotation.inv_freq.assign(64, 1.0);
+        std::map<AngleSource, AngleTableLayout> all;
+        for (const AngleSource source :
+             {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_TEXTURE})
+            all[source] = plan_angles(rotation, source, 4096, 4096).value;
+        all[VKROPE_ANGLES_DIRECT_BUFFER] =
+            plan_angles(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 512, 4096).value;
+        return all;
+    }();
+    const auto found = plans.find(angles);
+    return found == plans.end() ? plans.at(VKROPE_ANGLES_DIRECT_BUFFER) : found->second;
 }
 
 Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angles) {
