@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
-#include <fstream>
+#include <string>
+#include <vector>
 
 #include "support/gguf_builder.hpp"
 #include "support/names.hpp"
@@ -23,6 +23,17 @@ inline RopeParams rotation_of(const GgufBuilder& file, const ModelQuery& query =
     Result<RopeParams> result = read(file, query);
     REQUIRE_MESSAGE(result, result.status.what);
     return std::move(result.value);
+}
+
+inline void check_refused(const std::string& bytes, ErrorCode code, const std::string& words) {
+    CAPTURE(words);
+    const Result<RopeParams> result = from_gguf(bytes.data(), bytes.size());
+    check_error(result.status, code, words);
+    CHECK(result.value.inv_freq.empty());
+}
+
+inline void check_refused(const GgufBuilder& file, ErrorCode code, const std::string& words) {
+    check_refused(file.file(), code, words);
 }
 
 /// Only what a head of 128 channels needs.

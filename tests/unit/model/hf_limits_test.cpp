@@ -1,15 +1,60 @@
 // SPDX-License-Identifier: MIT
-// What a configuration may ask for is bounded: bytes, values, depth, names and time.
+// Bounds what a configuration may ask for: bytes, values, depth, names and time. The texts here are
+// no JSON, or too long for tests/data/models/cases.
 #include <doctest/doctest.h>
 
 #include <ctime>
 #include <string>
 
-#include "hf_config_refusals.hpp"
+#include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
 
-using namespace vkrope::test;
 using namespace vkrope;
+using namespace vkrope::test;
+
+namespace {
+
+std::string llama_with(const std::string& fields) {
+    return R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+              "max_position_embeddings": 8192, )" +
+           fields + "}";
+}
+
+struct Bad {
+    std::string json, words;  // what the message names
+};
+
+void check_refused(const Bad& bad, ErrorCode code, const ModelQuery& query = {}) {
+    CAPTURE(bad.json.substr(0, 400));
+    const Result<RopeParams> result = from_hf_config(bad.json, query);
+    check_error(result.status, code, bad.words);
+    CHECK(result.value.inv_freq.empty());
+}
+
+std::string nested(std::size_t depth) {
+    return llama_with(R"("rope_theta": 10000, "x": )" + std::string(depth, '[') +
+                      std::string(depth, ']'));
+}
+
+/// `count` elements, with a comma between them.
+template <class Element>
+std::string listed(std::size_t count, Element&& element) {
+    std::string list;
+    for (std::size_t i = 0; i < count; ++i) {
+        list += (i == 0 ? "" : ", ") + element(std::to_string(i));
+    }
+    return list;
+}
+
+/// Seconds of processor time to read a valid document.
+double seconds_to_read(const std::string& json) {
+    const std::clock_t begin = std::clock();
+    const Result<RopeParams> result = from_hf_config(json);
+    CHECK_MESSAGE(result, result.status.what);
+    return double(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+}  // namespace
 
 TEST_CASE("a document is bounded in bytes and in values, and says so") {
     const std::string plain = llama_with(R"("rope_theta": 1e4)");
@@ -99,4 +144,60 @@ TEST_CASE("text that is not the JSON of a configuration") {
     // The same key in two objects is not a duplicate.
     CHECK(from_hf_config(
         llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b": 1}], "b": {"b": 1})")));
+}
+
+TEST_CASE("text that breaks off a JSON number, and bytes behind the end") {
+    for (const char* value : {"NaN", "Infinity", "-Infinity"})
+        check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta"},
+                      VKROPE_ERROR_INVALID_DATA);
+    check_refused({llama_with("\"rope_theta\": NULL"), "JSON"}, VKROPE_ERROR_INVALID_DATA);
+    check_refused({llama_with("\"rope_theta\": 1e999"), "1e999"}, VKROPE_ERROR_INVALID_DATA);
+    std::string text = llama_with("\"rope_theta\": 10000");
+    text += '\0';
+    text += "garbage";
+    check_refused({text, "byte 0"}, VKROPE_ERROR_INVALID_DATA);
+}
+
+TEST_CASE("floats that are not finite are passed over where nothing reads them, and nowhere else") {
+    const std::string plain =
+        R"({"model_type": "llama", "head_dim": 4, "rope_theta": 1e4,
+           "max_position_embeddings": 64)";
+    const std::string unread =
+        R"(, "x": null, "time_step_limit": [0.0, Infinity, null, {"y": -Infinity}], "z": NaN,
+        "text \" NaN": "a \\" , "NaN\\": null)";
+    const Result<RopeParams> result = from_hf_config(plain + unread + "}");
+    REQUIRE_MESSAGE(result, result.status.what);
+    CHECK(result.value.inv_freq == from_hf_config(plain + "}").value.inv_freq);
+    const Bad bad[] = {
+        {plain + unread + R"(, "rope_scaling": {"type": "linear", "factor": NaN}})",
+         "rope_scaling.factor NaN"},
+        {plain + R"(, "rope_scaling": {"type": "linear", "factor": Infinity}})",
+         "rope_scaling.factor Infinity"},
+        {plain +
+             R"(, "rope_scaling": {"type": "longrope", "factor": 2, "short_factor": [1, -Infinity],
+                "long_factor": [1, 1]}})",
+         "rope_scaling.short_factor[1] -Infinity"},
+        {plain + R"(, "num_hidden_layers": NaN})", "num_hidden_layers NaN"},
+        {R"({"model_type": NaN})", "model_type NaN"},
+        {plain + R"(, "a": NaN, "b": 1, "b": 2})", "b"},
+        {plain + R"(, "a": NaN, "b": 1e999})", "1e999"},
+        {R"({"a": NaNs})", "JSON"},
+        {R"({"a": +Infinity})", "JSON"},
+        {R"({"a": 1Infinity})", "JSON"},
+        {R"({NaN: 1})", "JSON"},
+        {R"({"a": nullNaN})", "JSON"},
+        {"NaN", "NaN"},
+        {R"({"a": NaN, "b": "\)", "JSON"},
+    };
+    for (const Bad& b : bad) {
+        check_refused(b, VKROPE_ERROR_INVALID_DATA);
+    }
+}
+
+TEST_CASE("a message names whole words, in their order") {
+    const std::string message = "rope.factor[1] is -2.5: it must be 1 to 20";
+    for (const char* words : {"", "rope.factor[1] -2.5", "rope.factor[1] 1 20", "-2.5 20"})
+        CHECK(names(message, words));
+    for (const char* words : {"factor[1]", "rope.factor", "rope", "2.5", "-2", "2", "20 1"})
+        CHECK(!names(message, words));
 }

@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: MIT
+// Reads the cases of tests/data/models/cases: configurations and keys of GGUF files, each with the
+// rotation, the warnings or the error that it must give. The README beside them describes a case.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gguf_reading.hpp"
+#include "meaning.hpp"
+
+using namespace vkrope;
+using namespace vkrope::test;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json parsed(const std::filesystem::path& path) {
+    std::ifstream stream(path);
+    REQUIRE_MESSAGE(stream.good(), path.string());
+    return Json::parse(stream);
+}
+
+Json merged(Json base, const Json& more) {
+    base.update(more, true);
+    return base;
+}
+
+std::vector<Json> list_of(const Json& one_or_more) {
+    if (!one_or_more.is_array()) return {one_or_more};
+    return {one_or_more.begin(), one_or_more.end()};
+}
+
+/// Returns `in` with `value` in the place of `name`, which may be a part of a text.
+Json replaced(const Json& in, const std::string& name, const Json& value) {
+    Json out = in;
+    if (in.is_string()) {
+        std::string text = in;
+        if (text == name) return value;
+        const std::string word = value.is_string() ? value.get<std::string>() : value.dump();
+        for (std::size_t at = 0; (at = text.find(name, at)) != text.npos; at += word.size())
+            text.replace(at, name.size(), word);
+        out = text;
+    } else if (in.is_array()) {
+        for (Json& each : out) each = replaced(each, name, value);
+    } else if (in.is_object()) {
+        out = Json::object();
+        for (const auto& [key, each] : in.items())
+            out[replaced(key, name, value).get<std::string>()] = replaced(each, name, value);
+    }
+    return out;
+}
+
+const std::vector<std::string> of_document = {"model", "fields",  "architecture", "keys",
+                                              "file",  "tensors", "query"};
+
+bool is_error(const std::string& key) {
+    return key == "invalid_data" || key == "not_supported" || key == "invalid_argument" ||
+           key == "refused";
+}
+
+/// The cases of a group, with what the group says of all, and one for each value of "for".
+std::vector<Json> cases_of(const Json& whole) {
+    std::vector<Json> all;
+    for (Json one : whole.at("cases")) {
+        Json group = whole;
+        const Json names = merged(group.value("for", Json::object()),
+                                  one.value("for", Json::object()));
+        for (const char* key : {"for", "cases"}) group.erase(key), one.erase(key);
+        std::vector<Json> chosen = {Json::array({group, one})};
+        for (const auto& [name, values] : names.items()) {
+            std::vector<Json> more;
+            for (const Json& each : chosen)
+                for (const Json& value : values) more.push_back(replaced(each, name, value));
+            chosen = std::move(more);
+        }
+        for (const Json& each : chosen) {
+            const Json& shared = each[0];
+            Json common = shared, own = each[1];
+            const auto error = std::find_if(own.items().begin(), own.items().end(),
+                                            [](const auto& item) { return is_error(item.key()); });
+            if (error != own.items().end()) {  // then it has no rotation
+                Json document = Json::object();
+                for (const std::string& key : of_document)
+                    if (common.contains(key)) document[key] = common[key];
+                common = document;
+            }
+            Json fields = common.value("fields", Json::object());
+            const Json model = own.contains("model") ? own["model"] : common.value("model", Json());
+            if (model.is_string())
+                fields = merged(parsed(VKROPE_TEST_MODELS "/" + model.get<std::string>() + ".json"),
+                                fields);
+            for (const Json& key : own.value("without", Json::array()))
+                fields.erase(key.get<std::string>());
+            own.erase("without");
+            for (const char* key : {"same_inv_freq_as", "other_inv_freq_than", "then"}) {
+                if (!own.contains(key)) continue;
+                Json other = shared;
+                other["cases"] = Json::array({own[key]});
+                own[key] = cases_of(other).front();
+            }
+            for (const Json& more : list_of(own.value("fields", Json::object()))) {
+                Json done = common;
+                for (const auto& [key, value] : own.items())
+                    if (key != "fields") done.update(Json{{key, value}}, true);
+                done["fields"] = merged(fields, more);
+                all.push_back(done);
+            }
+        }
+    }
+    return all;
+}
+
+/// A file with the keys and tensors of a case. Whole numbers are uint32, others float32.
+GgufBuilder gguf_of(const Json& one) {
+    GgufBuilder file(one.at("architecture").get<std::string>());
+    for (const auto& [key, value] : one.at("keys").items()) {
+        const Json& kind = value.is_array() && !value.empty() ? value[0] : value;
+        if (value.is_array() && kind.is_boolean()) {
+            file.boolean_list(key, value);
+        } else if (value.is_array() && kind.is_number_float()) {
+            file.f32_list(key, value);
+        } else if (value.is_array()) {
+            file.i32_list(key, value);
+        } else if (value.is_string()) {
+            file.text(key, value);
+        } else if (value.is_boolean()) {
+            file.boolean(key, value.get<bool>());
+        } else if (value.is_number_float()) {
+            file.f32(key, value);
+        } else {
+            file.u32(key, value);
+        }
+    }
+    const Json tensors = one.value("tensors", Json::object());
+    for (const auto& [name, content] : tensors.items()) {
+        if (content.is_array()) {
+            file.tensor(name, content.get<std::vector<float>>());
+        } else if (content.contains("extents")) {
+            file.tensor_of(name, content["extents"], 0, 0);
+        } else {
+            file.tensor(name, std::vector<float>(content.at("count"), content.at("of")));
+        }
+    }
+    return file;
+}
+
+/// A view of `said`.
+ModelQuery query_of(const Json& said) {
+    ModelQuery query;
+    for (const auto& [key, value] : said.items()) {
+        if (key == "layer") {
+            query.by_layer = true, query.layer = value;
+        } else if (key == "seq_len") {
+            query.seq_len = value;
+        } else if (key == "layer_type") {
+            query.layer_type = value.get_ref<const std::string&>().c_str();
+        } else if (key == "tower") {
+            query.tower = value.get_ref<const std::string&>().c_str();
+        } else {
+            REQUIRE_MESSAGE(key == "pairing", key);
+            query.pairing = value == "half_split" ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED;
+        }
+    }
+    return query;
+}
+
+Result<RopeParams> read_case(const Json& one, const Json& said) {
+    const ModelQuery query = query_of(said);
+    if (one.contains("architecture")) return read(gguf_of(one), query);
+    return from_hf_config(one.at("fields").dump(), query);
+}
+
+/// A number is exact; {"near": x} may differ by the share "within".
+bool agrees(double actual, const Json& said) {
+    if (!said.is_object()) return actual == said.get<double>();
+    const double near = said.at("near");
+    return std::abs(actual - near) <= said.value("within", 1e-12) * std::abs(near);
+}
+
+/// Checks base^(-2j / dim) for each window; the windows of several axes lie in their order.
+void check_formulas(const RopeParams& rotation, const Json& said) {
+    std::size_t pair = 0;
+    const std::vector<Json> windows = list_of(said);
+    for (std::uint32_t axis = 0; axis < windows.size(); ++axis) {
+        const Json& window = windows[axis];
+        const long double base = window.at("base").get<double>();
+        const std::uint32_t dim = window.value("dim", rotation.rotary_dim),
+                            repeat = window.value("repeat", 1u),
+                            turning = window.value("turning", dim);
+        const std::vector<std::uint32_t> from = window.value("divided_from",
+                                                             std::vector<std::uint32_t>{dim, 1});
+        for (std::uint32_t j = 0; j < dim / 2; ++j) {
+            for (std::uint32_t again = 0; again < repeat; ++again, ++pair) {
+                CAPTURE(pair);
+                REQUIRE(pair < rotation.inv_freq.size());
+                const long double divisor = window.value("divided_by", 1.0) *
+                                            (j >= from[0] ? from[1] : 1);
+                const long double expected = j < turning ? std::pow(base, -2.0L * j / dim) / divisor
+                                                         : 0;
+                CHECK(std::abs(rotation.inv_freq[pair] - expected) <=
+                      (window.contains("within") ? window["within"].get<double>()
+                                                 : 1e-12L * expected));
+                if (windows.size() > 1)
+                    CHECK(axis_of(rotation.sections, std::uint32_t(pair)) == axis);
+            }
+        }
+    }
+    CHECK(rotation.inv_freq.size() == pair);
+    if (windows.size() > 1) CHECK(plan_angles(rotation, VKROPE_ANGLES_COMPUTED, 4096, 0));
+}
+
+void check_inv_freq(const RopeParams& rotation, const Json& said) {
+    if (said.is_array() && said[0].is_number()) {
+        check_close(rotation.inv_freq, said);
+    } else if (said.contains("default")) {
+        std::vector<double> expected = frequencies(said["default"][0], said["default"][1]);
+        std::vector<double> actual = rotation.inv_freq;
+        CHECK(actual.size() == expected.size());
+        for (std::vector<double>* each : {&actual, &expected})
+            each->resize(said.value("pairs", expected.size()));
+        CHECK(actual == expected);
+    } else if (said.contains("ggml")) {
+        const Json& numbers = said["ggml"];
+        double magnitude = 0;
+        CHECK(rotation.inv_freq == scaled(numbers.at("base"), numbers.at("dim"),
+                                          {.freq_scale = numbers.at("freq_scale"),
+                                           .ext_factor = numbers.value("ext_factor", 0.0),
+                                           .attn_factor = -1,
+                                           .beta_fast = numbers.value("beta_fast", -1.0),
+                                           .beta_slow = numbers.value("beta_slow", -1.0),
+                                           .n_ctx_orig = numbers.value("n_ctx_orig", 0.0)},
+                                          magnitude));
+    } else if (said.contains("yarn")) {
+        const Json& numbers = said["yarn"];
+        std::vector<double> expected = frequencies(numbers.at("base"), numbers.at("dim"));
+        YarnScaling scaling;
+        scaling.factor = numbers.at("factor");
+        scaling.original_max_position_embeddings = numbers.at("original_max_position_embeddings");
+        double magnitude = 0;
+        REQUIRE(scale_yarn(expected, numbers.at("base"), scaling, magnitude));
+        CHECK(rotation.inv_freq == expected);
+    } else {
+        check_formulas(rotation, said);
+    }
+}
+
+constexpr const char *pairings[] = {"none", "half_split", "interleaved"},
+                     *orders[] = {"sequential", "interleaved", "sum"},
+                     *kinds[] = {"none", "rms", "layer"}, *spans[] = {"head", "token"},
+                     *places[] = {"before", "after"},
+                     *shapes[] = {"none", "channel", "head_channel"},
+                     *query_scalings[] = {"none", "logn", "llama4", "ministral3"};
+static_assert(VKROPE_HALF_SPLIT == 1 && VKROPE_INTERLEAVED == 2);
+static_assert(VKROPE_SECTIONS_INTERLEAVED == 1 && VKROPE_SECTIONS_SUM == 2);
+static_assert(VKROPE_NORM_RMS == 1 && VKROPE_NORM_LAYER == 2);
+static_assert(VKROPE_NORM_SPAN_TOKEN == 1 && VKROPE_NORM_PLACE_AFTER == 1);
+static_assert(VKROPE_PARAMETER_CHANNEL == 1 && VKROPE_PARAMETER_HEAD_CHANNEL == 2);
+static_assert(VKROPE_QUERY_SCALING_LLAMA4 == 2 && VKROPE_QUERY_SCALING_MINISTRAL3 == 3);
+
+void check_norm(const Norm& norm, const Json& said) {
+    if (said.is_string()) {
+        CHECK(kinds[norm.kind] == said);
+        return;
+    }
+    Json expected = said;
+    if (said.contains("weight")) expected = merged({{"weight_offset", 0}, {"bias", "none"}}, said);
+    const Json actual = {{"kind", kinds[norm.kind]},      {"span", spans[norm.span]},
+                         {"place", places[norm.place]},   {"eps", norm.eps},
+                         {"weight", shapes[norm.weight]}, {"weight_offset", norm.weight_offset},
+                         {"bias", shapes[norm.bias]}};
+    for (const auto& [key, value] : expected.items()) {
+        CAPTURE(key);
+        if (key == "eps") {
+            CHECK(norm.eps == value.get<float>());
+        } else {
+            CHECK(actual.at(key) == value);
+        }
+    }
+}
+
+/// What a case may state of a rotation, in the form of its JSON.
+const std::map<std::string, Json (*)(const RopeParams&)> facts = {
+    {"head_dim", [](const RopeParams& r) { return Json(r.head_dim); }},
+    {"rotary_dim", [](const RopeParams& r) { return Json(r.rotary_dim); }},
+    {"q_rotary_offset", [](const RopeParams& r) { return Json(r.q_rotary_offset); }},
+    {"k_rotary_offset", [](const RopeParams& r) { return Json(r.k_rotary_offset); }},
+    {"pairing", [](const RopeParams& r) { return Json(pairings[r.pairing]); }},
+    {"rope_type", [](const RopeParams& r) { return Json(r.rope_type); }},
+    {"no_rope", [](const RopeParams& r) { return Json(bool(r.no_rope)); }},
+    {"base", [](const RopeParams& r) { return Json(r.base); }},
+    {"attention_factor", [](const RopeParams& r) { return Json(r.attention_factor); }},
+    {"softmax_scale", [](const RopeParams& r) { return Json(r.softmax_scale); }},
+    {"max_position", [](const RopeParams& r) { return Json(r.max_position); }},
+    {"longest_seq_len", [](const RopeParams& r) { return Json(r.longest_seq_len); }},
+    {"axes", [](const RopeParams& r) { return Json(r.sections.axes); }},
+    {"order", [](const RopeParams& r) { return Json(orders[r.sections.order]); }},
+    {"leftover_axis", [](const RopeParams& r) { return Json(r.sections.leftover_axis); }},
+    {"sections",
+     [](const RopeParams& r) {
+         return Json(
+             std::vector<std::uint32_t>(r.sections.pairs, r.sections.pairs + r.sections.axes));
+     }},
+    {"windows",  // [offset, rotary_dim] of those with channels
+     [](const RopeParams& r) {
+         Json all = Json::array();
+         for (const Window& window : r.windows)
+             if (window.rotary_dim != 0 || window.offset != 0)
+                 all.push_back({window.offset, window.rotary_dim});
+         return all;
+     }},
+    {"axes_alternate",  // the axis of pair j is j mod 2
+     [](const RopeParams& r) {
+         bool alternate = true;
+         for (std::uint32_t pair = 0; pair < r.rotary_dim / 2; ++pair)
+             alternate = alternate && axis_of(r.sections, pair) == pair % 2;
+         return Json(alternate);
+     }},
+    {"pairs_that_turn",
+     [](const RopeParams& r) {
+         return Json(std::count_if(r.inv_freq.begin(), r.inv_freq.end(),
+                                   [](double frequency) { return frequency != 0; }));
+     }},
+    {"norms_known", [](const RopeParams& r) { return Json(bool(r.ops.norms_known)); }},
+    {"q_heads", [](const RopeParams& r) { return Json(r.ops.q_heads); }},
+    {"k_heads", [](const RopeParams& r) { return Json(r.ops.k_heads); }},
+    {"q_clip", [](const RopeParams& r) { return Json(r.ops.tensor[Q].clip); }},
+    {"k_clip", [](const RopeParams& r) { return Json(r.ops.tensor[K].clip); }},
+    {"v_clip", [](const RopeParams& r) { return Json(r.ops.tensor[V].clip); }},
+    {"query_scale",
+     [](const RopeParams& r) { return Json(query_scalings[r.ops.query_scale.kind]); }},
+    {"query_scale_length", [](const RopeParams& r) { return Json(r.ops.query_scale.length); }},
+    {"query_scale_beta", [](const RopeParams& r) { return Json(r.ops.query_scale.beta); }},
+    {"q_scale_tokens",
+     [](const RopeParams& r) { return Json(bool(r.ops.tensor[Q].scale_tokens)); }},
+    {"k_scale_tokens",
+     [](const RopeParams& r) { return Json(bool(r.ops.tensor[K].scale_tokens)); }},
+};
+
+void check_fact(const RopeParams& rotation, const std::string& key, const Json& said) {
+    CAPTURE(key);
+    std::string all;
+    for (const std::string& warning : rotation.warnings) all += warning + "\n";
+    if (const auto fact = facts.find(key); fact != facts.end()) {
+        const Json actual = fact->second(rotation);
+        CHECK_MESSAGE((actual.is_number() ? agrees(actual, said) : actual == said), actual.dump());
+    } else if (key == "inv_freq") {
+        check_inv_freq(rotation, said);
+    } else if (key == "inv_freq_at") {  // -1 is the last
+        for (const auto& [index, number] : said.items()) {
+            const int at = std::stoi(index) + (index[0] == '-' ? int(rotation.inv_freq.size()) : 0);
+            CHECK_MESSAGE(agrees(rotation.inv_freq.at(std::size_t(at)), number), index);
+        }
+    } else if (key == "same_inv_freq_as") {
+        CHECK(rotation.inv_freq ==
+              read_case(said, said.value("query", Json::object())).value.inv_freq);
+    } else if (key == "other_inv_freq_than") {
+        CHECK(rotation.inv_freq !=
+              read_case(said, said.value("query", Json::object())).value.inv_freq);
+    } else if (key == "warnings" || key == "warns") {
+        if (key == "warnings")
+            CHECK_MESSAGE(rotation.warnings.size() == (said.is_array() ? Json(said.size()) : said),
+                          all);
+        if (said.is_number()) return;
+        for (const Json& words : list_of(said))
+            CHECK_MESSAGE(warns(rotation, words.get<std::string>()), all, words.dump());
+    } else if (key == "silent") {
+        for (const Json& words : list_of(said))
+            CHECK_MESSAGE(!warns(rotation, words.get<std::string>()), all, words.dump());
+    } else {
+        const std::size_t tensor = key == "q_norm" ? Q : key == "k_norm" ? K : V;
+        REQUIRE_MESSAGE((tensor != V || key == "v_norm"), key);
+        check_norm(rotation.ops.tensor[tensor].norm, said);
+    }
+}
+
+bool close_as_float32(double of_config, double of_file) {
+    return std::abs(of_config - of_file) <= 0x1p-21 * of_config;
+}
+
+void check_same(const Norm& of_config, const Norm& of_file) {
+    CHECK(of_config.kind == of_file.kind);
+    CHECK(of_config.span == of_file.span);
+    CHECK(of_config.place == of_file.place);
+    CHECK(of_config.eps == of_file.eps);
+    CHECK(of_config.weight == of_file.weight);
+    CHECK(of_config.bias == of_file.bias);
+}
+
+/// config.json and GGUF of one model say the same, but for what the case says.
+void check_agree(const RopeParams& config, const RopeParams& file, const Json& differs) {
+    CHECK(!config.no_rope == !file.no_rope);
+    CHECK(config.head_dim == file.head_dim);
+    CHECK(config.rotary_dim == file.rotary_dim);
+    CHECK(config.q_rotary_offset == file.q_rotary_offset);
+    CHECK(config.k_rotary_offset == file.k_rotary_offset);
+    CHECK(close_as_float32(config.attention_factor, file.attention_factor));
+    CHECK(close_as_float32(config.softmax_scale, file.softmax_scale));
+    const bool same = std::equal(config.inv_freq.begin(), config.inv_freq.end(),
+                                 file.inv_freq.begin(), file.inv_freq.end(), close_as_float32);
+    CHECK(same == (differs != "ramp"));
+    if (differs == "ramp") CHECK(warns(file, "llama.cpp rounds YaRN config.json truncate"));
+    if (differs == "pairing") {
+        CHECK(config.pairing == VKROPE_HALF_SPLIT);
+        CHECK(file.pairing == VKROPE_INTERLEAVED);
+    } else {
+        CHECK(config.pairing == file.pairing);
+    }
+    CHECK(std::equal(std::begin(config.sections.pairs), std::end(config.sections.pairs),
+                     std::begin(file.sections.pairs)));
+    CHECK(config.sections.order == file.sections.order);
+    CHECK(config.ops.query_scale.kind == file.ops.query_scale.kind);
+    CHECK(config.ops.query_scale.length == file.ops.query_scale.length);
+    CHECK(close_as_float32(config.ops.query_scale.beta, file.ops.query_scale.beta));
+    if (!file.ops.norms_known) return;  // it has no tensors
+    CHECK(config.ops.norms_known);
+    check_same(config.ops.tensor[Q].norm, file.ops.tensor[Q].norm);
+    check_same(config.ops.tensor[K].norm, file.ops.tensor[K].norm);
+}
+
+void check_error_of(const Result<RopeParams>& result, const std::string& key, const Json& words) {
+    CHECK(!result);
+    check_names(result.status.what, words.get<std::string>());
+    CHECK(result.value.inv_freq.empty());
+    const std::map<std::string, ErrorCode> codes = {
+        {"invalid_data", VKROPE_ERROR_INVALID_DATA},
+        {"not_supported", VKROPE_ERROR_NOT_SUPPORTED},
+        {"invalid_argument", VKROPE_ERROR_INVALID_ARGUMENT}};
+    if (key != "refused") CHECK_MESSAGE(result.status.code == codes.at(key), result.status.what);
+}
+
+void check_read(const Json& one, const Json& query) {
+    CAPTURE(query.dump());
+    const Result<RopeParams> result = read_case(one, query);
+    for (const auto& [key, said] : one.items())
+        if (is_error(key)) return check_error_of(result, key, said);
+    CHECK_MESSAGE(result, result.status.what);
+    if (!result) return;
+    const RopeParams& rotation = result.value;
+    CHECK(rotation.inv_freq.empty() == bool(rotation.no_rope));
+    CHECK((rotation.rotary_dim == 0) == bool(rotation.no_rope));
+    for (const auto& [key, said] : one.items()) {
+        const bool fact = std::count(of_document.begin(), of_document.end(), key) == 0 &&
+                          key != "name" && key != "why" && key != "differs" && key != "then";
+        if (fact) check_fact(rotation, key, said);
+    }
+    if (one.contains("file")) {
+        const Result<RopeParams> file = read_case(one["file"], query);
+        REQUIRE_MESSAGE(file, file.status.what);
+        check_agree(rotation, file.value, one.value("differs", Json()));
+    }
+}
+
+void check_case(const Json& one) {
+    if (one.contains("layers")) {  // "0 2-4": the numbers
+        for (const auto& [numbers, said] : one["layers"].items()) {
+            Json some = one;
+            some.erase("layers");
+            some = merged(some, said);
+            const Json query = some.value("query", Json::object());
+            std::istringstream each(numbers);
+            for (std::uint32_t layer = 0, last = 0; each >> layer;) {
+                last = layer;
+                if (each.peek() == '-') each.ignore() >> last;
+                for (; layer <= last; ++layer) check_read(some, merged(query, {{"layer", layer}}));
+            }
+        }
+        return;
+    }
+    for (const Json& query : list_of(one.value("query", Json::object()))) check_read(one, query);
+    if (one.contains("then")) {
+        const Json& then = one["then"];
+        const Result<RopeParams> result = read_case(then, then.value("query", Json::object()));
+        CHECK_MESSAGE(result, result.status.what);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("cases of models") {
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(VKROPE_TEST_MODELS "/cases")) {
+        if (entry.path().extension() != ".json") continue;
+        ++files;
+        const std::string name = entry.path().filename().string();
+        SUBCASE(name.c_str()) {
+            for (const Json& group : parsed(entry.path())) {
+                CAPTURE(group.value("name", ""));
+                std::vector<Json> cases;
+                CHECK_NOTHROW(cases = cases_of(group));
+                CHECK(!cases.empty());
+                for (const Json& one : cases) {
+                    CAPTURE(one.dump());
+                    CHECK_NOTHROW(check_case(one));
+                }
+            }
+        }
+    }
+    CHECK(files != 0);
+}
