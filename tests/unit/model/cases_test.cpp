@@ -87,7 +87,7 @@ std::vector<Json> cases_of(const Json& whole) {
             Json common = shared, own = each[1];
             const auto error = std::find_if(own.items().begin(), own.items().end(),
                                             [](const auto& item) { return is_error(item.key()); });
-            if (error != own.items().end()) {  // then it has no rotation
+            if (error != own.items().end()) {  // an error has no rotation
                 Json document = Json::object();
                 for (const std::string& key : of_document)
                     if (common.contains(key)) document[key] = common[key];
