@@ -21,7 +21,7 @@ verify        4900   6500  ^host/verify/
 tools        25600   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        49600  28000  ^tests/
+tests        44600  28000  ^tests/
 pages         2700   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1300   1500  .'
 {
