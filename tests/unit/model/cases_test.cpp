@@ -211,6 +211,8 @@ void check_formulas(const RopeParams& rotation, const Json& said) {
                                                  : 1e-12L * expected));
                 if (windows.size() > 1)
                     CHECK(axis_of(rotation.sections, std::uint32_t(pair)) == axis);
+                if (axis != 0 && window == windows[axis - 1])
+                    CHECK(rotation.inv_freq[pair] == rotation.inv_freq[pair - dim / 2]);
             }
         }
     }
@@ -459,7 +461,30 @@ void check_read(const Json& one, const Json& query) {
     }
 }
 
+/// Checks the numbers of tests/data/models/expected for each length that the file has; the warnings
+/// are those without a length.
+void check_expected(const Json& one) {
+    const std::string model = one.at("model");
+    const Json expected = parsed(VKROPE_TEST_MODELS "/expected/" + model + ".json");
+    CHECK(!expected.at("variants").empty());
+    for (const Json& variant : expected.at("variants")) {
+        Json some = one;
+        some.erase("expected");
+        for (const char* key : {"head_dim", "rotary_dim", "pairing", "rope_type"})
+            some[key] = expected.at(key);
+        some["attention_factor"]["near"] = variant.at("attention_factor");
+        some["inv_freq"] = variant.at("inv_freq");
+        Json query = Json::object();
+        if (!variant.at("seq_len").is_null()) {
+            query["seq_len"] = variant["seq_len"];
+            some.erase("warnings");
+        }
+        check_read(some, query);
+    }
+}
+
 void check_case(const Json& one) {
+    if (one.contains("expected")) return check_expected(one);
     if (one.contains("layers")) {  // "0 2-4": the numbers
         for (const auto& [numbers, said] : one["layers"].items()) {
             Json some = one;
