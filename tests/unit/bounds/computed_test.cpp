@@ -256,13 +256,8 @@ TEST_CASE("computed angles: no rotation errs by more than the bound") {
         if (of != attention_factor) factor = turn_factor(of = attention_factor);
         return computed(phase, factor);
     };
-    const int starts = all ? 10000 : 1000, steps = all ? 10000 : 2000;
-    const Trial plain = worst_trial(8, starts, steps, 1, false, source);
-    const Trial near_one = worst_trial(9, starts, steps, 1.01, false, source);
-    const Trial any = worst_trial(10, starts, steps, 0, false, source);
-    std::printf("computed, found: %.3f at a = 1, %.3f at a = 1.01, %.3f at a = %.6f\n", plain.error,
-                near_one.error, any.error, any.attention_factor);
-    CHECK(std::max({plain.error, near_one.error, any.error}) <= limit);
-    CHECK(plain.error > 2.3);
-    CHECK(std::max(near_one.error, any.error) > 2.6);
+    const Searched found = searched("computed", 8, all ? 10000 : 2000, false, source);
+    CHECK(std::max(found.plain, found.factor) <= limit);
+    CHECK(found.plain > 2.3);
+    CHECK(found.factor > 2.6);
 }

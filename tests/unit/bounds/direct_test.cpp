@@ -62,14 +62,9 @@ TEST_CASE("direct tables: the bound is proved") {
 }
 
 TEST_CASE("direct tables: no rotation errs by more than the bound, and some come close") {
-    const int starts = all ? 10000 : 1000, steps = all ? 10000 : 2000;
-    const Trial plain = worst_trial(1, starts, steps, 1, false, direct);
-    const Trial near_one = worst_trial(2, starts, steps, 1.01, false, direct);
-    const Trial any = worst_trial(3, starts, steps, 0, false, direct);
-    std::printf("direct, found: %.4f at a = 1, %.4f at a = 1.01, %.4f at a = %.6f\n", plain.error,
-                near_one.error, any.error, any.attention_factor);
-    CHECK(plain.error <= limit(1));
-    CHECK(plain.error > 2.4);
-    CHECK(std::max(near_one.error, any.error) <= limit(1.5));
-    CHECK(std::max(near_one.error, any.error) > 2.8);
+    const Searched found = searched("direct", 1, all ? 10000 : 2000, false, direct);
+    CHECK(found.plain <= limit(1));
+    CHECK(found.plain > 2.4);
+    CHECK(found.factor <= limit(1.5));
+    CHECK(found.factor > 2.8);
 }

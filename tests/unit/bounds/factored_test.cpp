@@ -47,10 +47,6 @@ double proved(Interval factor, double gap) {
 constexpr double limit = vkrope::error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, 1);
 static_assert(limit == vkrope::error_bound(VKROPE_ANGLES_FACTORED_TEXTURE, 1.5));
 
-vkrope::CosSin factored_rows(std::uint64_t coarse, std::uint64_t fine, double attention_factor) {
-    return factored(coarse, fine, attention_factor);
-}
-
 }  // namespace
 
 TEST_CASE("the factored table: the bound is proved") {
@@ -61,13 +57,8 @@ TEST_CASE("the factored table: the bound is proved") {
 }
 
 TEST_CASE("the factored table: no rotation errs by more than the bound, and some come close") {
-    const int starts = all ? 10000 : 1000, steps = all ? 20000 : 5000;
-    const Trial plain = worst_trial(4, starts, steps, 1, true, factored_rows);
-    const Trial near_one = worst_trial(5, starts, steps, 1.01, true, factored_rows);
-    const Trial any = worst_trial(6, starts, steps, 0, true, factored_rows);
-    std::printf("factored, found: %.3f at a = 1, %.3f at a = 1.01, %.3f at a = %.6f\n", plain.error,
-                near_one.error, any.error, any.attention_factor);
-    CHECK(std::max({plain.error, near_one.error, any.error}) <= limit);
-    CHECK(plain.error > 4);
-    CHECK(std::max(near_one.error, any.error) > 4.6);
+    const Searched found = searched("factored", 4, all ? 20000 : 5000, true, factored);
+    CHECK(std::max(found.plain, found.factor) <= limit);
+    CHECK(found.plain > 4);
+    CHECK(found.factor > 4.6);
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <random>
 
 #include "error.hpp"
@@ -97,6 +99,23 @@ Trial worst_trial(std::uint64_t seed, int starts, int steps, double attention_fa
         if (best.error > worst.error) worst = best;
     }
     return worst;
+}
+
+/// The largest errors of a source without an attention factor, and with one.
+struct Searched {
+    double plain = 0, factor = 0;
+};
+
+/// Climbs at a = 1, close to it, and over all factors; prints what it finds.
+template <class Source>
+Searched searched(const char* name, std::uint64_t seed, int steps, bool has_fine, Source source) {
+    const int starts = all ? 10000 : 1000;
+    const Trial plain = worst_trial(seed, starts, steps, 1, has_fine, source);
+    const Trial near_one = worst_trial(seed + 1, starts, steps, 1.01, has_fine, source);
+    const Trial any = worst_trial(seed + 2, starts, steps, 0, has_fine, source);
+    std::printf("%s, found: %.4f at a = 1, %.4f at a = 1.01, %.4f at a = %.6f\n", name, plain.error,
+                near_one.error, any.error, any.attention_factor);
+    return {plain.error, std::fmax(near_one.error, any.error)};
 }
 
 }  // namespace vkrope::bounds

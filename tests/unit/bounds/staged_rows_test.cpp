@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rows that several lanes transform and store together, with the shader's own source: without a
-// race, and without lanes that wait for a bank of shared memory, in each step between two barriers.
+// Rows that one lane or several lanes transform and store, with the shader's own source: not a byte
+// differs from the oracle's, without a race, and without lanes that wait for a bank of shared
+// memory, in each step between two barriers.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -108,9 +109,17 @@ std::vector<float> by_levels(std::vector<float> row, uint levels) {
 
 // ---- Codes ----
 
-uint shown_words(uint type, bool made) {
-    return made ? 1 : type >= element_q8_0 ? VKROPE_SHOWN_WORDS(type) : 0;
-}
+/// How rows are stored.
+struct How {
+    uint type = 0;
+    float scale = 0;  ///< given, or the floor of a scale that is made
+    bool made = false, power_of_two = false;
+    bool flushes = false;  ///< the processor flushes subnormals
+
+    uint shown_words() const {
+        return made ? 1 : type >= element_q8_0 ? VKROPE_SHOWN_WORDS(type) : 0;
+    }
+};
 
 /// What a workgroup stores of these rows, each from byte `to` on: as ops_shared.glsl does it,
 /// from barrier to barrier.
@@ -127,8 +136,9 @@ void put(Bytes& bytes, int at, uint word) {
 }
 
 /// Stages codes; single ones of a row that is whole words are stored at once.
-[[gnu::noinline]] void make_codes(const Rows& rows, uint type, bool made, float floor, bool whole,
-                                  Worst& worst, Stored& stored) {
+[[gnu::noinline]] void make_codes(const Rows& rows, const How& how, bool whole, Worst& worst,
+                                  Stored& stored) {
+    const uint type = how.type;
     const uint shown = rows.count * rows.words();
     const auto shown_of = [&](uint lane) { return shown + lane / rows.lanes * rows.lanes; };
     const auto stage_words = [&](uint lane, const auto& word_of) {
@@ -140,13 +150,13 @@ void put(Bytes& bytes, int at, uint word) {
                 VKROPE_STAGED(row.at + vkrope_place(4 * quad)) = word_of(row, quad);
         }
     };
-    if (type < element_q8_0 && !made) {
+    if (type < element_q8_0 && !how.made) {
         until_barrier(rows.workgroup(), [&](uint lane) {
             stage_words(lane, [&](const VkropeRow& row, uint quad) {
-                return vkrope_given_codes(type, row, quad, floor);
+                return vkrope_given_codes(type, row, quad, how.scale);
             });
         });
-    } else if (made) {
+    } else if (how.made) {
         until_barrier(rows.workgroup(), [&](uint lane) {
             VKROPE_STAGED(shown + lane) = vkrope_staged_most(type, rows.of(lane));
         });
@@ -157,7 +167,9 @@ void put(Bytes& bytes, int at, uint word) {
             for (uint other = 0; other < rows.lanes; ++other)
                 extremes.most = std::max<uint>(extremes.most,
                                                VKROPE_STAGED(shown_of(lane) + other));
-            const VkropeMadeScale scale = vkrope_made_scale(type, extremes, floor);
+            float least = how.scale;
+            if (how.power_of_two) least = vkrope_power_of_two_from(type, extremes, least);
+            const VkropeMadeScale scale = vkrope_made_scale(type, extremes, least);
             stored.scales[lane / rows.lanes] = scale.bits;
             stage_words(lane, [&](const VkropeRow& row, uint quad) {
                 return vkrope_made_codes(type, row, quad, scale);
@@ -181,9 +193,10 @@ void put(Bytes& bytes, int at, uint word) {
     if (whole || type >= element_q8_0) worst.note("codes");
 }
 
-Stored store(const Rows& rows, uint type, const std::vector<Row>& numbers, uint to, bool made,
-             float floor, bool flushes, Worst& worst) {
-    shared.words.assign(rows.count * rows.words() + shown_words(type, made) * rows.workgroup(),
+Stored store(const Rows& rows, const How& how, const std::vector<Row>& numbers, uint to,
+             Worst& worst) {
+    const uint type = how.type;
+    shared.words.assign(rows.count * rows.words() + how.shown_words() * rows.workgroup(),
                         0xdeadbeef);
     for (uint row = 0; row < rows.count; ++row) {
         for (uint c = 0; c < rows.channels; ++c)
@@ -195,8 +208,8 @@ Stored store(const Rows& rows, uint type, const std::vector<Row>& numbers, uint 
     Stored stored;
     stored.rows.assign(rows.count, Bytes(bytes));
     {
-        const Flushing flushing(flushes);
-        make_codes(rows, type, made, floor, whole, worst, stored);
+        const Flushing flushing(how.flushes);
+        make_codes(rows, how, whole, worst, stored);
     }
     if (whole && type < element_q8_0) return stored;
     until_barrier(rows.workgroup(), [&](uint lane) {
@@ -210,6 +223,18 @@ Stored store(const Rows& rows, uint type, const std::vector<Row>& numbers, uint 
     });
     if (whole) worst.note("bytes");  // others are merged, which is rare
     return stored;
+}
+
+/// Whether a row is stored as the oracle stores it.
+bool right(Store of, const How& how, const Row& row, const Stored& stored, uint number) {
+    const Bytes& bytes = stored.rows[number];
+    if (how.made) {
+        const auto made = vkrope::oracle::quantise_made(of, row, how.scale, how.power_of_two);
+        return stored.scales[number] == std::bit_cast<uint>(made.scale) && bytes == made.codes;
+    }
+    return bytes == (vkrope::oracle::block_channels(of) == 1
+                         ? vkrope::oracle::quantise_given(of, row, how.scale)
+                         : vkrope::oracle::quantise_blocks(of, row));
 }
 
 constexpr std::pair<uint, uint> shapes[] = {{32, 8},  {64, 8},   {96, 8},   {128, 8}, {256, 8},
@@ -264,7 +289,6 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
     std::size_t blocks = 0;
     for (const bool flushes : {false, true}) {
         for (const Store of : stores) {
-            const uint type = type_of(of);
             const bool alone = vkrope::oracle::block_channels(of) == 1;
             for (const auto& [channels, unit] : shapes) {
                 for (const uint kind :
@@ -272,36 +296,26 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
                     Rows rows = rows_of(channels, unit);
                     if (kind == 0) rows = {channels, unit, 1, 8};
                     staged_gaps = kind == 2 ? 1 : 0;
-                    Random random(channels + unit + type);
+                    How how{.type = type_of(of), .flushes = flushes};
+                    Random random(channels + unit + how.type);
                     Worst worst;
                     std::size_t wrong = 0;
                     int first_wrong = -1;
-                    const std::size_t count = all ? 20000000 : 20000;
+                    const std::size_t count = all ? 20000000 : 30000;
                     for (std::size_t i = 0; i < count / channels / rows.count + kinds; ++i) {
                         std::vector<Row> numbers;
                         for (uint row = 0; row < rows.count; ++row)
                             numbers.push_back(hard_row(random, int(i % kinds), channels));
                         const uint to = uint(i / kinds % 4) * (alone ? 1 : 2);
-                        const bool made = alone && i % 2 == 0;
-                        const float floor = alone && !made ? 1.f : 1e-8f;
-                        const Stored got = store(rows, type, numbers, to, made, floor, flushes,
-                                                 worst);
+                        constexpr float floors[] = {0, 1e-8f, 1e-4f, 0x1p-140f};
+                        how.made = alone && i % 2 == 0;
+                        how.scale = how.made ? floors[random() % std::size(floors)] : 1;
+                        how.power_of_two = how.made && random() % 2 != 0;
+                        const Stored got = store(rows, how, numbers, to, worst);
                         for (uint row = 0; row < rows.count; ++row) {
-                            bool right = true;
-                            if (made) {
-                                const auto scaled = vkrope::oracle::quantise_made(of, numbers[row],
-                                                                                  floor);
-                                right = got.scales[row] == std::bit_cast<uint>(scaled.scale) &&
-                                        got.rows[row] == scaled.codes;
-                            } else if (alone) {
-                                right = got.rows[row] ==
-                                        vkrope::oracle::quantise_given(of, numbers[row], floor);
-                            } else {
-                                right = got.rows[row] ==
-                                        vkrope::oracle::quantise_blocks(of, numbers[row]);
-                            }
-                            if (!right && wrong++ == 0) first_wrong = int(i % kinds);
                             blocks += (channels + 31) / 32;
+                            if (right(of, how, numbers[row], got, row)) continue;
+                            if (wrong++ == 0) first_wrong = int(i % kinds);
                         }
                     }
                     CAPTURE(int(of));
@@ -322,5 +336,55 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
         }
     }
     std::printf("staged rows: %zu blocks stored\n", blocks);
-    CHECK(blocks > 100000);
+    CHECK(blocks > 1000000);
+}
+
+TEST_CASE("staged rows: blocks next to the d from which on 1/d overflows, 2^-128") {
+    staged_gaps = 0;
+    const Rows one{32, 4, 1, 1};
+    for (const bool flushes : {false, true}) {
+        for (const auto& [of, divisor] : {std::pair{Store::q8_0, 127.f},
+                                          {Store::q4_0, 8.f},
+                                          {Store::q5_0, 16.f},
+                                          {Store::q4_1, 15.f},
+                                          {Store::q5_1, 31.f}}) {
+            const How how{.type = type_of(of), .flushes = flushes};
+            const Bytes of_zeros = vkrope::oracle::quantise_blocks(of, Row(32));
+            Worst worst;
+            std::size_t wrong = 0, zeros = 0;
+            for (int off = -200; off <= 200; ++off) {
+                const auto most = std::bit_cast<float>(
+                    uint(int(std::bit_cast<uint>(divisor * 0x1p-128f)) + off));
+                Row row(32);
+                for (std::size_t j = 0; j < 32; ++j) row[j] = most * float(j) / 31;
+                const Stored got = store(one, how, {row}, 0, worst);
+                wrong += right(of, how, row, got, 0) ? 0 : 1;
+                zeros += got.rows[0].back() == of_zeros.back() ? 1 : 0;
+            }
+            CAPTURE(int(of));
+            CAPTURE(flushes);
+            CHECK(wrong == 0);
+            CHECK(zeros > 100);  // both sides are there
+            CHECK(zeros < 300);
+        }
+    }
+}
+
+TEST_CASE("quantise: the extremes of a unit are those of its elements, joined in order") {
+    Random random(34);
+    for (const Store of : stores) {
+        for (int i = 0; i < 16 * kinds; ++i) {
+            const Row row = hard_row(random, i % kinds, 8);
+            const Unit unit({row[0], row[1], row[2], row[3]}, {row[4], row[5], row[6], row[7]});
+            VkropeExtremes joined = vkrope_no_extremes(type_of(of));
+            for (uint n = 1; n <= 8; ++n) {
+                joined = vkrope_join_extremes(type_of(of), joined,
+                                              vkrope_extremes_of(type_of(of), row[n - 1]));
+                if (!std::has_single_bit(n)) continue;
+                const VkropeExtremes got = vkrope_extremes(type_of(of), n, unit);
+                CHECK(got.most == joined.most);
+                if (vkrope_has_minimum(type_of(of))) CHECK(got.least == joined.least);
+            }
+        }
+    }
 }
