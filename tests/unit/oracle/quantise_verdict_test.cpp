@@ -95,24 +95,6 @@ std::vector<Row> rows() {
 
 }  // namespace
 
-TEST_CASE("a number that is read back is about half a step away from the one that was stored") {
-    // Of the largest magnitude of a row.
-    constexpr double shares[] = {0x1p-4, 0x1p-3,    0.51 / 127, 0.51 / 127,
-                                 1. / 8, 1.05 / 15, 1. / 16,    1.05 / 31};
-    const Row row = rows()[0];
-    float most = 0;
-    for (const float x : row) most = std::max(most, std::fabs(x));
-    for (std::size_t i = 0; i < std::size(every_store); ++i) {
-        const Store type = every_store[i];
-        const Stored right = stored({.type = type, .made = block_channels(type) == 1}, row);
-        const Row back = dequantise(type, right.bytes, right.scale);
-        REQUIRE(back.size() == row.size());
-        CAPTURE(int(type));
-        for (std::size_t c = 0; c < row.size(); ++c)
-            CHECK(std::fabs(double{back[c]} - double{row[c]}) <= shares[i] * double{most});
-    }
-}
-
 TEST_CASE("verdict on codes: of exact rows one code and one scale is right, and every bit counts") {
     for (const QuantisedStore& store : every_way()) {
         CAPTURE(int(store.type));
