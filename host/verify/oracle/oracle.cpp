@@ -20,9 +20,6 @@ class Comparison {
         : in_(in), out_(out), operation_(operation), input_(input), output_(output),
           in_element_(table_of(in.type)), out_element_(table_of(out.type)),
           pairs_(pairs_of(operation)), factor_(factor_of(operation)) {
-        verdict_.within.resize(operation.limits_u.size());
-        verdict_.rows_beyond.resize(in.batch * in.tokens * in.heads);
-        verdict_.beyond_in.resize(in.head_dim);
         std::vector<bool> paired(in.head_dim);
         for (const Pair& pair : pairs_) {
             paired[pair.in[0]] = paired[pair.in[1]] = true;
@@ -35,14 +32,6 @@ class Comparison {
     }
 
     void token(std::uint64_t batch, std::uint64_t token) {
-        const std::uint64_t first_row = row_index({batch, token, 0, 0});
-        bool any = false;
-        for (std::uint64_t head = 0; head < in_.heads; ++head) {
-            any = any || is_compared(first_row + head);
-        }
-        if (!any) {
-            return;
-        }
         const std::int64_t position = operation_.positions[batch * in_.tokens + token];
         const bool covered = is_covered(operation_, position);
         const std::int64_t slot = out_.cache ? out_.cache->slot_mapping[batch * in_.tokens + token]
@@ -53,31 +42,18 @@ class Comparison {
             turn_to(operation_, position, angles_);
         }
         for (std::uint64_t head = 0; head < in_.heads; ++head) {
-            const Place place = {batch, token, head, 0};
-            if (is_compared(row_index(place))) {
-                row(place, covered);
-            }
+            row({batch, token, head, 0}, covered);
         }
     }
 
     Verdict finish() {
         if (found_wrong_ || verdict_.largest_error_u > 0) {
             verdict_.worst = describe(verdict_.worst_place, worst_got_, worst_exact_);
-            verdict_.worst_got = out_element_.widen(worst_got_);
-            verdict_.worst_exact = double(worst_exact_);
         }
         return verdict_;
     }
 
    private:
-    std::uint64_t row_index(const Place& place) const {
-        return (place.batch * in_.tokens + place.token) * in_.heads + place.head;
-    }
-
-    bool is_compared(std::uint64_t row) const {
-        return operation_.rows.empty() || operation_.rows[row];
-    }
-
     void row(Place place, bool covered) {
         const std::uint64_t from = row_of(in_, place), to = row_of(out_, place);
         if (to == nowhere) {
@@ -118,14 +94,11 @@ class Comparison {
             if (!std::isnan(exact) || !got_nan) {
                 verdict_.nan_mismatch = true;
                 wrong(place, got, exact);
-                return;
             }
-            count_within(place, 0, 0);
             return;
         }
         const double error = double(out_element_.distance(got, exact)) -
                              operation_.absolute_allowance;
-        count_within(place, error, scale);
         // Divides only for a new maximum. If the input is infinite, so is the scale, and 0 *
         // infinity compares false.
         const bool infinite = std::isinf(error) && !std::isinf(verdict_.largest_error_u);
@@ -151,40 +124,14 @@ class Comparison {
         if (!right) {
             verdict_.bits_changed = true;
             wrong(place, got, exact);
-            return;
-        }
-        count_within(place, 0, 0);
-    }
-
-    void count_within(const Place& place, double error, double scale) {
-        for (std::size_t limit = 0; limit < verdict_.within.size(); ++limit) {
-            const bool within = error <= 0 || error <= operation_.limits_u[limit] * scale;
-            verdict_.within[limit] += within ? 1 : 0;
-            if (limit == 0 && !within) {
-                beyond(place);
-            }
         }
     }
 
-    /// Records an element that is wrong whatever the limits. The first one counts as the worst.
+    /// Records an element that is wrong whatever the bound. The first one counts as the worst.
     void wrong(const Place& place, std::uint32_t got, long double exact) {
-        beyond(place);
         if (!found_wrong_) {
             found_wrong_ = true;
             worst(place, got, exact);
-        }
-    }
-
-    void beyond(const Place& place) {
-        verdict_.rows_beyond[row_index(place)] = true;
-        ++verdict_.beyond_in[place.channel];
-        Place &first = verdict_.first_beyond, &last = verdict_.last_beyond;
-        if (verdict_.beyond++ == 0) {
-            first = last = place;
-        }
-        for (const auto axis : {&Place::batch, &Place::token, &Place::head, &Place::channel}) {
-            first.*axis = std::min(first.*axis, place.*axis);
-            last.*axis = std::max(last.*axis, place.*axis);
         }
     }
 
@@ -228,8 +175,6 @@ Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
                 const void* output, const std::function<void(double)>& progress) {
     check_tensors(in, out);
     check_operation(operation, in);
-    require(operation.rows.empty() || operation.rows.size() == in.batch * in.tokens * in.heads,
-            "oracle: rows must have batch * tokens * heads elements");
     Comparison comparison(in, out, operation, input, output);
     const std::uint64_t total = in.batch * in.tokens;
     for (std::uint64_t i = 0; i < total; ++i) {

@@ -91,8 +91,6 @@ struct Operation {
     /// or a mistake; `pair` is an index into inv_freq. The factor and the direction are applied to
     /// the result.
     std::function<CosSin(std::int64_t position, std::size_t pair)> cos_sin = {};
-    std::vector<double> limits_u = {};  // limits for Verdict::within, in units of largest_error_u
-    std::vector<bool> rows = {};        // [batch, tokens, heads] rows to compare; empty: all
 };
 
 /// One element of a tensor.
@@ -112,17 +110,10 @@ struct Verdict {
     /// An element that is not rotated differs from the input: in a bit if input and output have the
     /// same type, otherwise from the input rounded to nearest.
     bool bits_changed = false;
-    std::uint64_t out_of_range = 0;     // tokens whose position is not covered, or whose slot is
-                                        // outside the cache and is not -1
-    std::vector<std::uint64_t> within;  // for each limit, the elements within it; elements that are
-                                        // not rotated count if they are right
-    std::string worst;                  // "batch 0 token 17 head 3 channel 5: got ..., exact ..."
-    Place worst_place = {};             // the same as numbers
-    double worst_got = 0, worst_exact = 0;
-    std::uint64_t beyond = 0;                   // elements that are wrong or exceed limits_u[0]
-    Place first_beyond = {}, last_beyond = {};  // corners of their bounding box
-    std::vector<bool> rows_beyond;              // [batch, tokens, heads] rows with such an element
-    std::vector<std::uint64_t> beyond_in;       // [head_dim] number of such elements per channel
+    std::uint64_t out_of_range = 0;  // tokens whose position is not covered, or whose slot is
+                                     // outside the cache and is not -1
+    std::string worst;               // "batch 0 token 17 head 3 channel 5: got ..., exact ..."
+    Place worst_place = {};          // the same as numbers
 };
 
 /// Compares `output`, laid out as `out`, with the exact rotation of `input`, laid out as `in`;
