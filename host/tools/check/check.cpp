@@ -32,22 +32,22 @@ TensorFile read_actual(const char* option, const std::string& path, const Tensor
 
 /// Reads a quantised output: its rows are the blocks of the input's rows.
 TensorFile read_codes(const char* option, const std::string& path, const TensorFile& input,
-                      const StoreSteps& store) {
+                      const TensorOps& ops) {
     TensorFile actual = {.option = option,
                          .path = path,
                          .array = read_array(option, path),
-                         .element = store.type,
+                         .element = ops.stored,
                          .view = input.view};
     const npy::Header& header = actual.array.header;
     std::vector<std::uint64_t> shape = input.array.header.shape;
-    shape.back() = store.bytes(shape.back());
+    shape.back() = ops.stored_bytes(shape.back());
     if (header.type != npy::Type::u1 || header.shape != shape) {
         fail(
             ExitCode::bad_file,
             "{}: '{}' has shape {} of {}; {} of {} '{}' needs {} of |u1, the bytes of a row on the "
             "last axis",
             option, path, npy::shape_text(header.shape), npy::name(header.type),
-            word_for(stored_elements, store.type), input.option, input.path,
+            word_for(stored_elements, ops.stored), input.option, input.path,
             npy::shape_text(shape));
     }
     return actual;
@@ -59,7 +59,7 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
     std::vector<std::uint64_t> shape = input.array.header.shape;
     shape.pop_back();
     const std::vector<float> in_file = read_floats(
-        option, path, shape, fmt::format("{} '{}'", input.option, input.path), "row");
+        option, path, {shape}, fmt::format("{} '{}'", input.option, input.path), "row");
     std::vector<float> scales;
     for (std::uint64_t row = 0; row < in_file.size(); ++row) {
         scales.push_back(in_file[scale_in_file(input.view, row)]);
@@ -73,12 +73,12 @@ TensorFile read_output(const RotateOptions& options, const RotateInputs& inputs,
     const char* option = options.output_options[which];
     const std::string& path = options.outputs[which];
     const TensorFile& input = *inputs.tensors[which];
-    const StoreSteps& store = inputs.steps[which].store;
-    if (is_quantised(store.type)) {
-        return read_codes(option, path, input, store);
+    const TensorOps& ops = inputs.ops[which];
+    if (is_quantised(ops.stored)) {
+        return read_codes(option, path, input, ops);
     }
     TensorFile actual = read_actual(option, path, input, options.layout);
-    const std::optional<Element> stored = options.steps.types.of(which);
+    const std::optional<Element> stored = options.ops.types.of(which);
     if (stored && actual.element != *stored) {
         fail(ExitCode::bad_file, "{}: '{}' has elements {}; --store has {}", option, path,
              word_for(stored_elements, actual.element), word_for(stored_elements, *stored));
@@ -86,41 +86,24 @@ TensorFile read_output(const RotateOptions& options, const RotateInputs& inputs,
     return actual;
 }
 
-/// The right rotation of K, and what is common to all tensors.
+/// What the model says to all tensors.
 Observation observation_of(const RotateOptions& options, const RotateInputs& inputs) {
     const RopeParams& rotation = inputs.rotation;
     Observation observation;
-    oracle::Operation& operation = observation.right.operation;
-    operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
-    operation.inverse = options.inverse;
-    set_angles(rotation, operation);
-    switch (options.gain) {
-        case VKROPE_GAIN_APPLY: break;
-        case VKROPE_GAIN_OMIT: operation.gain = oracle::Gain::omit; break;
-        case VKROPE_GAIN_DIVIDE_OUT: operation.gain = oracle::Gain::divide_out; break;
-    }
-    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    operation.rotary_offset = rotation.k_rotary_offset;
-    observation.right.further = further_axes(rotation, inputs.positions, inputs.batch,
-                                             inputs.tokens);
-    observation.with_steps = asks_for_steps(options.steps);
+    observation.with_ops = asks_for_ops(options.ops);
     observation.base = rotation.base;
     observation.softmax_scale = rotation.softmax_scale;
-    observation.other_offset = rotation.q_rotary_offset;
     observation.others = other_rotations(*inputs.model, options.model, rotation);
     observation.yarn = yarn_scalings(*inputs.model, rotation);
     return observation;
 }
 
-/// V is not rotated: without windows, phases and head groups, too.
-void leave_unrotated(Observation& observation) {
-    observation.rotated = observation.right;
-    observation.others.clear();
-    oracle::Operation still;
-    still.positions = observation.right.operation.positions;
-    still.absolute_allowance = observation.right.operation.absolute_allowance;
-    observation.right.operation = std::move(still);
-    observation.right.further = {};
+Hypothesis rotated(const RotateOptions& options, const RotateInputs& inputs, TensorIndex which) {
+    Hypothesis right;
+    right.operation = operation_of(options, inputs, which);
+    right.further = further_of(inputs, which);
+    right.operation.gain = static_cast<oracle::Gain>(options.gain);
+    return right;
 }
 
 void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, CheckResult& result) {
@@ -134,26 +117,28 @@ void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, Che
         const std::vector<std::byte>& actual = judged.actual.array.data;
         Observation observation = of_all;
         Hypothesis& right = observation.right;
+        right = rotated(options, inputs, which);
         right.in = input->view;
         right.out = judged.actual.view;
         observation.input = input->array.data.data();
         observation.output = actual.data();
-        if (which == Q) {
-            std::swap(right.operation.rotary_offset, observation.other_offset);
-        } else if (which == V) {
-            leave_unrotated(observation);
+        observation.other_offset = which == Q ? inputs.rotation.k_rotary_offset
+                                              : inputs.rotation.q_rotary_offset;
+        if (which == V) {
+            observation.others.clear();
+            observation.rotated = rotated(options, inputs, K);
         }
-        if (observation.with_steps) {
-            right.steps = steps_of(inputs, which);
+        if (observation.with_ops) {
+            right.ops = ops_of(inputs, which);
         }
-        const StoreSteps& store = inputs.steps[which].store;
-        if (is_quantised(store.type)) {
+        const TensorOps& ops = inputs.ops[which];
+        if (is_quantised(ops.stored)) {
             observation.codes = {reinterpret_cast<const std::uint8_t*>(actual.data()),
                                  actual.size()};
-            right.store = {.quantised = quantised_store(store)};
-            if (is_made(store.scale)) {
-                right.store->scales = read_made_scales(options.steps.scale_options[which],
-                                                       options.steps.scale_files[which], *input);
+            right.store = {.quantised = quantised_store(ops)};
+            if (is_made(ops.store_scale)) {
+                right.store->scales = read_made_scales(options.ops.scale_options[which],
+                                                       options.ops.scale_files[which], *input);
             }
         }
         ProgressLine line(fmt::format("checking {}", options.output_options[which]));
@@ -166,7 +151,7 @@ void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, Che
 ExitCode check_output(RotateOptions options, std::optional<double> tolerance) {
     // Read with the factor of the model, so that a missing one shows.
     const Gain gain = std::exchange(options.gain, VKROPE_GAIN_APPLY);
-    options.steps.of_model = options.steps.of_model || !options.inputs[V].empty();
+    options.ops.of_model = options.ops.of_model || !options.inputs[V].empty();
     const RotateInputs inputs = read_inputs(options);
     options.gain = gain;
     CheckResult result;
@@ -198,7 +183,7 @@ TensorIndex CheckResult::deciding() const {
 void add_check(CommandLine& vkrope) {
     CommandLine& command = vkrope.add_command(
         "check",
-        "Judge another engine's rotation, the norms and other steps around it, and its quantised "
+        "Judge another engine's rotation, the norms and other ops around it, and its quantised "
         "store, and name the mistake that explains it; needs no device.");
     struct Options {
         RotateOptions given;  // what the engine was meant to do; the outputs are its own
@@ -208,8 +193,8 @@ void add_check(CommandLine& vkrope) {
     RotateOptions& given = options->given;
     given.output_options = {"--actual", "--actual-k", "--actual-v"};
     given.output_help = "The engine's output of {}, .npy or .safetensors.";
-    given.steps.scale_options = {"--actual-scales", "--actual-k-scales", "--actual-v-scales"};
-    given.steps.scale_help = "The scales that the engine made for {}, .npy or .safetensors";
+    given.ops.scale_options = {"--actual-scales", "--actual-k-scales", "--actual-v-scales"};
+    given.ops.scale_help = "The scales that the engine made for {}, .npy or .safetensors";
     add_operation(command, given);
     command.add_number(
         "--tolerance", options->tolerance, [](double x) { return x > 0 && x < 1; },

@@ -43,10 +43,10 @@ void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
     for (std::size_t axis = 0; axis < whole.further.positions.size(); ++axis) {
         keep(whole.further.positions[axis], part.further.positions[axis]);
     }
-    keep(whole.steps.scale_tokens, part.steps.scale_tokens);
-    if (whole.steps.second) {
-        part.steps.second->from_token = whole.steps.second->from_token;
-        part.steps.second->leave_out(tokens.first);
+    keep(whole.ops.scale_tokens, part.ops.scale_tokens);
+    if (whole.ops.second) {
+        part.ops.second->from_token = whole.ops.second->from_token;
+        part.ops.second->leave_out(tokens.first);
     }
     if (whole.store) {
         keep(whole.store->scales, part.store->scales, whole.in.heads);
@@ -68,7 +68,7 @@ class Numbers {
             const std::vector<bool>& rows)
         : observation_(observation), hypothesis_(hypothesis), limits_(limits), rows_(rows),
           elements_(oracle::table_of(hypothesis.out.type)),
-          computed_(hypothesis.in.head_dim, oracle::has_steps(hypothesis.steps)) {
+          computed_(hypothesis.in.head_dim, oracle::has_steps(hypothesis.ops)) {
         for (const oracle::Pair& pair : oracle::pairs_of(hypothesis.operation)) {
             computed_[pair.out[0]] = computed_[pair.out[1]] = true;
         }
@@ -108,8 +108,8 @@ class Numbers {
         long double largest = 0;
         for (const Approximate& exact : channels) {
             const long double size = std::fabs(exact.value);
-            largest = observation_.with_steps && std::isfinite(size) ? std::max(largest, size)
-                                                                     : largest;
+            largest = observation_.with_ops && std::isfinite(size) ? std::max(largest, size)
+                                                                   : largest;
         }
         for (std::uint64_t& c = place.channel; c < channels.size(); ++c) {
             element(place, row, from + c, to + c, channels[c], largest);
@@ -161,12 +161,12 @@ class Numbers {
     double error_of(long double distance, const Approximate& exact, long double largest_of_row,
                     bool computed) const {
         const long double allowance = hypothesis_.operation.absolute_allowance;
-        if (!(distance > allowance) || (!computed && !observation_.with_steps)) {
+        if (!(distance > allowance) || (!computed && !observation_.with_ops)) {
             return 0;
         }
-        const long double unit = observation_.with_steps ? largest_of_row
-                                                         : (exact.error - allowance) /
-                                                               (limits_.bound_u * unit_roundoff),
+        const long double unit = observation_.with_ops ? largest_of_row
+                                                       : (exact.error - allowance) /
+                                                             (limits_.bound_u * unit_roundoff),
                           error = (distance - allowance) / unit;
         return std::isnan(error) ? double(infinity) : double(error);
     }
@@ -268,7 +268,7 @@ CodesVerdict compare_codes(const Observation& observation, const Hypothesis& who
         take(whole, tokens, part);
         const std::uint64_t first = part.first_out / oracle::block_channels(form.quantised.type);
         add(oracle::compare_codes(part.in, part.out, by_axis(part.operation, part.further),
-                                  part.steps, bound_u, input_of(observation, part),
+                                  part.ops, bound_u, input_of(observation, part),
                                   part.store->quantised, codes.subspan(first * size),
                                   part.store->scales, progress),
             verdict);
@@ -334,7 +334,7 @@ void each_token(const Observation& observation, const Hypothesis& hypothesis, co
     for (const Tokens& tokens : sample) {
         take(hypothesis, tokens, part);
         oracle::apply_ops(
-            part.in, by_axis(part.operation, part.further), part.steps, bound_u,
+            part.in, by_axis(part.operation, part.further), part.ops, bound_u,
             input_of(observation, part),
             [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
                 visit(tokens.batch + batch, tokens.first + token, channels);

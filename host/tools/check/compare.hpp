@@ -37,7 +37,7 @@ Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows);
 
 std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample);
 
-/// Computes the tokens of a sample, after all steps and before they are stored: calls visit(batch,
+/// Computes the tokens of a sample, after all ops and before they are stored: calls visit(batch,
 /// token, [heads, head_dim]).
 void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
                 double bound_u,

@@ -37,7 +37,7 @@ struct Hypothesis {
     oracle::Operation operation;  // positions of the first axis. Of a tensor that is not rotated it
                                   // has no frequencies
     FurtherAxes further = {};     // positions of the other axes
-    oracle::Ops steps = {};       // around the rotation
+    oracle::Ops ops = {};         // around the rotation
     std::optional<StoreForm> store = {};        // of a quantised output
     std::uint64_t first_in = 0, first_out = 0;  // first element
     std::string detail = {};                    // ends the meaning of the mistake
@@ -65,7 +65,7 @@ struct Observation {
     const void* input = nullptr;
     const void* output = nullptr;              // of numbers
     std::span<const std::uint8_t> codes = {};  // of a quantised output: whole blocks
-    bool with_steps = false;                   // errors are shares of a row, not of a pair
+    bool with_ops = false;                     // errors are shares of a row, not of a pair
     // Used only by mistakes.
     double base = 0;                         // as RopeParams::base
     double softmax_scale = 1;                // as RopeParams::softmax_scale

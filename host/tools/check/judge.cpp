@@ -114,7 +114,7 @@ class Judge {
     /// pairs one by one: there, the mistake stays as it is.
     Mistake with_turns_chosen(Mistake mistake, std::uint64_t elements) const {
         Hypothesis tried = mistake.hypothesis;
-        if (mistake.turns.empty() || tried.store || tried.steps.hadamard != 0) {
+        if (mistake.turns.empty() || tried.store || tried.ops.hadamard != 0) {
             return mistake;
         }
         const Sample sample = sample_of(tried, elements);
@@ -147,7 +147,7 @@ class Judge {
         }
         Match match;
         match.largest_error = comparison.largest_error;
-        match.changes_rest = comparison.bits_changed && !observation_.with_steps;
+        match.changes_rest = comparison.bits_changed && !observation_.with_ops;
         match.share_within = share_of(comparison.within, comparison.elements);
         match.share_close = share_of(comparison.close, comparison.elements);
         match.explains = comparison.within == comparison.elements;
@@ -307,7 +307,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
     const Match of_right = judge.measured(comparison, right);
     Judgement judgement;
     judgement.right = of_right;
-    judgement.with_steps = observation.with_steps;
+    judgement.with_ops = observation.with_ops;
     judgement.quantised = right.store.has_value();
     judgement.elements = elements_of(right, all_tokens(right));
     judgement.breach = breach_of(comparison);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Judges the output of another engine - the rotation, the steps around it and its quantised store -
+// Judges the output of another engine - the rotation, the ops around it and its quantised store -
 // and, if it is wrong, finds the known mistake that explains it: every mistake is the definition
 // with one change, and the output is compared with each.
 #pragma once
@@ -18,7 +18,7 @@ namespace vkrope::tools {
 struct Match {
     std::string
         mistake;  // "swapped_pairing", or two of them: "swapped_pairing + attention_factor_missing"
-    std::string meaning;      // "pairs are half_split instead of interleaved, or the reverse"
+    std::string meaning;      // "pairs are interleaved, not half_split"
     double share_within = 0;  // share of the elements within the bound
     bool explains = false;    // all elements are within the bound
     bool nearly = false;      // all elements are within the tolerance
@@ -27,7 +27,7 @@ struct Match {
     std::string where = {};   // if tried only on the wrong rows, where these are; empty: tried on
                               // everything
     /// Largest distance from what is right, as a share of |x0| + |x1| times the attention factor,
-    /// or with other steps of the largest exact value of the same head row. Infinite if one of the
+    /// or with other ops of the largest exact value of the same head row. Infinite if one of the
     /// two is NaN. Of a quantised output, the largest distance of a code from what it may be, as a
     /// share of the largest code, or of a scale, as a share of the scale. Such an output is nearly
     /// right if scales are within the tolerance, no code is more than one off, and the share of
@@ -66,7 +66,7 @@ struct Lone {
                           // far as the region fixes them
     double expected = 0, actual = 0;  // values of the worst element
     std::optional<double> error_u;  // of the worst element; none: a channel that should have passed
-                                    // through, a NaN, or other steps
+                                    // through, a NaN, or other ops
     std::uint64_t wrong = 0;        // elements
 };
 
@@ -80,7 +80,7 @@ struct Judgement {
     /// output is never close.
     std::vector<std::size_t> odd_pairs;
     std::uint64_t pairs = 0;  // of a row
-    bool with_steps = false;  // other steps were judged as well
+    bool with_ops = false;    // other ops were judged as well
     bool quantised = false;   // of such an output no rows are known
     std::uint64_t sampled =
         0;  // minimum compared with each mistake; one that explains these was compared with all

@@ -39,7 +39,7 @@ struct PairOfRow {
     std::array<std::uint32_t, 2> bits;
 };
 
-/// Calls visit(PairOfRow) for each pair of each row, after all steps.
+/// Calls visit(PairOfRow) for each pair of each row, after all ops.
 template <class Visit>
 void each_pair(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
                double bound_u, const Visit& visit) {

@@ -15,7 +15,7 @@ const Rows& all_rows() {
         Rows all;
         // Rounding of the frequencies, and computation of cos and sin, come last: they use the
         // frequencies that another mistake may have changed.
-        for (const auto table : {step_mistakes, store_mistakes, pair_mistakes, scaling_mistakes,
+        for (const auto table : {ops_mistakes, store_mistakes, pair_mistakes, scaling_mistakes,
                                  position_mistakes, window_mistakes, exponent_mistakes,
                                  layout_mistakes, measured_mistakes, arithmetic_mistakes}) {
             Rows rows_of_table = table();

@@ -74,7 +74,7 @@ void each_two(const Observation& observation, const std::vector<Mistake>& single
               const std::function<void(const Mistake&)>& visit);
 
 // The tables, in the order in which rows that explain an output equally well are reported.
-Rows step_mistakes();        // bias, norm, clip, scale and Hadamard transform
+Rows ops_mistakes();         // bias, norm, clip, scale and Hadamard transform
 Rows store_mistakes();       // codes and scales
 Rows pair_mistakes();        // the pairs and the attention factor
 Rows scaling_mistakes();     // of the frequencies

@@ -37,9 +37,9 @@ nlohmann::ordered_json text_or_null(const std::string& text) {
     return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
 }
 
-/// Of a rotation alone; other steps have errors of other units.
+/// Of a rotation alone; other ops have errors of other units.
 nlohmann::ordered_json error_u(const Judgement& judgement, const Match& match) {
-    return judgement.with_steps ? nlohmann::ordered_json(nullptr) : number(match.error_u());
+    return judgement.with_ops ? nlohmann::ordered_json(nullptr) : number(match.error_u());
 }
 
 /// What a report shows: nothing after a pass.
@@ -175,7 +175,7 @@ std::string error_text(double error_u) {
 
 /// The largest error of a match, in the unit of the judgement.
 std::string error_of(const Judgement& judgement, const Match& match) {
-    return judgement.with_steps ? fmt::format("{:.2g}", match.largest_error)
+    return judgement.with_ops   ? fmt::format("{:.2g}", match.largest_error)
            : match.changes_rest ? "outside window"
                                 : error_text(match.error_u());
 }
@@ -184,24 +184,23 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
     const Match& right = judgement.right;
     switch (judgement.outcome) {
         case Outcome::pass:
-            return judgement.quantised    ? "all codes and scales belong to a row within the error "
-                                            "of f32 arithmetic"
-                   : judgement.with_steps ? "all values are within the error of f32 arithmetic"
-                                          : fmt::format("all {} values are within {} u",
-                                                        judgement.elements, limits.bound_u);
+            return judgement.quantised  ? "all codes and scales belong to a row within the error "
+                                          "of f32 arithmetic"
+                   : judgement.with_ops ? "all values are within the error of f32 arithmetic"
+                                        : fmt::format("all {} values are within {} u",
+                                                      judgement.elements, limits.bound_u);
         case Outcome::close:
-            return judgement.with_steps
-                       ? "the steps are right, but in other arithmetic"
+            return judgement.with_ops
+                       ? "the ops are right, but in other arithmetic"
                        : fmt::format(
                              "the operation is right, but not exact: it is correct to "
                              "{:.2g} of |x0| + |x1|, {} where {} u are allowed",
                              right.largest_error, error_text(right.error_u()), limits.bound_u);
         case Outcome::mistake: {
             const Match& match = judgement.matches.front();
-            const std::string nearly = judgement.with_steps
-                                           ? "in other arithmetic"
-                                           : fmt::format("to {:.2g} of |x0| + |x1|",
-                                                         match.largest_error);
+            const std::string nearly = judgement.with_ops ? "in other arithmetic"
+                                                          : fmt::format("to {:.2g} of |x0| + |x1|",
+                                                                        match.largest_error);
             return fmt::format("{}: {} ({})", name_of(match), match.meaning,
                                match.explains ? "exactly" : nearly);
         }
@@ -221,7 +220,7 @@ std::string error_line(const Judgement& judgement, const Limits& limits) {
             "{:.2g} of the largest code or of a scale\n",
             share, judgement.elements, right.largest_error);
     }
-    if (judgement.with_steps) {
+    if (judgement.with_ops) {
         return fmt::format(
             "   {} of {} values are within the error of f32 arithmetic; the largest error is "
             "{:.2g} of its row\n",
@@ -275,10 +274,8 @@ std::string wrong_text(const Judgement& judgement) {
 std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {
     const Outcome outcome = judged.judgement.outcome;
     const char* colour = outcome == Outcome::pass ? "32" : outcome == Outcome::close ? "33" : "31";
-    const std::string word = colour_allowed(stdout)
-                                 ? fmt::format("\033[{}m{}\033[0m", colour, word_of(outcome))
-                                 : std::string(word_of(outcome));
-    return fmt::format("{}  {}: {}\n", name, word, finding(judged.judgement, limits));
+    return fmt::format("{}  {}: {}\n", name, in_colour(colour, word_of(outcome)),
+                       finding(judged.judgement, limits));
 }
 
 /// Says how many mistakes these files cannot show, and names the first.
@@ -331,7 +328,7 @@ void report(const CheckResult& result, bool as_json) {
     for (const TensorIndex which : every_tensor) {
         if (const std::optional<Judged>& judged = result.tensors[which]) {
             text += text_of(tensor_names[which].name, *judged, result.limits);
-            in_u = in_u || !judged->judgement.with_steps;
+            in_u = in_u || !judged->judgement.with_ops;
         }
     }
     write_output(text + (!in_u ? ""

@@ -40,7 +40,7 @@ std::optional<Lone> lone_of(const oracle::Tensor& tensor, const Comparison& verd
                  .actual = verdict.worst_got,
                  .error_u = {},
                  .wrong = verdict.beyond};
-    if (!verdict.nan_mismatch && !verdict.bits_changed && !judgement.with_steps) {
+    if (!verdict.nan_mismatch && !verdict.bits_changed && !judgement.with_ops) {
         lone.error_u = judgement.right.error_u();
     }
     const bool several_rows = tensor.batch * tensor.tokens * tensor.heads > 1;

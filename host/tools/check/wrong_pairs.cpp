@@ -35,10 +35,12 @@ auto use_factor(Gain right, Gain other) {
 
 Rows pair_mistakes() {
     return {
-        {"swapped_pairing", Part::pairing,
-         "pairs are half_split instead of interleaved, or the reverse",
+        {"swapped_pairing", Part::pairing, "pairs are ",
          [](const Observation&, Hypothesis& wrong) {
-             wrong.operation.interleaved = !wrong.operation.interleaved;
+             bool& interleaved = wrong.operation.interleaved;
+             interleaved = !interleaved;
+             wrong.detail = interleaved ? "interleaved, not half_split"
+                                        : "half_split, not interleaved";
              return wrong.operation.inv_freq.size() > 1;
          }},
         {"reordered_pairs", Part::pairing,

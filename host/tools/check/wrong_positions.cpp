@@ -63,15 +63,15 @@ void exchange_tokens_and_batch(Tensor& tensor) {
     std::swap(tensor.token_stride, tensor.batch_stride);
 }
 
-/// Whether steps and scales are the same for all rows: else those of a row would have to move with
+/// Whether ops and scales are the same for all rows: else those of a row would have to move with
 /// it, which no engine has done.
 bool has_equal_rows(const Hypothesis& right) {
-    const oracle::Ops& steps = right.steps;
+    const oracle::Ops& ops = right.ops;
     const auto of_heads = [&right](const std::vector<double>& parameter) {
         return parameter.size() > right.in.head_dim;
     };
-    return !right.store && !steps.second && steps.scale_tokens.empty() && !steps.norm.over_token &&
-           !of_heads(steps.bias) && !of_heads(steps.norm.weight) && !of_heads(steps.norm.bias);
+    return !right.store && !ops.second && ops.scale_tokens.empty() && !ops.norm.over_token &&
+           !of_heads(ops.bias) && !of_heads(ops.norm.weight) && !of_heads(ops.norm.bias);
 }
 
 /// Beyond the last token, positions continue from the position of the last one.
@@ -170,14 +170,15 @@ Rows position_mistakes() {
          [](const Observation&, Hypothesis& wrong) {
              return !std::exchange(wrong.further, {}).positions.empty();
          }},
-        {"sections_in_the_other_order", Part::axes,
-         "sections are sequential instead of interleaved, or the reverse",
+        {"sections_in_the_other_order", Part::axes, "sections are ",
          [](const Observation&, Hypothesis& wrong) {
              Sections& sections = wrong.further.sections;
              const Sections right = sections;
              const bool interleaved = sections.order == VKROPE_SECTIONS_INTERLEAVED;
              sections.order = interleaved ? VKROPE_SECTIONS_SEQUENTIAL
                                           : VKROPE_SECTIONS_INTERLEAVED;
+             wrong.detail = interleaved ? "sequential, not interleaved"
+                                        : "interleaved, not sequential";
              const bool there_is_such = sections.axes == 3 || sections.axes == 4;
              return there_is_such && !same_axes(sections, right, wrong.operation.inv_freq.size());
          }},

@@ -50,7 +50,7 @@ std::string query_scale_text(const QueryScale& scale) {
 
 }  // namespace
 
-std::string steps_text(const Ops& ops, bool rotates) {
+std::string ops_text(const Ops& ops, bool rotates) {
     std::string text;
     const auto add_if = [&text](bool taken, const std::string& step) {
         text += !taken ? "" : (text.empty() ? "" : ", ") + step;
@@ -95,13 +95,13 @@ nlohmann::ordered_json ops_json(const ModelOps& ops) {
             {"query_scale", scale_json}};
 }
 
-std::string model_steps_text(const RopeParams& rotation) {
+std::string model_ops_text(const RopeParams& rotation) {
     const ModelOps& ops = rotation.ops;
     const Ops plain;
     std::string text;
-    const auto add = [&](const char* name, const Ops& steps, bool rotates) {
-        const std::string taken = steps_text(steps, rotates);
-        if (taken != steps_text(plain, rotates)) {
+    const auto add = [&](const char* name, const Ops& of_tensor, bool rotates) {
+        const std::string taken = ops_text(of_tensor, rotates);
+        if (taken != ops_text(plain, rotates)) {
             text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
         }
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The steps around a rotation in words and as JSON.
+// The ops around a rotation in words and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ inline constexpr Choice<NormPlace> norm_places[] = {{"before", VKROPE_NORM_PLACE
                                                     {"after", VKROPE_NORM_PLACE_AFTER}};
 
 /// "bias, rms norm of each head (eps 1e-06, weight), rotation"; "none" if there is no step.
-std::string steps_text(const Ops& ops, bool rotates);
+std::string ops_text(const Ops& ops, bool rotates);
 
 /// The norm with the shapes of its weight and its bias; null if there is none.
 nlohmann::ordered_json norm_json(const Norm& norm);
@@ -27,8 +27,8 @@ nlohmann::ordered_json norm_json(const Norm& norm);
 /// "not known" if that is not known.
 nlohmann::ordered_json ops_json(const ModelOps& ops);
 
-/// The steps of Q, K and V, where a model takes more than the rotation, and whether Q and K have
+/// The ops of Q, K and V, where a model takes more than the rotation, and whether Q and K have
 /// norms.
-std::string model_steps_text(const RopeParams& rotation);
+std::string model_ops_text(const RopeParams& rotation);
 
 }  // namespace vkrope::tools

@@ -145,6 +145,11 @@ bool colour_allowed(std::FILE* stream) noexcept {
     return ::isatty(::fileno(stream)) == 1 && (no_color == nullptr || *no_color == '\0');
 }
 
+std::string in_colour(const char* colour, std::string_view word) {
+    return colour_allowed(stdout) ? fmt::format("\033[{}m{}\033[0m", colour, word)
+                                  : std::string(word);
+}
+
 ProgressLine::ProgressLine(std::string label)
     : label_(std::move(label)), on_terminal_(::isatty(STDERR_FILENO) == 1) {}
 

@@ -40,6 +40,9 @@ void write_json_of_17_digits(const nlohmann::ordered_json& json);
 /// Returns true on a terminal, unless NO_COLOR is set.
 bool colour_allowed(std::FILE* stream) noexcept;
 
+/// A word of stdout in an ANSI colour, "32", where colours are allowed.
+std::string in_colour(const char* colour, std::string_view word);
+
 /// Shows "label 43 %" on stderr, rewritten in place and erased at the end. Shows nothing if stderr
 /// is not a terminal.
 class ProgressLine {

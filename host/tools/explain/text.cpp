@@ -365,8 +365,8 @@ std::string text_of(const Explanation& explanation, bool all) {
         }
         if (!rotation.phase.empty()) text += row("phases", phases_text(rotation));
     }
-    if (const std::string steps = model_steps_text(rotation); !steps.empty()) {
-        text += row("ops", steps);
+    if (const std::string ops = model_ops_text(rotation); !ops.empty()) {
+        text += row("ops", ops);
     }
     if (rotation.warnings.empty()) {
         text += row("warnings", "none");

@@ -89,13 +89,19 @@ npy::Array read_array(const std::string& option, const std::string& path) {
 }
 
 std::vector<float> read_floats(const std::string& option, const std::string& path,
-                               const std::vector<std::uint64_t>& shape, const std::string& tensor,
+                               const std::vector<ArrayShape>& shapes, const std::string& tensor,
                                const char* each) {
     const npy::Array array = read_array(option, path);
-    if (array.header.type != npy::Type::f4 || array.header.shape != shape) {
+    std::string needed;
+    bool fits = false;
+    for (const ArrayShape& shape : shapes) {
+        needed += (needed.empty() ? "" : " or ") + npy::shape_text(shape);
+        fits = fits || array.header.shape == shape;
+    }
+    if (array.header.type != npy::Type::f4 || !fits) {
         fail(ExitCode::bad_file, "{}: '{}' has shape {} of {}; {} needs {} of <f4, one for each {}",
              option, path, npy::shape_text(array.header.shape), npy::name(array.header.type),
-             tensor, npy::shape_text(shape), each);
+             tensor, needed, each);
     }
     std::vector<float> numbers(array.data.size() / sizeof(float));
     if (!numbers.empty()) {

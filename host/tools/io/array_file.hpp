@@ -15,13 +15,15 @@ namespace vkrope::tools {
 /// Failure, which names the option.
 npy::Array read_array(const std::string& option, const std::string& path);
 
-/// Reads numbers of f32 that a tensor needs, in this shape. Throws Failure, which names the option,
-/// the tensor and what there must be one of.
+using ArrayShape = std::vector<std::uint64_t>;
+
+/// Reads numbers of f32 that a tensor needs, in one of these shapes. Throws Failure, which names
+/// the option, the tensor and what there must be one of.
 ///
 /// tensor  "--k 'k.npy'"
 /// each    "row"
 std::vector<float> read_floats(const std::string& option, const std::string& path,
-                               const std::vector<std::uint64_t>& shape, const std::string& tensor,
+                               const std::vector<ArrayShape>& shapes, const std::string& tensor,
                                const char* each);
 
 /// The file in such a path, without the name of a tensor.

@@ -6,41 +6,18 @@
 namespace vkrope::tools {
 namespace {
 
-struct ElementNames {
-    Element element;
-    oracle::Type reference;
-    npy::Type npy;
-};
-constexpr ElementNames names[] = {{VKROPE_F32, oracle::Type::f32, npy::Type::f4},
-                                  {VKROPE_F16, oracle::Type::f16, npy::Type::f2},
-                                  {VKROPE_BF16, oracle::Type::bf16, npy::Type::u2}};
-static_assert(names[static_cast<std::size_t>(VKROPE_BF16)].element == VKROPE_BF16,
-              "rows are in the order of Element");
+constexpr npy::Type numbers[] = {npy::Type::f4, npy::Type::f2, npy::Type::u2};  // f32, f16, bf16
 
 }  // namespace
 
-oracle::Type reference_type(Element element) noexcept {
-    return names[static_cast<std::size_t>(element)].reference;
-}
-
-oracle::Store reference_store(Element element) noexcept {
-    static_assert(static_cast<int>(VKROPE_Q5_1) - static_cast<int>(VKROPE_E4M3FN) ==
-                      static_cast<int>(oracle::Store::q5_1),
-                  "quantised types are in one order");
-    return static_cast<oracle::Store>(static_cast<int>(element) - static_cast<int>(VKROPE_E4M3FN));
-}
-
 npy::Type npy_type(Element element) noexcept {
-    if (is_quantised(element)) {
-        return npy::Type::u1;
-    }
-    return names[static_cast<std::size_t>(element)].npy;
+    return is_quantised(element) ? npy::Type::u1 : numbers[static_cast<std::size_t>(element)];
 }
 
 std::optional<Element> element_of(npy::Type type) noexcept {
-    for (const ElementNames& row : names) {
-        if (row.npy == type) {
-            return row.element;
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
+        if (npy_type(element) == type) {
+            return element;
         }
     }
     return std::nullopt;

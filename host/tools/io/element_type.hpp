@@ -15,10 +15,14 @@
 namespace vkrope::tools {
 
 /// Of an element that is not quantised.
-oracle::Type reference_type(Element element) noexcept;
+constexpr oracle::Type reference_type(Element element) noexcept {
+    return static_cast<oracle::Type>(element);
+}
 
 /// Of a quantised one.
-oracle::Store reference_store(Element element) noexcept;
+constexpr oracle::Store reference_store(Element element) noexcept {
+    return static_cast<oracle::Store>(element - VKROPE_E4M3FN);
+}
 
 /// Maps bf16 to <u2: .npy has no bfloat16, and its users store the bits. Quantised types are bytes.
 npy::Type npy_type(Element element) noexcept;

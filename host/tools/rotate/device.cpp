@@ -99,15 +99,15 @@ KernelInfo kernel_of(const RotateInputs& inputs, const RopeParams& rotation,
             continue;
         }
         const oracle::Tensor& view = inputs.tensors[which]->view;
-        const TensorSteps& steps = inputs.steps[which];
+        const TensorOps& ops = inputs.ops[which];
         TensorInfo& tensor = info.tensor[which];
         tensor.in = inputs.element;
-        tensor.out = steps.store.type;
+        tensor.out = ops.stored;
         tensor.head_dim = static_cast<std::uint32_t>(view.head_dim);
         // A kernel that only rotates is for any number of heads.
-        const bool counted = steps.any() || is_quantised(steps.store.type);
+        const bool counted = ops.any() || is_quantised(ops.stored);
         tensor.heads = counted ? static_cast<std::uint32_t>(view.heads) : 0;
-        tensor.ops = steps.ops;
+        tensor.ops = ops;
     }
     if (!inputs.positions.ids.empty() && inputs.positions.axes == 0) {
         info.positions = VKROPE_POSITIONS_IDS;
@@ -124,9 +124,9 @@ std::vector<float> parameters_of(const RotateInputs& inputs, const KernelInfo& i
     for (std::size_t set = 0; floats != 0 && set < taken; ++set) {
         ParameterSources sources;
         for (const TensorIndex which : every_tensor) {
-            const TensorSteps& steps = inputs.steps[which];
-            const OfEachParameter<ParameterFile>& files = steps.parameters[set];
-            const std::vector<float>& scales = steps.store.given_scales;
+            const TensorOps& ops = inputs.ops[which];
+            const OfEachParameter<ParameterFile>& files = ops.parameters[set];
+            const std::vector<float>& scales = ops.given_scales;
             sources.tensor[which] = {
                 files[parameter_bias].source(), files[parameter_weight].source(),
                 files[parameter_norm_bias].source(),
@@ -329,10 +329,10 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
         }
         const std::size_t bytes = tensor->array.data.size(),
                           channels = bytes / element_bytes(inputs.element);
-        const TensorSteps& steps = inputs.steps[which];
-        changes = changes || steps.any() || steps.store.type != inputs.element;
-        measured.outputs[which].resize(steps.store.bytes(channels));
-        if (is_made(steps.store.scale)) {
+        const TensorOps& ops = inputs.ops[which];
+        changes = changes || ops.any() || ops.stored != inputs.element;
+        measured.outputs[which].resize(ops.stored_bytes(channels));
+        if (is_made(ops.store_scale)) {
             measured.scales[which].resize(channels / tensor->view.head_dim);
         }
         measured.bytes += bytes + measured.outputs[which].size() +

@@ -255,7 +255,7 @@ RotateInputs read_inputs(const RotateOptions& options) {
                         "but the largest position is {}",
                         longest, largest_distance(inputs.positions)));
     }
-    read_steps(options, inputs);
+    read_ops(options, inputs);
     return inputs;
 }
 

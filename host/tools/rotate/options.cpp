@@ -18,13 +18,13 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
                                         file_of(options.inputs[which]));
         }
         output->check_distinct_from("--positions", file_of(options.positions));
-        output->check_distinct_from("--q-scale-tokens", file_of(options.steps.q_scale_tokens));
+        output->check_distinct_from("--q-scale-tokens", file_of(options.ops.q_scale_tokens));
         for (std::size_t set = 0; set < sets; ++set) {
             for (const TensorIndex which : every_tensor) {
                 for (const Parameter parameter : every_parameter) {
                     output->check_distinct_from(
                         parameter_options[set][which][parameter],
-                        file_of(options.steps.parameters[set][which][parameter]));
+                        file_of(options.ops.parameters[set][which][parameter]));
                 }
             }
         }
@@ -92,7 +92,7 @@ void add_operation(CommandLine& command, RotateOptions& options) {
     command.add_flag("--inverse", options.inverse, "Rotate back.");
     command.add_choice("--gain", options.gain, gains,
                        "What to do with the model's attention factor (apply).");
-    add_steps(command, options.steps);
+    add_ops(command, options.ops);
     command.add_flag("--json", options.json, "Write JSON.");
 }
 

@@ -38,13 +38,13 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
 }
 
 /// null: none.
-nlohmann::ordered_json store_scale_json(const StoreSteps& store) {
-    switch (store.scale) {
+nlohmann::ordered_json store_scale_json(const TensorOps& ops) {
+    switch (ops.store_scale) {
         case VKROPE_STORE_SCALE_NONE: return nullptr;
         case VKROPE_STORE_SCALE_MADE: return "row";
         case VKROPE_STORE_SCALE_MADE_POWER_OF_TWO: return "row_power_of_two";
-        case VKROPE_STORE_SCALE_GIVEN_HEAD: return store.given_scales;
-        case VKROPE_STORE_SCALE_GIVEN: return store.given_scales.front();
+        case VKROPE_STORE_SCALE_GIVEN_HEAD: return ops.given_scales;
+        case VKROPE_STORE_SCALE_GIVEN: return ops.given_scales.front();
     }
     return nullptr;
 }
@@ -61,8 +61,8 @@ nlohmann::ordered_json codes_json(const std::optional<oracle::CodesVerdict>& ver
 
 /// The largest error as a share of what the contract allows; above 1 if it is none that counts.
 std::optional<double> share_of_bound(const Verification& verification, TensorIndex which) {
-    if (const auto& steps = verification.steps[which]) {
-        return steps->largest_share;
+    if (const auto& ops = verification.ops[which]) {
+        return ops->largest_share;
     }
     if (const auto& verdict = verification.verdicts[which]) {
         const bool wrong = verdict->nan_mismatch || verdict->bits_changed;
@@ -79,7 +79,7 @@ nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verificatio
         return nullptr;
     }
     const std::optional<oracle::Verdict>& verdict = verification.verdicts[which];
-    const TensorSteps& steps = inputs.steps[which];
+    const TensorOps& ops = inputs.ops[which];
     nlohmann::ordered_json json = {{"shape", tensor->array.header.shape},
                                    {"dtype", word_for(elements, tensor->element)},
                                    {"elements", elements_of(tensor)}};
@@ -92,15 +92,15 @@ nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verificatio
     }
     json.update({{"share_of_bound", or_null(share_of_bound(verification, which))},
                  {"codes", codes_json(verification.codes[which])},
-                 {"bias", steps.ops.bias != VKROPE_PARAMETER_NONE},
-                 {"norm", norm_json(steps.ops.norm)},
-                 {"clip", steps.ops.clip},
+                 {"bias", ops.bias != VKROPE_PARAMETER_NONE},
+                 {"norm", norm_json(ops.norm)},
+                 {"clip", ops.clip},
                  {"scale", which == Q ? inputs.q_scale : 1.0f},
-                 {"scale_tokens", steps.ops.scale_tokens != 0},
-                 {"hadamard", steps.ops.hadamard},
-                 {"store", word_for(stored_elements, steps.store.type)},
-                 {"store_scale", store_scale_json(steps.store)},
-                 {"scale_floor", steps.ops.scale_floor}});
+                 {"scale_tokens", ops.scale_tokens != 0},
+                 {"hadamard", ops.hadamard},
+                 {"store", word_for(stored_elements, ops.stored)},
+                 {"store_scale", store_scale_json(ops)},
+                 {"scale_floor", ops.scale_floor}});
     return json;
 }
 
@@ -199,10 +199,6 @@ std::string verdict_text(const RotateInputs& inputs, const Measured& measured,
         share
             ? fmt::format(", at {:.0f} % of the speed of a plain copy on this device", 100 * *share)
             : "";
-    const bool coloured = colour_allowed(stdout);
-    const auto in_colour = [coloured](const char* colour, const char* word) {
-        return coloured ? fmt::format("\033[{}m{}\033[0m", colour, word) : std::string(word);
-    };
     if (verification.passed) {
         std::uint64_t count = 0;
         for (const std::optional<TensorFile>& tensor : inputs.tensors) {
@@ -244,8 +240,8 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
                 codes->scales == 0 ? "" : fmt::format(" and {} scales", codes->scales),
                 codes->decided);
         }
-        if (const auto& steps = verification.steps[which]) {
-            return fmt::format("{:.3g} of what the contract allows", steps->largest_share);
+        if (const auto& ops = verification.ops[which]) {
+            return fmt::format("{:.3g} of what the contract allows", ops->largest_share);
         }
         const oracle::Verdict& verdict = *verification.verdicts[which];
         if (which == V) {
@@ -264,30 +260,29 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
 }
 
 /// "q8_0", "int8 with scales of rows".
-std::string store_text(const StoreSteps& store) {
-    const std::string type = word_for(stored_elements, store.type);
-    switch (store.scale) {
+std::string store_text(const TensorOps& ops) {
+    const std::string type = word_for(stored_elements, ops.stored);
+    switch (ops.store_scale) {
         case VKROPE_STORE_SCALE_NONE: return type;
         case VKROPE_STORE_SCALE_MADE: return type + " with scales of rows";
         case VKROPE_STORE_SCALE_MADE_POWER_OF_TWO:
             return type + " with powers of two as scales of rows";
         case VKROPE_STORE_SCALE_GIVEN_HEAD: return type + " times a scale of each head";
         case VKROPE_STORE_SCALE_GIVEN:
-            return fmt::format("{} times {:g}", type, store.given_scales.front());
+            return fmt::format("{} times {:g}", type, ops.given_scales.front());
     }
     return type;
 }
 
 /// A line for each tensor that is more than rotated or moved.
-std::string steps_lines(const RotateInputs& inputs) {
+std::string ops_lines(const RotateInputs& inputs) {
     std::string text;
     for (const TensorIndex which : every_tensor) {
-        const TensorSteps& steps = inputs.steps[which];
-        if (inputs.tensors[which] && (steps.any() || steps.store.type != inputs.element)) {
-            text += row(
-                "ops",
-                fmt::format("{} to {}: {}", tensor_names[which].name, store_text(steps.store),
-                            steps_text(steps.ops, which != V && !inputs.rotation.no_rope)));
+        const TensorOps& ops = inputs.ops[which];
+        if (inputs.tensors[which] && (ops.any() || ops.stored != inputs.element)) {
+            text += row("ops",
+                        fmt::format("{} to {}: {}", tensor_names[which].name, store_text(ops),
+                                    ops_text(ops, which != V && !inputs.rotation.no_rope)));
         }
     }
     if (inputs.first_set_tokens != 0) {
@@ -297,7 +292,7 @@ std::string steps_lines(const RotateInputs& inputs) {
     return text;
 }
 
-/// At most ten lines, and those of the steps.
+/// At most ten lines, and those of the ops.
 std::string text_of(const RotateOptions& options, const RotateInputs& inputs,
                     const Measured& measured, const Verification& verification) {
     std::string text = row("device", device_text(measured.device));
@@ -307,7 +302,7 @@ std::string text_of(const RotateOptions& options, const RotateInputs& inputs,
     text += row("tensors",
                 fmt::format("{}; {}, layout {}", of_tensors(inputs, shape_of),
                             word_for(elements, inputs.element), word_for(layouts, options.layout)));
-    text += row("model", model_text(inputs)) + steps_lines(inputs);
+    text += row("model", model_text(inputs)) + ops_lines(inputs);
     text += row("angles",
                 fmt::format("{}, {} positions, {}", word_for(angle_sources, measured.angles.source),
                             measured.angles.rows, bytes_text(measured.angles.bytes)));

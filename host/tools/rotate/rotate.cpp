@@ -26,19 +26,19 @@ std::vector<Output> outputs_of(const RotateOptions& options, const RotateInputs&
     std::vector<Output> outputs;
     for (const bool of_scales : {false, true}) {
         for (const TensorIndex which : every_tensor) {
-            const StoreSteps& store = inputs.steps[which].store;
-            if (!inputs.tensors[which] || (of_scales && !is_made(store.scale))) {
+            const TensorOps& ops = inputs.ops[which];
+            if (!inputs.tensors[which] || (of_scales && !is_made(ops.store_scale))) {
                 continue;
             }
             OutputArray array = {options.output_options[which], options.outputs[which],
-                                 npy_type(store.type), inputs.tensors[which]->array.header.shape};
+                                 npy_type(ops.stored), inputs.tensors[which]->array.header.shape};
             if (of_scales) {
-                array.option = options.steps.scale_options[which];
-                array.path = options.steps.scale_files[which];
+                array.option = options.ops.scale_options[which];
+                array.path = options.ops.scale_files[which];
                 array.type = npy::Type::f4;
                 array.shape.pop_back();
-            } else if (is_quantised(store.type)) {
-                array.shape.back() = store.bytes(array.shape.back());
+            } else if (is_quantised(ops.stored)) {
+                array.shape.back() = ops.stored_bytes(array.shape.back());
             }
             outputs.push_back({std::move(array), which, of_scales});
         }

@@ -14,7 +14,8 @@
 #include "io/model_file.hpp"
 #include "io/tensor_file.hpp"
 #include "io/token_positions.hpp"
-#include "rotate/steps.hpp"
+#include "rotate/definition.hpp"
+#include "rotate/ops.hpp"
 
 namespace vkrope::tools {
 
@@ -36,7 +37,7 @@ struct RotateOptions {
     std::string pipeline_cache;  // a folder; empty: pipelines are not kept
     std::uint32_t repetitions = 1;
     bool verify = false, roof = false, json = false;
-    StepOptions steps;
+    OpsOptions ops;
 };
 
 /// Adds the files, and what was done to their tensors.
@@ -50,7 +51,7 @@ struct RotateInputs {
     Element element = VKROPE_F32;
     TokenPositions positions;
     std::optional<ModelFile> model = {};  // the model of the rotation
-    OfEachTensor<TensorSteps> steps;
+    OfEachTensor<TensorOps> ops;
     std::vector<float> q_scale_tokens = {};  // [batch, tokens]; empty: none
     float q_scale = 1;
     std::uint32_t first_set_tokens = 0;  // 0: one set of parameters
@@ -60,12 +61,12 @@ struct RotateInputs {
 /// Throws Failure.
 RotateInputs read_inputs(const RotateOptions& options);
 
-/// Reads and checks the steps around the rotation of these tensors: those that the options ask for,
+/// Reads and checks the ops around the rotation of these tensors: those that the options ask for,
 /// and then those of the model as well. Throws Failure.
-void read_steps(const RotateOptions& options, RotateInputs& inputs);
+void read_ops(const RotateOptions& options, RotateInputs& inputs);
 
-/// Checks the options of the store against the tensors. Throws Failure.
-OfEachTensor<StoreSteps> store_steps(const StepOptions& options, const RotateInputs& inputs);
+/// Sets how the tensors are stored, and checks that against them. Throws Failure.
+void read_stores(const OpsOptions& options, RotateInputs& inputs);
 
 /// An array that a run writes.
 struct OutputArray {
@@ -104,12 +105,14 @@ inline bool warms_up(const RotateOptions& options) noexcept {
 /// Does everything that needs the device. Throws Failure.
 Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs);
 
-/// The definition of what happens to a tensor; V is not rotated.
+/// The rotation of a tensor, with the positions of the first axis, and the other axes; V is not
+/// rotated.
 oracle::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
                                TensorIndex which);
+FurtherAxes further_of(const RotateInputs& inputs, TensorIndex which);
 
-/// The definition of the steps of a tensor.
-oracle::Ops steps_of(const RotateInputs& inputs, TensorIndex which);
+/// The definition of the ops of a tensor.
+oracle::Ops ops_of(const RotateInputs& inputs, TensorIndex which);
 
 /// The bound of the contract for rotated values, in units of u = 2^-24.
 double bound_of(const RotateOptions& options, const RotateInputs& inputs,
@@ -118,7 +121,7 @@ double bound_of(const RotateOptions& options, const RotateInputs& inputs,
 struct Verification {
     // At most one of a tensor; none: absent or not asked for.
     OfEachTensor<std::optional<oracle::Verdict>> verdicts;  // rotated or moved, and no more
-    OfEachTensor<std::optional<oracle::OpsVerdict>> steps;
+    OfEachTensor<std::optional<oracle::OpsVerdict>> ops;
     OfEachTensor<std::optional<oracle::CodesVerdict>> codes;  // quantised
     double bound_u = 0;  // error bound of the contract for rotated values
     bool asked_for = false;
@@ -126,7 +129,7 @@ struct Verification {
     std::string failure;  // if asked for and not passed: what was wrong, with the worst value
 };
 
-/// Compares the outputs with the definition of the operation, on the CPU. A V without steps is
+/// Compares the outputs with the definition of the operation, on the CPU. A V without ops is
 /// compared with its input bit for bit.
 Verification verify(const RotateOptions& options, const RotateInputs& inputs,
                     const Measured& measured);

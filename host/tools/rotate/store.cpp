@@ -15,28 +15,28 @@ bool takes_scale(Element type) {
     return is_quantised(type) && block_channels(type) == 1;
 }
 
-void check_head_dim(const TensorFile& tensor, const StoreSteps& steps) {
+void check_head_dim(const TensorFile& tensor, const TensorOps& ops) {
     const std::uint64_t head_dim = tensor.view.head_dim;
-    if (head_dim % block_channels(steps.type) != 0) {
+    if (head_dim % block_channels(ops.stored) != 0) {
         fail(ExitCode::usage,
              "--store: blocks of {} have {} channels; {} '{}' has head_dim {}, which must be a "
              "multiple",
-             word_for(stored_elements, steps.type), block_channels(steps.type), tensor.option,
+             word_for(stored_elements, ops.stored), block_channels(ops.stored), tensor.option,
              tensor.path, head_dim);
     }
-    if (steps.hadamard != 0 && head_dim % steps.hadamard != 0) {
+    if (ops.hadamard != 0 && head_dim % ops.hadamard != 0) {
         fail(ExitCode::usage,
              "--hadamard: blocks have {} channels; {} '{}' has head_dim {}, which must be a "
              "multiple",
-             steps.hadamard, tensor.option, tensor.path, head_dim);
+             ops.hadamard, tensor.option, tensor.path, head_dim);
     }
 }
 
-void choose_hadamard(const StepOptions& options, const RotateInputs& inputs,
-                     OfEachTensor<StoreSteps>& steps) {
+void choose_hadamard(const OpsOptions& options, RotateInputs& inputs) {
+    OfEachTensor<TensorOps>& ops = inputs.ops;
     if (!options.hadamard_of_llama_cpp) {
         for (const TensorIndex which : every_tensor) {
-            steps[which].hadamard = options.hadamard.of(which).value_or(0);
+            ops[which].hadamard = options.hadamard.of(which).value_or(0);
         }
         return;
     }
@@ -49,13 +49,13 @@ void choose_hadamard(const StepOptions& options, const RotateInputs& inputs,
                    ? static_cast<std::uint32_t>(inputs.tensors[which]->view.head_dim)
                    : 0;
     };
-    const auto in_blocks = [&steps](TensorIndex which) {
-        return block_channels(steps[which].type) != 1;
+    const auto in_blocks = [&ops](TensorIndex which) {
+        return block_channels(ops[which].stored) != 1;
     };
     const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(head_dim(K), in_blocks(K),
                                                                head_dim(V), in_blocks(V));
-    steps[Q].hadamard = steps[K].hadamard = blocks.q_and_k;
-    steps[V].hadamard = blocks.v;
+    ops[Q].hadamard = ops[K].hadamard = blocks.q_and_k;
+    ops[V].hadamard = blocks.v;
     if (blocks.q_and_k == 0 && blocks.v == 0) {
         print_note(
             "--hadamard: llama.cpp transforms nothing here; it does so for a K or V of q8_0 and "
@@ -65,7 +65,7 @@ void choose_hadamard(const StepOptions& options, const RotateInputs& inputs,
 
 /// A factor for each head of the tensor.
 std::vector<float> read_head_scales(const std::string& path, const TensorFile& tensor) {
-    std::vector<float> scales = read_floats("--store-scale", path, {tensor.view.heads},
+    std::vector<float> scales = read_floats("--store-scale", path, {{tensor.view.heads}},
                                             fmt::format("{} '{}'", tensor.option, tensor.path),
                                             "head");
     for (std::size_t head = 0; head < scales.size(); ++head) {
@@ -79,35 +79,35 @@ std::vector<float> read_head_scales(const std::string& path, const TensorFile& t
     return scales;
 }
 
-void choose_scale(const StepOptions& options, TensorIndex which, const TensorFile& tensor,
-                  StoreSteps& steps) {
+void choose_scale(const OpsOptions& options, TensorIndex which, const TensorFile& tensor,
+                  TensorOps& ops) {
     const char* name = tensor_names[which].name;
     const std::optional<ScaleOption> scale = options.scales.of(which);
-    if (options.scales.named[which] && !takes_scale(steps.type)) {
+    if (options.scales.named[which] && !takes_scale(ops.stored)) {
         fail(ExitCode::usage,
              "--store-scale: {} is stored as {}; only e4m3fn, e5m2 and int8 take a scale", name,
-             word_for(stored_elements, steps.type));
+             word_for(stored_elements, ops.stored));
     }
-    if (scale && takes_scale(steps.type)) {
+    if (scale && takes_scale(ops.stored)) {
         if (!scale->of_heads.empty()) {
-            steps.scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
-            steps.given_scales = read_head_scales(scale->of_heads, tensor);
+            ops.store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD;
+            ops.given_scales = read_head_scales(scale->of_heads, tensor);
         } else if (scale->of_row) {
-            steps.scale = scale->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
-                                              : VKROPE_STORE_SCALE_MADE;
-            steps.scale_floor = static_cast<float>(options.scale_floor.value_or(0));
-            if (scale->power_of_two && steps.scale_floor > 0x1p127f) {
+            ops.store_scale = scale->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
+                                                  : VKROPE_STORE_SCALE_MADE;
+            ops.scale_floor = static_cast<float>(options.scale_floor.value_or(0));
+            if (scale->power_of_two && ops.scale_floor > 0x1p127f) {
                 fail(ExitCode::usage,
                      "--scale-floor: {} is above 2^127, the largest power of two that a float "
                      "holds",
-                     steps.scale_floor);
+                     ops.scale_floor);
             }
         } else {
-            steps.scale = VKROPE_STORE_SCALE_GIVEN;
-            steps.given_scales = {scale->factor};
+            ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
+            ops.given_scales = {scale->factor};
         }
     }
-    const bool made = is_made(steps.scale);
+    const bool made = is_made(ops.store_scale);
     if (made == options.scale_files[which].empty()) {
         if (made) {
             fail(ExitCode::usage, "{}: missing; --store-scale row makes scales of {}",
@@ -130,27 +130,27 @@ std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexc
     return channel / view.head_dim;
 }
 
-oracle::QuantisedStore quantised_store(const StoreSteps& steps) {
-    return {.type = reference_store(steps.type),
-            .given = steps.given_scales,
-            .made = is_made(steps.scale),
-            .floor = steps.scale_floor,
-            .power_of_two = steps.scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO};
+oracle::QuantisedStore quantised_store(const TensorOps& ops) {
+    return {.type = reference_store(ops.stored),
+            .given = ops.given_scales,
+            .made = is_made(ops.store_scale),
+            .floor = ops.scale_floor,
+            .power_of_two = ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO};
 }
 
-OfEachTensor<StoreSteps> store_steps(const StepOptions& options, const RotateInputs& inputs) {
-    OfEachTensor<StoreSteps> steps;
+void read_stores(const OpsOptions& options, RotateInputs& inputs) {
     for (const TensorIndex which : every_tensor) {
-        steps[which].type = options.types.of(which).value_or(inputs.element);
+        inputs.ops[which].stored = options.types.of(which).value_or(inputs.element);
     }
-    choose_hadamard(options, inputs, steps);
+    choose_hadamard(options, inputs);
     bool any_scale = false, any_made = false;
     for (const TensorIndex which : every_tensor) {
         if (inputs.tensors[which]) {
-            check_head_dim(*inputs.tensors[which], steps[which]);
-            choose_scale(options, which, *inputs.tensors[which], steps[which]);
-            any_scale = any_scale || steps[which].scale != VKROPE_STORE_SCALE_NONE;
-            any_made = any_made || is_made(steps[which].scale);
+            TensorOps& ops = inputs.ops[which];
+            check_head_dim(*inputs.tensors[which], ops);
+            choose_scale(options, which, *inputs.tensors[which], ops);
+            any_scale = any_scale || ops.store_scale != VKROPE_STORE_SCALE_NONE;
+            any_made = any_made || is_made(ops.store_scale);
         }
     }
     if (options.scales.all && !any_scale) {
@@ -161,7 +161,6 @@ OfEachTensor<StoreSteps> store_steps(const StepOptions& options, const RotateInp
     if (options.scale_floor && !any_made) {
         fail(ExitCode::usage, "--scale-floor: no scales are made; --store-scale row makes them");
     }
-    return steps;
 }
 
 }  // namespace vkrope::tools

@@ -8,7 +8,6 @@
 #include "cli/terminal.hpp"
 #include "io/element_type.hpp"
 #include "meaning.hpp"
-#include "rotate/definition.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {
@@ -59,11 +58,8 @@ std::string breach(TensorIndex which, const oracle::CodesVerdict& verdict) {
 oracle::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
                                TensorIndex which) {
     oracle::Operation operation;
-    // A device does not report whether it flushes subnormal numbers, so every device gets the
-    // allowance for flushing.
-    operation.absolute_allowance = 0x1p-123 + 0x1p-148;
+    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
     if (which == V) {
-        operation.positions.assign(std::size_t{inputs.batch} * inputs.tokens, 0);
         return operation;
     }
     operation.interleaved = inputs.rotation.pairing == VKROPE_INTERLEAVED;
@@ -79,9 +75,13 @@ oracle::Operation operation_of(const RotateOptions& options, const RotateInputs&
             return oracle::CosSin{std::cos(angle), std::sin(angle)};
         };
     }
-    operation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
-    return by_axis(std::move(operation),
-                   further_axes(inputs.rotation, inputs.positions, inputs.batch, inputs.tokens));
+    return operation;
+}
+
+FurtherAxes further_of(const RotateInputs& inputs, TensorIndex which) {
+    return which == V
+               ? FurtherAxes{}
+               : further_axes(inputs.rotation, inputs.positions, inputs.batch, inputs.tokens);
 }
 
 double bound_of(const RotateOptions& options, const RotateInputs& inputs,
@@ -90,32 +90,32 @@ double bound_of(const RotateOptions& options, const RotateInputs& inputs,
     return error_bound(angles.source, factor) + (options.float32_angles && factor != 1 ? 1.5 : 0);
 }
 
-oracle::Ops steps_of(const RotateInputs& inputs, TensorIndex which) {
-    const TensorSteps& given = inputs.steps[which];
-    const Norm& norm = given.ops.norm;
+oracle::Ops ops_of(const RotateInputs& inputs, TensorIndex which) {
+    const TensorOps& given = inputs.ops[which];
+    const Norm& norm = given.norm;
     const auto& [first, second] = given.parameters;
-    oracle::Ops steps;
-    steps.bias = first[parameter_bias].values();
-    steps.norm.kind = norm_kind(norm.kind);
-    steps.norm.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
-    steps.norm.after = norm.place == VKROPE_NORM_PLACE_AFTER;
-    steps.norm.eps = norm.eps;
-    steps.norm.weight = first[parameter_weight].values();
-    steps.norm.weight_offset = norm.weight_offset;
-    steps.norm.bias = first[parameter_norm_bias].values();
-    steps.clip = given.ops.clip;
-    steps.hadamard = given.ops.hadamard;
+    oracle::Ops ops;
+    ops.bias = first[parameter_bias].values();
+    ops.norm.kind = norm_kind(norm.kind);
+    ops.norm.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
+    ops.norm.after = norm.place == VKROPE_NORM_PLACE_AFTER;
+    ops.norm.eps = norm.eps;
+    ops.norm.weight = first[parameter_weight].values();
+    ops.norm.weight_offset = norm.weight_offset;
+    ops.norm.bias = first[parameter_norm_bias].values();
+    ops.clip = given.clip;
+    ops.hadamard = given.hadamard;
     if (inputs.first_set_tokens != 0) {
-        steps.second = {.from_token = inputs.first_set_tokens,
-                        .bias = second[parameter_bias].values(),
-                        .weight = second[parameter_weight].values(),
-                        .norm_bias = second[parameter_norm_bias].values()};
+        ops.second = {.from_token = inputs.first_set_tokens,
+                      .bias = second[parameter_bias].values(),
+                      .weight = second[parameter_weight].values(),
+                      .norm_bias = second[parameter_norm_bias].values()};
     }
     if (which == Q) {
-        steps.scale = inputs.q_scale;
-        steps.scale_tokens.assign(inputs.q_scale_tokens.begin(), inputs.q_scale_tokens.end());
+        ops.scale = inputs.q_scale;
+        ops.scale_tokens.assign(inputs.q_scale_tokens.begin(), inputs.q_scale_tokens.end());
     }
-    return steps;
+    return ops;
 }
 
 Verification verify(const RotateOptions& options, const RotateInputs& inputs,
@@ -131,9 +131,13 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
             continue;
         }
         const TensorFile& tensor = *inputs.tensors[which];
-        const StoreSteps& store = inputs.steps[which].store;
+        const TensorOps& ops = inputs.ops[which];
         const std::vector<std::byte>& output = measured.outputs[which];
-        const oracle::Operation operation = operation_of(options, inputs, which);
+        oracle::Operation operation = by_axis(operation_of(options, inputs, which),
+                                              further_of(inputs, which));
+        // A device does not report whether it flushes subnormal numbers, so every device gets the
+        // allowance for flushing.
+        operation.absolute_allowance = 0x1p-123 + 0x1p-148;
         const void* input = tensor.array.data.data();
         ProgressLine line(fmt::format("verifying {}", tensor_names[which].name));
         const auto progress = [&line](double fraction) { line.update(fraction); };
@@ -144,22 +148,22 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
                 verification.failure = failure;
             }
         };
-        if (is_quantised(store.type)) {
+        if (is_quantised(ops.stored)) {
             const oracle::CodesVerdict verdict = oracle::compare_codes(
-                tensor.view, tensor.view, operation, steps_of(inputs, which), verification.bound_u,
-                input, quantised_store(store),
+                tensor.view, tensor.view, operation, ops_of(inputs, which), verification.bound_u,
+                input, quantised_store(ops),
                 {reinterpret_cast<const std::uint8_t*>(output.data()), output.size()},
                 measured.scales[which], progress);
             keep(verification.codes, verdict, breach(which, verdict));
             continue;
         }
         oracle::Tensor out = tensor.view;
-        out.type = reference_type(store.type);
-        if (inputs.steps[which].any()) {
+        out.type = reference_type(ops.stored);
+        if (inputs.ops[which].any()) {
             const oracle::OpsVerdict verdict = oracle::compare(
-                tensor.view, out, operation, steps_of(inputs, which), verification.bound_u, input,
+                tensor.view, out, operation, ops_of(inputs, which), verification.bound_u, input,
                 output.data(), progress);
-            keep(verification.steps, verdict, breach(which, verdict));
+            keep(verification.ops, verdict, breach(which, verdict));
         } else {
             const oracle::Verdict verdict = oracle::compare(tensor.view, out, operation, input,
                                                             output.data(), progress);

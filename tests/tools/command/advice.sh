@@ -75,7 +75,7 @@ reached_by plain --v-bias w.npy --v k.npy --out-v ov.npy
 advises 5 "--q-norm:*'w_k.npy'*(2, 64)*needs (64,), (4, 64)*(256,)" \
     plain --q-norm w_k.npy --norm-eps 1e-6
 for shape in w.npy w_q.npy; do reached_by plain --q-norm $shape --norm-eps 1e-6; done
-advises 5 "--q-scale-tokens:*'w.npy'*(64,)*need (5,)*(1, 5)" plain --q-scale-tokens w.npy
+advises 5 "--q-scale-tokens:*'w.npy'*(64,)*needs (5,)*(1, 5)" plain --q-scale-tokens w.npy
 reached_by plain --q-scale-tokens five.npy
 
 # Stores and their scales.

@@ -189,30 +189,45 @@ namespace {
 
 constexpr std::uint32_t v_dim = 64, heads = 2, rows = tokens * heads;
 
-/// V without further steps, stored as the definition says.
-Case stored(const StoreSteps& store) {
+/// How V is stored, without other ops.
+TensorOps store(Element type, StoreScale scale = VKROPE_STORE_SCALE_NONE,
+                const std::vector<float>& given_scales = {}, float scale_floor = 0) {
+    TensorOps ops;
+    ops.stored = type;
+    ops.store_scale = scale;
+    ops.scale_floor = scale_floor;
+    ops.given_scales = given_scales;
+    return ops;
+}
+
+TensorOps with_hadamard(TensorOps ops) {
+    ops.hadamard = 64;
+    return ops;
+}
+
+/// V, stored as the definition says.
+Case stored(const TensorOps& ops) {
     std::vector<float> numbers(rows * v_dim);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         numbers[i] = float(i * i % 101) - 50;
     }
     Case made(V, heads, v_dim, numbers);
-    made.inputs.steps[V].store = store;
-    made.inputs.steps[V].ops.hadamard = store.hadamard;
+    made.inputs.ops[V] = ops;
     made.measured.outputs[V].clear();
-    const oracle::Store type = reference_store(store.type);
+    const oracle::Store type = reference_store(ops.stored);
     for (std::size_t row = 0; row < rows; ++row) {
         const auto of_row = std::span(numbers).subspan(row * v_dim, v_dim);
         std::vector<std::uint8_t> codes;
-        if (block_channels(store.type) != 1) {
+        if (block_channels(ops.stored) != 1) {
             codes = oracle::quantise_blocks(type, of_row);
-        } else if (is_made(store.scale)) {
+        } else if (is_made(ops.store_scale)) {
             const oracle::MadeRow quantised = oracle::quantise_made(
-                type, of_row, store.scale_floor,
-                store.scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
+                type, of_row, ops.scale_floor,
+                ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
             codes = quantised.codes;
             made.measured.scales[V].push_back(quantised.scale);
         } else {
-            const std::vector<float>& scales = store.given_scales;
+            const std::vector<float>& scales = ops.given_scales;
             codes = oracle::quantise_given(type, of_row, scales[row % heads % scales.size()]);
         }
         const auto bytes = std::as_bytes(std::span(codes));
@@ -223,27 +238,25 @@ Case stored(const StoreSteps& store) {
 
 /// A store, and another one that does not give its codes and scales.
 struct Way {
-    StoreSteps store, other;
+    TensorOps store, other;
 };
 const Way ways[] = {
-    {{.type = VKROPE_Q8_0}, {.type = VKROPE_Q8_0, .hadamard = 64}},
-    {{.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_GIVEN, .given_scales = {2.5f}},
-     {.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_GIVEN, .given_scales = {1 / 2.5f}}},
-    {{.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_GIVEN_HEAD, .given_scales = {2.5f, 0.5f}},
-     {.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_GIVEN_HEAD, .given_scales = {0.5f, 2.5f}}},
-    {{.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_MADE, .scale_floor = 0.5f},
-     {.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_MADE, .scale_floor = 1}},
-    {{.type = VKROPE_E4M3FN,
-      .scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO,
-      .scale_floor = 0x1p-20f},
-     {.type = VKROPE_E4M3FN, .scale = VKROPE_STORE_SCALE_MADE, .scale_floor = 0x1p-20f}},
+    {store(VKROPE_Q8_0), with_hadamard(store(VKROPE_Q8_0))},
+    {store(VKROPE_INT8, VKROPE_STORE_SCALE_GIVEN, {2.5f}),
+     store(VKROPE_INT8, VKROPE_STORE_SCALE_GIVEN, {1 / 2.5f})},
+    {store(VKROPE_INT8, VKROPE_STORE_SCALE_GIVEN_HEAD, {2.5f, 0.5f}),
+     store(VKROPE_INT8, VKROPE_STORE_SCALE_GIVEN_HEAD, {0.5f, 2.5f})},
+    {store(VKROPE_INT8, VKROPE_STORE_SCALE_MADE, {}, 0.5f),
+     store(VKROPE_INT8, VKROPE_STORE_SCALE_MADE, {}, 1)},
+    {store(VKROPE_E4M3FN, VKROPE_STORE_SCALE_MADE_POWER_OF_TWO, {}, 0x1p-20f),
+     store(VKROPE_E4M3FN, VKROPE_STORE_SCALE_MADE, {}, 0x1p-20f)},
 };
 
 }  // namespace
 
 TEST_CASE("codes and scales of the definition pass, and of no other store") {
     for (const Way& way : ways) {
-        CAPTURE(int(way.store.type));
+        CAPTURE(int(way.store.stored));
         Case right = stored(way.store);
         const Verification verification = right.verified();
         CHECK(verification.passed);
@@ -255,16 +268,14 @@ TEST_CASE("codes and scales of the definition pass, and of no other store") {
         CHECK(changed.verified().codes[V]->wrong_codes == 1);
         CHECK(!changed.verified().passed);
         Case other = right;
-        other.inputs.steps[V].store = way.other;
-        other.inputs.steps[V].ops.hadamard = way.other.hadamard;
+        other.inputs.ops[V] = way.other;
         CHECK(!other.verified().passed);
     }
-    Case scale = stored({.type = VKROPE_E5M2, .scale = VKROPE_STORE_SCALE_MADE});
+    Case scale = stored(store(VKROPE_E5M2, VKROPE_STORE_SCALE_MADE));
     CHECK(scale.verified().passed);
     scale.measured.scales[V][1] *= 2;
     CHECK(scale.verified().codes[V]->wrong_scales == 1);
-    Case first = stored(
-        {.type = VKROPE_INT8, .scale = VKROPE_STORE_SCALE_GIVEN, .given_scales = {1}});
+    Case first = stored(store(VKROPE_INT8, VKROPE_STORE_SCALE_GIVEN, {1}));
     first.measured.outputs[V][heads * v_dim + 2] ^= std::byte{0x80};
     test::check_names(first.verified().failure,
                       "V 1 384 0 0 batch 0 token 1 head 0 channel 2 code");

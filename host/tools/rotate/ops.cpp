@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The steps around a rotation, as far as they can be checked without a device. What the options
+// The ops around a rotation, as far as they can be checked without a device. What the options
 // leave open comes from the model.
 #include <fmt/format.h>
 
@@ -22,11 +22,11 @@ ParameterFile read_parameter(const char* option, const std::string& path,
              "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16)", option,
              path, npy::name(header.type));
     }
-    using Shape = std::vector<std::uint64_t>;
     const std::uint64_t heads = tensor.view.heads, head_dim = tensor.view.head_dim;
-    if (header.shape == Shape{head_dim}) {
+    if (header.shape == ArrayShape{head_dim}) {
         parameter.shape = VKROPE_PARAMETER_CHANNEL;
-    } else if (header.shape == Shape{heads, head_dim} || header.shape == Shape{heads * head_dim}) {
+    } else if (header.shape == ArrayShape{heads, head_dim} ||
+               header.shape == ArrayShape{heads * head_dim}) {
         parameter.shape = VKROPE_PARAMETER_HEAD_CHANNEL;
     } else {
         fail(ExitCode::bad_file, "{}: '{}' has shape {}; {} '{}' needs ({},), ({}, {}) or ({},)",
@@ -38,12 +38,12 @@ ParameterFile read_parameter(const char* option, const std::string& path,
 
 /// The parameter of a tensor in the first set, or in the second: that of the file, shaped as the
 /// first, or the first itself.
-ParameterFile read_parameter_of(const StepOptions& options, std::size_t set, TensorIndex which,
+ParameterFile read_parameter_of(const OpsOptions& options, std::size_t set, TensorIndex which,
                                 Parameter parameter, const TensorFile& tensor,
-                                const TensorSteps& steps) {
+                                const TensorOps& ops) {
     const char* option = parameter_options[set][which][parameter];
     const std::string& path = options.parameters[set][which][parameter];
-    const ParameterFile& first = steps.parameters[0][parameter];
+    const ParameterFile& first = ops.parameters[0][parameter];
     if (path.empty()) {
         return first;
     }
@@ -64,7 +64,7 @@ ParameterFile read_parameter_of(const StepOptions& options, std::size_t set, Ten
 }
 
 /// The norm of a tensor, without the shapes of its parameters; none if it has none.
-std::optional<Norm> norm_of(const StepOptions& options, const ModelOps& all, TensorIndex which) {
+std::optional<Norm> norm_of(const OpsOptions& options, const ModelOps& all, TensorIndex which) {
     const Ops& model = all.tensor[which];
     const bool asked_for = which == V ? options.v_norm
                                       : !options.parameters[0][which][parameter_weight].empty();
@@ -89,7 +89,7 @@ std::optional<Norm> norm_of(const StepOptions& options, const ModelOps& all, Ten
 }
 
 /// Checks that the norm has the parameters of the model's, and no others than its kind takes.
-void check_parameters(const StepOptions& options, const Norm& model, TensorIndex which,
+void check_parameters(const OpsOptions& options, const Norm& model, TensorIndex which,
                       NormKind kind) {
     const auto check_one = [&](Parameter parameter, ParameterShape of_model, const char* what) {
         if (options.parameters[0][which][parameter].empty() && of_model != VKROPE_PARAMETER_NONE) {
@@ -106,7 +106,7 @@ void check_parameters(const StepOptions& options, const Norm& model, TensorIndex
 }
 
 /// Sets the norm of a tensor, without the shapes of its parameters.
-void set_norm(const StepOptions& options, const ModelOps& all, TensorIndex which, Ops& ops) {
+void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which, Ops& ops) {
     const std::optional<Norm> norm = norm_of(options, all, which);
     if (norm) {
         check_parameters(options, all.tensor[which].norm, which, norm->kind);
@@ -128,21 +128,21 @@ void set_norm(const StepOptions& options, const ModelOps& all, TensorIndex which
 }
 
 /// Reads the parameters of a tensor, whose norm is known.
-void read_parameters(const StepOptions& options, TensorIndex which, const TensorFile& tensor,
-                     TensorSteps& steps) {
+void read_parameters(const OpsOptions& options, TensorIndex which, const TensorFile& tensor,
+                     TensorOps& ops) {
     for (std::size_t set = 0; set < sets; ++set) {
         for (const Parameter parameter : every_parameter) {
-            steps.parameters[set][parameter] = read_parameter_of(options, set, which, parameter,
-                                                                 tensor, steps);
+            ops.parameters[set][parameter] = read_parameter_of(options, set, which, parameter,
+                                                               tensor, ops);
         }
     }
-    steps.ops.bias = steps.parameters[0][parameter_bias].shape;
-    steps.ops.norm.weight = steps.parameters[0][parameter_weight].shape;
-    steps.ops.norm.bias = steps.parameters[0][parameter_norm_bias].shape;
+    ops.bias = ops.parameters[0][parameter_bias].shape;
+    ops.norm.weight = ops.parameters[0][parameter_weight].shape;
+    ops.norm.bias = ops.parameters[0][parameter_norm_bias].shape;
 }
 
 /// The number of tokens that take the first set; 0: there is only one.
-std::uint32_t first_set_tokens(const StepOptions& options, const RotateInputs& inputs) {
+std::uint32_t first_set_tokens(const OpsOptions& options, const RotateInputs& inputs) {
     bool any = false;
     for (const TensorIndex which : every_tensor) {
         for (const std::string& path : options.parameters[1][which]) {
@@ -163,7 +163,7 @@ std::uint32_t first_set_tokens(const StepOptions& options, const RotateInputs& i
 }
 
 /// The options of a tensor that is not given have no meaning.
-void check_absent(const StepOptions& options, TensorIndex which) {
+void check_absent(const OpsOptions& options, TensorIndex which) {
     const char* given = which == V && options.v_norm          ? "--v-norm"
                         : options.types.named[which]          ? "--store"
                         : options.hadamard.named[which]       ? "--hadamard"
@@ -188,9 +188,9 @@ void check_absent(const StepOptions& options, TensorIndex which) {
 }
 
 /// Options of norms have no meaning if no tensor has one.
-void check_norm_options(const StepOptions& options, const OfEachTensor<TensorSteps>& steps) {
+void check_norm_options(const OpsOptions& options, const OfEachTensor<TensorOps>& ops) {
     for (const TensorIndex which : every_tensor) {
-        if (steps[which].ops.norm.kind != VKROPE_NORM_NONE) {
+        if (ops[which].norm.kind != VKROPE_NORM_NONE) {
             return;
         }
     }
@@ -206,21 +206,15 @@ void check_norm_options(const StepOptions& options, const OfEachTensor<TensorSte
     }
 }
 
+/// A factor for each token: those of one sequence are for all.
 std::vector<float> read_scales(const std::string& path, const RotateInputs& inputs) {
-    const npy::Array array = read_array("--q-scale-tokens", path);
-    using Shape = std::vector<std::uint64_t>;
-    const bool shared = array.header.shape == Shape{inputs.tokens};
-    if (array.header.type != npy::Type::f4 ||
-        (!shared && array.header.shape != Shape{inputs.batch, inputs.tokens})) {
-        fail(ExitCode::bad_file,
-             "--q-scale-tokens: '{}' has shape {} of {}; the tensors need ({},) or ({}, {}) of <f4",
-             path, npy::shape_text(array.header.shape), npy::name(array.header.type), inputs.tokens,
-             inputs.batch, inputs.tokens);
-    }
-    std::vector<float> scales(std::size_t{inputs.batch} * inputs.tokens);
-    for (std::size_t i = 0; i < scales.size(); ++i) {
-        const std::size_t at = shared ? i % inputs.tokens : i;
-        std::memcpy(&scales[i], array.data.data() + at * sizeof(float), sizeof(float));
+    const TensorFile& q = *inputs.tensors[Q];
+    std::vector<float> scales = read_floats("--q-scale-tokens", path,
+                                            {{inputs.tokens}, {inputs.batch, inputs.tokens}},
+                                            fmt::format("{} '{}'", q.option, q.path), "token");
+    scales.reserve(std::size_t{inputs.batch} * inputs.tokens);
+    while (scales.size() < std::size_t{inputs.batch} * inputs.tokens) {
+        scales.push_back(scales[scales.size() - inputs.tokens]);
     }
     return scales;
 }
@@ -237,24 +231,24 @@ std::vector<float> scales_by_position(const RotateInputs& inputs) {
     return scales;
 }
 
-/// The model's steps, if any step was asked for; else there are none, and a note says what the
+/// The model's ops, if any step was asked for; else there are none, and a note says what the
 /// model has.
-ModelOps model_steps(const RotateOptions& options, const RotateInputs& inputs) {
+ModelOps model_ops(const RotateOptions& options, const RotateInputs& inputs) {
     const ModelOps& model = inputs.rotation.ops;
-    if (asks_for_steps(options.steps)) {
+    if (asks_for_ops(options.ops)) {
         return model;
     }
     bool any = inputs.tensors[Q] && model.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
     for (const TensorIndex which : every_tensor) {
-        const Ops& steps = model.tensor[which];
+        const Ops& ops = model.tensor[which];
         any = any ||
-              (inputs.tensors[which] && (steps.norm.kind != VKROPE_NORM_NONE || steps.clip != 0));
+              (inputs.tensors[which] && (ops.norm.kind != VKROPE_NORM_NONE || ops.clip != 0));
     }
     if (any) {
         print_note(
             fmt::format("--model: '{}' has more ops than the rotation ({}); --model-ops "
                         "takes them",
-                        options.model.path, model_steps_text(inputs.rotation)));
+                        options.model.path, model_ops_text(inputs.rotation)));
     }
     ModelOps none;
     none.norms_known = true;
@@ -283,49 +277,45 @@ std::vector<double> ParameterFile::values() const {
     return values;
 }
 
-bool TensorSteps::any() const noexcept {
-    return ops.bias != VKROPE_PARAMETER_NONE || ops.norm.kind != VKROPE_NORM_NONE ||
-           ops.clip != 0 || ops.scale_call || ops.scale_tokens || ops.hadamard != 0;
+bool TensorOps::any() const noexcept {
+    return bias != VKROPE_PARAMETER_NONE || norm.kind != VKROPE_NORM_NONE || clip != 0 ||
+           scale_call || scale_tokens || hadamard != 0;
 }
 
-void read_steps(const RotateOptions& options, RotateInputs& inputs) {
-    const StepOptions& given = options.steps;
-    const ModelOps model = model_steps(options, inputs);
+void read_ops(const RotateOptions& options, RotateInputs& inputs) {
+    const OpsOptions& given = options.ops;
+    const ModelOps model = model_ops(options, inputs);
     for (const TensorIndex which : every_tensor) {
-        TensorSteps& steps = inputs.steps[which];
+        TensorOps& ops = inputs.ops[which];
         if (!inputs.tensors[which]) {
             check_absent(given, which);
             continue;
         }
-        steps.ops.clip = static_cast<float>(given.clip.value_or(model.tensor[which].clip));
-        set_norm(given, model, which, steps.ops);
-        read_parameters(given, which, *inputs.tensors[which], steps);
+        ops.clip = static_cast<float>(given.clip.value_or(model.tensor[which].clip));
+        set_norm(given, model, which, ops);
+        read_parameters(given, which, *inputs.tensors[which], ops);
     }
-    check_norm_options(given, inputs.steps);
+    check_norm_options(given, inputs.ops);
     inputs.first_set_tokens = first_set_tokens(given, inputs);
     if (inputs.tensors[Q]) {
         inputs.q_scale = static_cast<float>(given.q_scale);
-        inputs.steps[Q].ops.scale_call = inputs.q_scale != 1;
+        inputs.ops[Q].scale_call = inputs.q_scale != 1;
         if (!given.q_scale_tokens.empty()) {
             inputs.q_scale_tokens = read_scales(given.q_scale_tokens, inputs);
         } else if (model.query_scale.kind != VKROPE_QUERY_SCALING_NONE) {
             inputs.q_scale_tokens = scales_by_position(inputs);
         }
-        inputs.steps[Q].ops.scale_tokens = !inputs.q_scale_tokens.empty();
+        inputs.ops[Q].scale_tokens = !inputs.q_scale_tokens.empty();
     }
-    const OfEachTensor<StoreSteps> stores = store_steps(given, inputs);
+    read_stores(given, inputs);
     for (const TensorIndex which : every_tensor) {
-        TensorSteps& steps = inputs.steps[which];
-        steps.store = stores[which];
-        steps.ops.hadamard = steps.store.hadamard;
-        steps.ops.store_scale = steps.store.scale;
-        steps.ops.scale_floor = steps.store.scale_floor;
+        const TensorOps& ops = inputs.ops[which];
         if (options.roof && inputs.tensors[which] &&
-            steps.store.bytes(1024) != element_bytes(inputs.element) * 1024) {
+            ops.stored_bytes(1024) != element_bytes(inputs.element) * 1024) {
             fail(ExitCode::usage,
                  "--roof: {} is stored as {}; a copy is of outputs that are as large as their "
                  "inputs",
-                 tensor_names[which].name, word_for(stored_elements, steps.store.type));
+                 tensor_names[which].name, word_for(stored_elements, ops.stored));
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The steps around a rotation: bias, norms, clip, scale, Hadamard transform and store, as options
+// The ops around a rotation: bias, norms, clip, scale, Hadamard transform and store, as options
 // and as read from files.
 #pragma once
 
@@ -65,7 +65,7 @@ struct ScaleOption {
     std::string of_heads = {};  // path; empty: the other two
 };
 
-struct StepOptions {
+struct OpsOptions {
     bool of_model = false;  // the model's too, if none of the others is given
     OfEachTensor<OfEachParameter<std::string>> parameters[sets];  // paths; empty: not given
     std::optional<std::uint32_t> first_set_tokens;
@@ -92,10 +92,10 @@ struct StepOptions {
 };
 
 /// Adds the options of norms, bias, clip, scale and store.
-void add_steps(CommandLine& command, StepOptions& options);
+void add_ops(CommandLine& command, OpsOptions& options);
 
 /// True if one of these options was given.
-bool asks_for_steps(const StepOptions& options);
+bool asks_for_ops(const OpsOptions& options);
 
 /// A weight or bias in a file; its shape fits the tensor.
 struct ParameterFile {
@@ -106,31 +106,22 @@ struct ParameterFile {
     std::vector<double> values() const;
 };
 
-/// How one tensor is stored.
-struct StoreSteps {
-    Element type = VKROPE_F32;
-    std::uint32_t hadamard = 0;  // channels of a block; 0: none
-    StoreScale scale = VKROPE_STORE_SCALE_NONE;
+/// The ops of one tensor, as the kernel takes them, with their parameters and the stored type.
+struct TensorOps : Ops {
+    OfEachParameter<ParameterFile> parameters[sets] = {};  // the second one only if there are two
+    Element stored = VKROPE_F32;
     std::vector<float> given_scales = {};  // one, or one for each head
-    float scale_floor = 0;
-
-    std::uint64_t bytes(std::uint64_t channels) const noexcept {
-        return channels / block_channels(type) * element_bytes(type);
-    }
-};
-
-/// The steps of one tensor, as the kernel takes them, and their parameters.
-struct TensorSteps {
-    Ops ops;
-    OfEachParameter<ParameterFile> parameters[sets];  // the second one only if there are two
-    StoreSteps store;
 
     /// False if the tensor is only rotated, or only moved.
     bool any() const noexcept;
+
+    std::uint64_t stored_bytes(std::uint64_t channels) const noexcept {
+        return channels / block_channels(stored) * element_bytes(stored);
+    }
 };
 
 /// The definition of a quantised output.
-oracle::QuantisedStore quantised_store(const StoreSteps& steps);
+oracle::QuantisedStore quantised_store(const TensorOps& ops);
 
 /// Where the scale of row `row` of [batch, tokens, heads] is in a file with the tensor's layout.
 std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept;

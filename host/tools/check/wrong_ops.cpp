@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mistakes in the steps around the rotation.
+// Mistakes in the ops around the rotation.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,16 +16,15 @@ using oracle::Norm, oracle::NormKind, oracle::Ops;
 template <class Change>
 auto of_norm(const Change& change) {
     return [change](const Observation&, Hypothesis& wrong) {
-        Norm& norm = wrong.steps.norm;
+        Norm& norm = wrong.ops.norm;
         return norm.kind != NormKind::none && change(norm);
     };
 }
 
 Row norm_place(const char* name, const char* meaning, bool after) {
     return {name, Part::norm, meaning, [after](const Observation&, Hypothesis& wrong) {
-                return wrong.steps.norm.kind != NormKind::none &&
-                       !wrong.operation.inv_freq.empty() &&
-                       std::exchange(wrong.steps.norm.after, after) != after;
+                return wrong.ops.norm.kind != NormKind::none && !wrong.operation.inv_freq.empty() &&
+                       std::exchange(wrong.ops.norm.after, after) != after;
             }};
 }
 
@@ -43,7 +42,7 @@ Row norm_span(const char* name, const char* meaning, bool over_token) {
 
 Row weight_offset(const char* name, const char* meaning, bool adds_one) {
     return {name, Part::norm, meaning, [adds_one](const Observation&, Hypothesis& wrong) {
-                Norm& norm = wrong.steps.norm;
+                Norm& norm = wrong.ops.norm;
                 const bool added_one = norm.weight_offset == 1;
                 norm.weight_offset = 1 - norm.weight_offset;
                 return !norm.weight.empty() && added_one != adds_one;
@@ -59,7 +58,7 @@ Row hadamard_of(std::uint64_t block) {
     return {fmt::format("hadamard_of_{}", block), Part::hadamard,
             fmt::format("a Hadamard transform of blocks of {} channels was taken", block),
             [block](const Observation&, Hypothesis& wrong) {
-                const std::uint64_t right = std::exchange(wrong.steps.hadamard, block);
+                const std::uint64_t right = std::exchange(wrong.ops.hadamard, block);
                 return (right != 0 || wrong.store) && right != block &&
                        wrong.in.head_dim % block == 0;
             }};
@@ -67,7 +66,7 @@ Row hadamard_of(std::uint64_t block) {
 
 }  // namespace
 
-Rows step_mistakes() {
+Rows ops_mistakes() {
     Rows rows = {
         norm_place("norm_before_rotation", "the norm was taken before the rotation", false),
         norm_place("norm_after_rotation", "the norm was taken after the rotation", true),
@@ -103,8 +102,8 @@ Rows step_mistakes() {
                   NormKind::rms),
         {"weight_missing", Part::norm, "the norm has no weight",
          [](const Observation&, Hypothesis& wrong) {
-             wrong.steps.norm.weight_offset = 0;
-             return !std::exchange(wrong.steps.norm.weight, {}).empty();
+             wrong.ops.norm.weight_offset = 0;
+             return !std::exchange(wrong.ops.norm.weight, {}).empty();
          }},
         weight_offset("one_plus_weight_forgotten", "the norm was multiplied by w, not by 1 + w",
                       false),
@@ -112,49 +111,49 @@ Rows step_mistakes() {
         {"rounded_before_weight", Part::norm,
          "values were rounded to the element type before the product with the weight, and after it",
          [](const Observation&, Hypothesis& wrong) {
-             wrong.steps.norm.round_between = element_type(wrong);
-             return !wrong.steps.norm.weight.empty() && element_type(wrong) != oracle::Type::f32;
+             wrong.ops.norm.round_between = element_type(wrong);
+             return !wrong.ops.norm.weight.empty() && element_type(wrong) != oracle::Type::f32;
          }},
         {"norm_bias_missing", Part::norm, "the norm has no bias",
          [](const Observation&, Hypothesis& wrong) {
-             return !std::exchange(wrong.steps.norm.bias, {}).empty();
+             return !std::exchange(wrong.ops.norm.bias, {}).empty();
          }},
         {"bias_missing", Part::bias, "the bias was not added",
          [](const Observation&, Hypothesis& wrong) {
-             return !std::exchange(wrong.steps.bias, {}).empty();
+             return !std::exchange(wrong.ops.bias, {}).empty();
          }},
         {"second_set_missing", Part::bias, "all tokens took the first set of weights and biases",
          [](const Observation&, Hypothesis& wrong) {
-             return std::exchange(wrong.steps.second, {}).has_value();
+             return std::exchange(wrong.ops.second, {}).has_value();
          }},
         {"sets_exchanged", Part::bias, "the two sets of weights and biases were exchanged",
          [](const Observation&, Hypothesis& wrong) {
-             Ops& steps = wrong.steps;
-             if (steps.second) {
-                 std::swap(steps.bias, steps.second->bias);
-                 std::swap(steps.norm.weight, steps.second->weight);
-                 std::swap(steps.norm.bias, steps.second->norm_bias);
+             Ops& ops = wrong.ops;
+             if (ops.second) {
+                 std::swap(ops.bias, ops.second->bias);
+                 std::swap(ops.norm.weight, ops.second->weight);
+                 std::swap(ops.norm.bias, ops.second->norm_bias);
              }
-             return steps.second.has_value();
+             return ops.second.has_value();
          }},
         {"clip_missing", Part::clip, "nothing was clipped",
          [](const Observation&, Hypothesis& wrong) {
-             return std::exchange(wrong.steps.clip, 0) != 0;
+             return std::exchange(wrong.ops.clip, 0) != 0;
          }},
         {"scale_missing", Part::scale, "Q was not scaled",
          [](const Observation&, Hypothesis& wrong) {
-             const bool scaled = std::exchange(wrong.steps.scale, 1) != 1;
-             return !std::exchange(wrong.steps.scale_tokens, {}).empty() || scaled;
+             const bool scaled = std::exchange(wrong.ops.scale, 1) != 1;
+             return !std::exchange(wrong.ops.scale_tokens, {}).empty() || scaled;
          }},
         {"hadamard_missing", Part::hadamard, "there was no Hadamard transform",
          [](const Observation&, Hypothesis& wrong) {
-             return std::exchange(wrong.steps.hadamard, 0) != 0;
+             return std::exchange(wrong.ops.hadamard, 0) != 0;
          }},
         {"hadamard_unnormalised", Part::hadamard,
          "the Hadamard transform was not divided by the root of its channels",
          [](const Observation&, Hypothesis& wrong) {
-             wrong.steps.scale *= std::sqrt(static_cast<double>(wrong.steps.hadamard));
-             return wrong.steps.hadamard != 0;
+             wrong.ops.scale *= std::sqrt(static_cast<double>(wrong.ops.hadamard));
+             return wrong.ops.hadamard != 0;
          }},
     };
     constexpr std::uint64_t max_hadamard = 512;

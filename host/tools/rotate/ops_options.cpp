@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The options of the steps around a rotation.
+// The options of the ops around a rotation.
 #include <bit>
 #include <cmath>
 #include <limits>
 
 #include "cli/ops_text.hpp"
-#include "rotate/steps.hpp"
+#include "rotate/ops.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -41,7 +41,7 @@ void parse_for_tensors(const std::string& text, ForTensors<T>& target, const Set
     }
 }
 
-void add_types(CommandLine& command, StepOptions& options) {
+void add_types(CommandLine& command, OpsOptions& options) {
     const auto parse = [&options](const std::string& text) {
         parse_for_tensors(text, options.types,
                           [](const std::string& word, std::optional<Element>& target) {
@@ -55,7 +55,7 @@ void add_types(CommandLine& command, StepOptions& options) {
         "on the last axis.");
 }
 
-void add_hadamard(CommandLine& command, StepOptions& options) {
+void add_hadamard(CommandLine& command, OpsOptions& options) {
     const auto parse = [&options](const std::string& text) {
         if (text == "llama.cpp") {
             options.hadamard_of_llama_cpp = true;
@@ -79,7 +79,7 @@ void add_hadamard(CommandLine& command, StepOptions& options) {
         "and the like.");
 }
 
-void add_scales(CommandLine& command, StepOptions& options) {
+void add_scales(CommandLine& command, OpsOptions& options) {
     const auto parse = [&options](const std::string& text) {
         parse_for_tensors(
             text, options.scales, [](const std::string& value, std::optional<ScaleOption>& target) {
@@ -118,7 +118,7 @@ void add_scales(CommandLine& command, StepOptions& options) {
 }
 
 /// The files of weights and biases.
-void add_parameters(CommandLine& command, StepOptions& options) {
+void add_parameters(CommandLine& command, OpsOptions& options) {
     constexpr OfEachParameter<const char*> help = {
         "Added to {} before everything else, shaped as a weight.",
         "Weight of {}'s norm, .npy or .safetensors: [head_dim], [heads, head_dim] or [heads * "
@@ -149,7 +149,7 @@ void add_parameters(CommandLine& command, StepOptions& options) {
     }
 }
 
-void add_norm(CommandLine& command, StepOptions& options) {
+void add_norm(CommandLine& command, OpsOptions& options) {
     command.add_flag("--v-norm", options.v_norm, "Give V a norm without a weight.");
     command.add_choice("--norm-kind", options.norm_kind, norm_kinds,
                        "Kind of the norms (the model's, or rms).");
@@ -166,7 +166,7 @@ void add_norm(CommandLine& command, StepOptions& options) {
 
 }  // namespace
 
-void add_steps(CommandLine& command, StepOptions& options) {
+void add_ops(CommandLine& command, OpsOptions& options) {
     command.add_flag("--model-ops", options.of_model,
                      "Take the model's norms, clip and factors of Q as well. With any option of a "
                      "norm, bias, clip, scale, Hadamard transform or store they are taken, too.");
@@ -187,7 +187,7 @@ void add_steps(CommandLine& command, StepOptions& options) {
     add_scales(command, options);
 }
 
-bool asks_for_steps(const StepOptions& options) {
+bool asks_for_ops(const OpsOptions& options) {
     bool any = options.of_model || options.v_norm || options.first_set_tokens ||
                !options.q_scale_tokens.empty() || options.q_scale != 1 || options.norm_kind ||
                options.norm_span || options.norm_place || options.norm_eps || options.norm_offset ||
