@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An engine for the tests of `vkrope check`: an independent loop in double that makes mistakes.
+// An engine for the tests of `vkrope check`: the oracle with a change of the definition.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -10,7 +10,10 @@
 #include <functional>
 #include <limits>
 
+#include "check/compare.hpp"
 #include "check/judge.hpp"
+#include "verify/oracle/rows.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 
@@ -19,51 +22,85 @@ inline constexpr std::uint64_t batch = 2, tokens = 9, heads = 3, head_dim = 24, 
 inline constexpr std::uint64_t q_offset = 4, k_offset = 10;
 inline constexpr std::size_t count = batch * tokens * heads * head_dim;
 
+using Frequencies = std::vector<double>;
+inline const Frequencies usual_frequencies = {0.9, 0.25, 0.03, 0.0007};
+inline constexpr double usual_factor = 1.25;
+
 inline std::size_t place(std::uint64_t b, std::uint64_t t, std::uint64_t h, std::uint64_t channel) {
     return ((b * tokens + t) * heads + h) * head_dim + channel;
 }
 
-/// The operation of an engine on every row; correct by default.
-struct Engine {
-    bool interleaved = false, interleaved_out = false;
-    double direction = 1, factor = 1.25;
-    std::uint64_t offset = q_offset;
-    std::vector<double> inv_freq = {0.9, 0.25, 0.03, 0.0007};
-    std::function<double(std::uint64_t b, std::uint64_t t, std::uint64_t h)> position =
-        [](auto b, auto t, auto) { return 5.0 + 7 * double(b) + double(t); };
-    std::vector<std::uint32_t> axes = {};  // axis of each pair; empty: all pairs use `position`
-    std::function<double(std::uint64_t b, std::uint64_t t, std::uint32_t axis)> on_axis;
-    std::function<double(double place, double frequency)> angle =
-        [](double place, double frequency) { return place * frequency; };
-    std::function<double(double)> cos = [](double turned) { return std::cos(turned); };
-    std::function<double(double)> sin = [](double turned) { return std::sin(turned); };
-    std::function<double(double)> rounded = [](double value) {
-        return value;
-    };  // rounding after every operation
-    bool rotates = true;
+/// The position of a token on an axis.
+using At = std::function<std::int64_t(std::int64_t b, std::int64_t t, std::uint32_t axis)>;
+inline At from(std::int64_t first) {
+    return [first](auto b, auto t, auto) { return first + 7 * b + t; };
+}
 
-    std::vector<float> run(const std::vector<float>& in) const {
-        std::vector<float> out = in;
-        for (std::uint64_t row = 0; rotates && row < batch * tokens * heads; ++row) {
-            const std::uint64_t b = row / heads / tokens, t = row / heads % tokens, h = row % heads;
-            for (std::size_t j = 0; j < inv_freq.size(); ++j) {
-                const auto at = [&](bool neighbours, std::size_t member) {
-                    return place(
-                        b, t, h,
-                        offset + (neighbours ? 2 * j + member : j + member * inv_freq.size()));
-                };
-                const double turned = angle(
-                    axes.empty() ? position(b, t, h) : on_axis(b, t, axes[j]), inv_freq[j]);
-                const double c = rounded(factor * cos(turned)),
-                             s = rounded(factor * direction * sin(turned));
-                const double x0 = in[at(interleaved, 0)], x1 = in[at(interleaved, 1)];
-                out[at(interleaved_out, 0)] = float(rounded(rounded(x0 * c) - rounded(x1 * s)));
-                out[at(interleaved_out, 1)] = float(rounded(rounded(x0 * s) + rounded(x1 * c)));
+/// Changes the definition to what an engine computes.
+using Change = std::function<void(Hypothesis&)>;
+/// Changes the definition and what is known of the model.
+using Setup = std::function<void(Observation&)>;
+
+inline Change frequencies(const Frequencies& inv_freq) {
+    return [inv_freq](Hypothesis& e) { e.operation.inv_freq = inv_freq; };
+}
+inline Change factor(double factor) {
+    return [factor](Hypothesis& e) { e.operation.attention_factor = factor; };
+}
+inline Change offset(std::uint64_t channel) {
+    return [channel](Hypothesis& e) { e.operation.rotary_offset = channel; };
+}
+inline Change positions(const At& at) {
+    return [at](Hypothesis& e) {
+        std::uint32_t axis = 0;
+        each_axis(e, [&](Positions& all) {
+            all.clear();
+            for (std::uint64_t row = 0; row < batch * tokens; ++row) {
+                all.push_back(at(std::int64_t(row / tokens), std::int64_t(row % tokens), axis));
             }
-        }
-        return out;
-    }
-};
+            ++axis;
+        });
+    };
+}
+inline Change moved(std::int64_t distance) {
+    return [distance](Hypothesis& e) {
+        each_axis(e, [&](Positions& all) {
+            for (std::int64_t& position : all) {
+                position += distance;
+            }
+        });
+    };
+}
+/// cos and sin of angle(position, inv_freq).
+inline Change angles(const std::function<double(double position, double inv_freq)>& angle) {
+    return [angle](Hypothesis& e) {
+        e.operation.cos_sin = [angle, inv_freq = e.operation.inv_freq](std::int64_t position,
+                                                                       std::size_t pair) {
+            const long double turned = angle(double(position), inv_freq[pair]);
+            return oracle::CosSin{std::cos(turned), std::sin(turned)};
+        };
+    };
+}
+inline double float32_product(double position, double inv_freq) {
+    return float(position) * float(inv_freq);
+}
+inline void swap_pairing(Hypothesis& e) {
+    e.operation.interleaved = !e.operation.interleaved;
+}
+inline void turn_back(Hypothesis& e) {
+    e.operation.inverse = !e.operation.inverse;
+}
+inline void no_rotation(Hypothesis& e) {
+    e.operation.inv_freq.clear();
+}
+
+inline Setup right(const Change& change) {
+    return [change](Observation& seen) { change(seen.right); };
+}
+
+inline double rounded(oracle::Type type, double value) {
+    return oracle::widen(type, oracle::narrow(type, value));
+}
 
 inline std::vector<float> some_numbers() {
     std::vector<float> numbers;
@@ -75,59 +112,127 @@ inline std::vector<float> some_numbers() {
     return numbers;
 }
 
-/// The intended operation on Q, and the model behind it.
+inline std::vector<std::byte> stored(const std::vector<float>& numbers, oracle::Type type) {
+    const std::size_t size = oracle::bytes_of(type);
+    std::vector<std::byte> bytes(numbers.size() * size);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const std::uint32_t bits = oracle::narrow(type, numbers[i]);
+        std::memcpy(bytes.data() + i * size, &bits, size);
+    }
+    return bytes;
+}
+
+/// A definition, and the output of an engine that computes the definition with changes.
 struct Case {
     std::vector<float> in = some_numbers(), out;
     Observation seen;
     Limits limits;
 
-    explicit Case(const Engine& engine) : out(engine.run(in)) {
-        seen.right.in = {.type = oracle::Type::f32,
-                         .batch = batch,
-                         .tokens = tokens,
-                         .heads = heads,
-                         .head_dim = head_dim,
-                         .batch_stride = tokens * heads * head_dim,
-                         .token_stride = heads * head_dim,
-                         .head_stride = head_dim};
-        seen.right.out = seen.right.in;
-        const Engine right;
-        seen.right.operation.inv_freq = right.inv_freq;
-        seen.right.operation.attention_factor = right.factor;
-        seen.right.operation.rotary_offset = q_offset;
-        for (std::uint64_t row = 0; row < batch * tokens; ++row) {
-            seen.right.operation.positions.push_back(
-                std::int64_t(right.position(row / tokens, row % tokens, 0)));
-        }
+    explicit Case(const std::vector<Change>& changes = {}, const std::vector<Setup>& setups = {}) {
+        Hypothesis& right = seen.right;
+        right.in = {.type = oracle::Type::f32,
+                    .batch = batch,
+                    .tokens = tokens,
+                    .heads = heads,
+                    .head_dim = head_dim,
+                    .batch_stride = tokens * heads * head_dim,
+                    .token_stride = heads * head_dim,
+                    .head_stride = head_dim};
+        right.out = right.in;
+        right.operation.inv_freq = usual_frequencies;
+        right.operation.attention_factor = usual_factor;
+        right.operation.rotary_offset = q_offset;
+        positions(from(5))(right);
         seen.base = 500;
         seen.softmax_scale = 1.7;
         seen.other_offset = k_offset;
+        for (const Setup& setup : setups) {
+            setup(seen);
+        }
+        for (float& x : in) {
+            x = float(rounded(right.in.type, x));
+        }
+        out = run(changes);
+    }
+
+    Hypothesis engine(const std::vector<Change>& changes) const {
+        Hypothesis engine = seen.right;
+        for (const Change& change : changes) {
+            change(engine);
+        }
+        return engine;
+    }
+
+    /// What the definition with these changes makes of the input.
+    std::vector<float> run(const std::vector<Change>& changes = {}) const {
+        const Hypothesis made = engine(changes);
+        const std::vector<std::byte> input = stored(in, made.in.type);
+        Observation given = seen;
+        given.input = input.data();
+        std::vector<float> made_out(count);
+        each_token(given, made, all_tokens(made), limits.bound_u,
+                   [&](std::uint64_t b, std::uint64_t t, const auto& channels) {
+                       for (std::uint64_t i = 0; i < channels.size(); ++i) {
+                           const std::uint64_t h = i / head_dim;
+                           made_out[oracle::row_of(made.out, {b, t, h, 0}) + i % head_dim] = float(
+                               channels[i].value);
+                       }
+                   });
+        return made_out;
+    }
+
+    /// The same, and each operation is rounded to the type.
+    std::vector<float> run_in(oracle::Type type, const std::vector<Change>& changes = {}) const {
+        const oracle::Operation operation = engine(changes).operation;
+        const std::vector<oracle::Pair> all = oracle::pairs_of(operation);
+        std::vector<float> made_out = in;
+        std::vector<oracle::CosSin> turns;
+        for (std::uint64_t row = 0; row < batch * tokens * heads; ++row) {
+            oracle::turn_to(operation, operation.positions[row / heads], turns);
+            for (std::size_t j = 0; j < all.size(); ++j) {
+                const double c = rounded(type, double(turns[j].cos)),
+                             s = rounded(type, double(turns[j].sin)),
+                             x0 = in[row * head_dim + all[j].in[0]],
+                             x1 = in[row * head_dim + all[j].in[1]];
+                made_out[row * head_dim + all[j].out[0]] = float(
+                    rounded(type, rounded(type, x0 * c) - rounded(type, x1 * s)));
+                made_out[row * head_dim + all[j].out[1]] = float(
+                    rounded(type, rounded(type, x0 * s) + rounded(type, x1 * c)));
+            }
+        }
+        return made_out;
     }
 
     Judgement judged() {
-        seen.input = in.data();
-        seen.output = out.data();
+        const std::vector<std::byte> input = stored(in, seen.right.in.type),
+                                     output = stored(out, seen.right.out.type);
+        seen.input = input.data();
+        seen.output = output.data();
         return judge(seen, limits);
     }
 };
 
-inline std::vector<double> powers(double base, double exponent_step, std::size_t number = pairs) {
-    std::vector<double> inv_freq;
+inline Case rounded_case(oracle::Type type, const std::vector<Change>& changes = {},
+                         const std::vector<Setup>& setups = {}) {
+    Case made({}, setups);
+    made.out = made.run_in(type, changes);
+    return made;
+}
+
+/// base^(-2j / width) for the first `number` pairs.
+inline Frequencies powers_of(double base, double width, std::size_t number = pairs) {
+    Frequencies inv_freq;
     for (std::size_t j = 0; j < number; ++j) {
-        inv_freq.push_back(std::pow(base, -exponent_step * double(j)));
+        inv_freq.push_back(std::pow(base, -2 / width * double(j)));
     }
     return inv_freq;
 }
 
-template <class Change>
-Engine changed(const Change& change) {
-    Engine engine;
-    change(engine);
-    return engine;
-}
-
-inline double to_bf16(double value) {
-    return oracle::widen(oracle::Type::bf16, oracle::narrow(oracle::Type::bf16, value));
+inline Frequencies times(Frequencies inv_freq, double number) {
+    for (double& frequency : inv_freq) {
+        frequency *= number;
+    }
+    return inv_freq;
 }
 
 inline const Match* find(const Judgement& judgement, const char* name) {
@@ -139,27 +244,34 @@ inline const Match* find(const Judgement& judgement, const char* name) {
     return nullptr;
 }
 
-inline void check_named(const char* name, Case made) {
+/// The first match has this name and explains everything, and no other one does.
+inline Match check_named(const std::string& name, Case made) {
     CAPTURE(name);
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::mistake);
-    REQUIRE(!judgement.matches.empty());
-    CHECK(judgement.matches.front().mistake == name);
-    CHECK(judgement.matches.front().explains);
-    CHECK(judgement.matches.front().share_within == 1);
-    CHECK(judgement.right.error_u() > made.limits.bound_u);
+    REQUIRE(judgement.matches.size() > 1);
+    const Match first = judgement.matches.front();
+    CHECK(first.mistake == name);
+    CHECK(first.explains);
+    CHECK(first.share_within == 1);
+    CHECK(!judgement.matches[1].explains);
     CHECK(judgement.right.share_within < 1);
     CHECK(judgement.breach != "");
-    // No other mistake explains the data as well.
-    CHECK((judgement.matches.size() > 1 && !judgement.matches[1].explains));
+    CHECK((made.seen.with_ops || judgement.right.error_u() > made.limits.bound_u));
+    return first;
 }
 
-inline double one_later(std::uint64_t b, std::uint64_t t, std::uint64_t) {
-    return 6.0 + 7 * double(b) + double(t);
-}
-
-inline void swap_pairing(Engine& e) {
-    e.interleaved = e.interleaved_out = true;
+/// What is right passes, and only a mistake that these numbers cannot show explains it, too.
+inline void check_right(Case made) {
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::pass);
+    CHECK(judgement.right.share_within == 1);
+    CHECK(judgement.right.error_u() <= 1.0);  // rounded once
+    CHECK(judgement.breach == "");
+    for (const Match& match : judgement.matches) {
+        CAPTURE(match.mistake);
+        CHECK(match.explains == (match.mistake == "subnormals_flushed"));
+    }
 }
 
 }  // namespace vkrope::tools

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// `vkrope check` names the mistakes of engines in the ops around the rotation. Every mistake is the
+// oracle with one field changed.
+#include <cmath>
+#include <string>
+
+#include "judge_engine.hpp"
+
+using namespace vkrope::tools;
+namespace oracle = vkrope::oracle;
+using oracle::Norm, oracle::Ops, oracle::Type;
+using Kind = oracle::NormKind;
+
+namespace {
+
+using OpsChange = std::function<void(Ops&)>;
+
+constexpr double eps = 0.03;
+
+/// Odd multiples of 1/256 between -1 and 1, which bf16 has, too.
+std::vector<double> numbers(std::size_t size, std::uint32_t state) {
+    std::vector<double> numbers(size);
+    for (double& x : numbers) {
+        state = state * 1664525 + 1013904223;
+        x = (2 * (double(state >> 24) - 128) + 1) / 256;
+    }
+    return numbers;
+}
+
+const std::vector<double> bias = numbers(heads * head_dim, 2), weight = numbers(head_dim, 3),
+                          norm_bias = numbers(head_dim, 4),
+                          token_scales = numbers(tokens * batch, 5),
+                          second_weight = numbers(head_dim, 6);
+
+Change of(const OpsChange& change) {
+    return [change](Hypothesis& e) { change(e.ops); };
+}
+
+/// A model with these ops; without frequencies and factors that a mistake could take.
+std::vector<Setup> with_ops(const Ops& ops, Type type = Type::f32) {
+    return {[=](Observation& seen) {
+        seen.with_ops = true;
+        seen.right.ops = ops;
+        seen.right.in.type = seen.right.out.type = type;
+        seen.right.operation.attention_factor = 1;
+        seen.base = 0;
+        seen.softmax_scale = 1;
+        seen.other_offset = 0;
+    }};
+}
+
+/// V is not rotated.
+std::vector<Setup> of_v(const Ops& ops) {
+    std::vector<Setup> setups = with_ops(ops);
+    setups.push_back([](Observation& seen) {
+        seen.rotated = seen.right;
+        no_rotation(seen.right);
+    });
+    return setups;
+}
+
+/// What is right passes, and each mistake is named.
+void check_each(const std::vector<Setup>& setups,
+                const std::vector<std::pair<const char*, std::vector<Change>>>& mistakes) {
+    const Judgement passes = Case({}, setups).judged();
+    CHECK(passes.outcome == Outcome::pass);
+    CHECK(passes.right.share_within == 1);
+    for (const auto& [name, changes] : mistakes) {
+        check_named(name, Case(changes, setups));
+    }
+}
+
+Norm rms_norm() {
+    return {.kind = Kind::rms, .eps = eps, .weight = weight};
+}
+Norm layer_norm() {
+    return {.kind = Kind::layer, .eps = eps, .weight = weight, .bias = norm_bias};
+}
+
+void remove_norm(Ops& ops) {
+    ops.norm = {};
+}
+void remove_weight(Ops& ops) {
+    ops.norm.weight.clear();
+    ops.norm.weight_offset = 0;
+}
+/// 1 / root(square, n).
+Change root(const std::function<long double(long double square, std::uint64_t n)>& root) {
+    return of([root](Ops& ops) {
+        ops.norm.reciprocal_root = [root](long double square, std::uint64_t n) {
+            return 1 / root(square, n);
+        };
+    });
+}
+const Change eps_outside = root([](auto square, auto) { return std::sqrt(square) + eps; }),
+             sum_for_mean = root([](auto square, auto n) {
+                 return std::sqrt(square * static_cast<long double>(n) + eps);
+             });
+
+}  // namespace
+
+TEST_CASE("the norm") {
+    Norm token = rms_norm(), after = rms_norm(), gemma = rms_norm();
+    token.over_token = after.after = true;
+    gemma.weight_offset = 1;
+    for (const Norm& norm : {rms_norm(), layer_norm(), token, after}) {
+        CAPTURE(int(norm.kind));
+        CAPTURE(norm.over_token);
+        CAPTURE(norm.after);
+        check_each(with_ops({.norm = norm}),
+                   {{"norm_missing", {of(remove_norm)}},
+                    {"eps_missing", {of([](Ops& ops) { ops.norm.eps = 0; })}},
+                    {"eps_outside_root", {eps_outside}},
+                    {"sum_instead_of_mean", {sum_for_mean}},
+                    {norm.over_token ? "norm_of_each_head" : "norm_of_all_heads",
+                     {of([](Ops& ops) { ops.norm.over_token = !ops.norm.over_token; })}},
+                    {"weight_missing", {of(remove_weight)}},
+                    {norm.after ? "norm_before_rotation" : "norm_after_rotation",
+                     {of([](Ops& ops) { ops.norm.after = !ops.norm.after; })}}});
+    }
+    check_each(with_ops({.norm = rms_norm()}),
+               {{"layer_norm_instead_of_rms", {of([](Ops& ops) { ops.norm.kind = Kind::layer; })}},
+                {"one_plus_weight", {of([](Ops& ops) { ops.norm.weight_offset = 1; })}}});
+    check_each(with_ops({.norm = layer_norm()}),
+               {{"rms_instead_of_layer_norm", {of([](Ops& ops) { ops.norm.kind = Kind::rms; })}},
+                {"norm_bias_missing", {of([](Ops& ops) { ops.norm.bias.clear(); })}}});
+    check_each(with_ops({.norm = gemma}),
+               {{"one_plus_weight_forgotten", {of([](Ops& ops) { ops.norm.weight_offset = 0; })}},
+                {"weight_missing", {of(remove_weight)}}});
+}
+
+TEST_CASE("two sets of weights") {
+    Ops two = {.norm = rms_norm()};
+    two.second = {.from_token = 3, .bias = {}, .weight = second_weight, .norm_bias = {}};
+    check_each(
+        with_ops(two),
+        {{"second_set_missing", {of([](Ops& ops) { ops.second.reset(); })}},
+         {"sets_exchanged", {of([](Ops& ops) { std::swap(ops.norm.weight, ops.second->weight); })}},
+         {"weight_missing", {of([](Ops& ops) {
+              remove_weight(ops);
+              ops.second->weight.clear();
+          })}}});
+}
+
+TEST_CASE("the norm, in types of 16 bits") {
+    for (const Type type : {Type::f16, Type::bf16}) {
+        for (const bool after : {false, true}) {
+            CAPTURE(int(type));
+            CAPTURE(after);
+            Norm norm = rms_norm();
+            norm.after = after;
+            check_each(with_ops({.norm = norm}, type),
+                       {{"rounded_before_weight",
+                         {of([type](Ops& ops) { ops.norm.round_between = type; })}},
+                        {"eps_outside_root", {eps_outside}},
+                        {"sum_instead_of_mean", {sum_for_mean}}});
+        }
+    }
+}
+
+TEST_CASE("bias, clip and scale, with a norm and without") {
+    Ops plain = {.bias = bias, .clip = 0.9, .scale = 0.125, .scale_tokens = token_scales};
+    Ops normed = plain;
+    normed.norm = {.kind = Kind::rms, .eps = eps};
+    for (const Ops& right : {plain, normed}) {
+        CAPTURE(int(right.norm.kind));
+        check_each(with_ops(right), {{"bias_missing", {of([](Ops& ops) { ops.bias.clear(); })}},
+                                     {"clip_missing", {of([](Ops& ops) { ops.clip = 0; })}},
+                                     {"scale_missing", {of([](Ops& ops) {
+                                          ops.scale = 1;
+                                          ops.scale_tokens.clear();
+                                      })}}});
+    }
+}
+
+TEST_CASE("values that are read from the output, and rounded tables, around norm and scale") {
+    for (const Kind kind : {Kind::none, Kind::rms, Kind::layer}) {
+        CAPTURE(int(kind));
+        check_each(
+            with_ops(
+                {.norm = {.kind = kind, .eps = eps}, .scale = 0.125, .scale_tokens = token_scales}),
+            {{"position_offset", {moved(100)}},
+             {"position_offset", {moved(2000)}},
+             {"another_factor", {factor(1.375)}}});
+    }
+    const std::vector<Setup> setups = with_ops(
+        {.norm = {.kind = Kind::rms, .eps = eps}, .scale = 0.125, .scale_tokens = token_scales});
+    check_each(setups, {{"positions_of_first_token",
+                         {positions([](auto b, auto, auto) { return 5 + 7 * b; })}},
+                        {"one_position", {positions([](auto, auto, auto) { return 105; })}}});
+    for (const Type type : {Type::bf16, Type::f16}) {
+        check_each(setups, {{"tables_in_16_bits", {[type](Hypothesis& e) {
+                                 e.operation.cos_sin = [type](std::int64_t position,
+                                                              std::size_t pair) {
+                                     const oracle::CosSin exact = oracle::exact_cos_sin(
+                                         position, usual_frequencies[pair]);
+                                     return oracle::CosSin{rounded(type, double(exact.cos)),
+                                                           rounded(type, double(exact.sin))};
+                                 };
+                             }}}});
+    }
+}
+
+TEST_CASE("errors that sit in a few pairs are no rounding") {
+    const Judgement judgement = Case({[](Hypothesis& e) { e.operation.inv_freq.back() *= 1.5; }},
+                                     with_ops({.norm = rms_norm()}))
+                                    .judged();
+    CHECK(judgement.right.largest_error < 0.01);
+    CHECK(judgement.outcome == Outcome::unexplained);
+    CHECK(judgement.odd_pairs == std::vector<std::size_t>{pairs - 1});
+}
+
+TEST_CASE("V") {
+    check_each(of_v({.norm = rms_norm()}), {{"v_rotated", {frequencies(usual_frequencies)}},
+                                            {"norm_missing", {of(remove_norm)}}});
+}

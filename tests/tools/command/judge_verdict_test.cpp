@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+// The verdict of `vkrope check`: the bound, samples, tolerances, parts of a tensor, and errors that
+// no mistake explains.
+#include "judge_engine.hpp"
+
+using namespace vkrope::tools;
+namespace oracle = vkrope::oracle;
+using oracle::Type;
+
+namespace {
+
+using There = std::function<bool(std::uint64_t b, std::uint64_t t, std::uint64_t h)>;
+
+/// Calls visit(element, channel) for each element of these rows.
+template <class Visit>
+void each_element(const There& there, const Visit& visit) {
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t row = i / head_dim;
+        if (there(row / heads / tokens, row / heads % tokens, row % heads)) {
+            visit(i, i % head_dim);
+        }
+    }
+}
+
+Case spoilt(
+    const There& there,
+    const std::function<bool(std::uint64_t channel)>& wrong = [](auto) { return true; }) {
+    Case made;
+    each_element(there, [&](std::size_t i, std::size_t channel) {
+        const bool turns = channel >= q_offset && channel < q_offset + rotary_dim;
+        made.out[i] += turns && wrong(channel) ? 1.0f : 0.0f;
+    });
+    return made;
+}
+
+bool is_first(std::uint64_t channel) {
+    return channel == q_offset;
+}
+
+Frequencies with_wrong(Frequencies inv_freq, const std::vector<std::size_t>& wrong, double share) {
+    for (const std::size_t pair : wrong) {
+        inv_freq[pair] *= 1 + share;
+    }
+    return inv_freq;
+}
+
+}  // namespace
+
+TEST_CASE("the bound belongs to the widest source of angles, and is no wider") {
+    // The largest error of an element is u times |x0| + |x1| times the factor: 5.9 of these pass,
+    // 6.2 do not.
+    for (const double error : {5.9, 6.2}) {
+        Case made;
+        const std::size_t at = place(1, 4, 2, q_offset + 1),
+                          other = place(1, 4, 2, q_offset + 1 + pairs);
+        made.in[at] = 1.0f;
+        made.in[other] = 3.0f;
+        made.out = made.run();
+        const double exact = 1.25 * (std::cos(16 * 0.25) - 3 * std::sin(16 * 0.25));
+        made.out[at] = float(exact + error * 0x1p-24 * 1.25 * 4);
+        const double off = std::fabs(double(made.out[at]) - exact) / (0x1p-24 * 1.25 * 4);
+        const Judgement judgement = made.judged();
+        CHECK(judgement.right.error_u() == doctest::Approx(off).epsilon(1e-6));
+        CHECK((judgement.outcome == Outcome::pass) == (off <= 6));
+        CHECK(judgement.outcome == (error < 6 ? Outcome::pass : Outcome::close));
+    }
+}
+
+TEST_CASE("mistakes are tried on a sample, and named after all has been compared") {
+    const auto sampled = [](const std::vector<Change>& changes) {
+        Case made(changes);
+        made.limits.sampled_elements = 8 * head_dim;
+        made.limits.glimpsed_elements = 4 * head_dim;
+        return made;
+    };
+    Case made = sampled({turn_back});
+    Judgement judgement = made.judged();
+    CHECK(judgement.sampled <= 8 * head_dim);
+    CHECK(judgement.sampled > 0);
+    CHECK(judgement.elements == count);
+    CHECK(judgement.outcome == Outcome::mistake);
+    CHECK(judgement.matches.front().mistake == "inverse_direction");
+    CHECK(judgement.matches.front().share_within == 1);
+    // Every sample contains the last token of the last head, but not the first token.
+    const std::size_t unseen = place(0, 0, 1, q_offset);
+    made.out[unseen] += 1;
+    judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::unexplained);
+    CHECK(judgement.matches.front().mistake == "inverse_direction");
+    CHECK(judgement.matches.front().share_within < 1);
+    CHECK(judgement.matches.front().share_within > 0.99);
+    // An error only outside the sample is detected, too.
+    Case right = sampled({});
+    check_right(right);
+    right.out[unseen] += 1;
+    CHECK(right.judged().outcome == Outcome::unexplained);
+    // So are two mistakes, which are looked for only where one mistake does not explain.
+    Case both = sampled({swap_pairing, turn_back});
+    CHECK(both.judged().matches.front().mistake == "swapped_pairing + inverse_direction");
+    both.out[unseen] += 1;
+    CHECK(both.judged().outcome == Outcome::unexplained);
+    CHECK(!find(both.judged(), "swapped_pairing + inverse_direction"));
+    for (const Match& match : Case({swap_pairing}).judged().matches) {
+        CHECK(match.mistake.find(" + ") == std::string::npos);
+    }
+}
+
+TEST_CASE("positions on several axes are tried on a sample, too") {
+    const Setup axes = right([](Hypothesis& h) {
+        h.further.sections = {.order = VKROPE_SECTIONS_SEQUENTIAL, .axes = 3, .pairs = {1, 2, 1}};
+        h.further.positions.resize(2);
+        positions([](auto b, auto t, auto axis) { return 5 + 7 * b + t / (1 + axis); })(h);
+    });
+    Case made({[](Hypothesis&e) { e.further = {}; }}, {axes}), usual({}, {axes});
+    made.limits.sampled_elements = usual.limits.sampled_elements = 8 * head_dim;
+    CHECK(made.judged().sampled < count);
+    check_named("sections_ignored", made);
+    check_right(usual);
+}
+
+TEST_CASE("where nothing explains, the list begins with what explains most") {
+    // Head 1 is swapped and shifted by a channel; for the other heads, 0 and 2, every mistake in
+    // the arithmetic explains everything.
+    Case made;
+    const std::vector<float> wrong = made.run({swap_pairing});
+    each_element([](auto, auto, auto h) { return h == 1; },
+                 [&](std::size_t i, std::size_t channel) {
+                     made.out[i] = channel == q_offset ? 7 : wrong[i];
+                 });
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::unexplained);
+    CHECK(judgement.wrong_in == "head 1");
+    CHECK(judgement.wrong_rows == batch * tokens);
+    CHECK(judgement.rows == batch * tokens * heads);
+    CHECK(!find(judgement, "subnormals_flushed"));
+    CHECK(find(judgement, "float32_angles")->share_within > 0.66);  // rows that are right anyway
+    bool in_other_arithmetic = false;
+    double share = 1;
+    for (const Match& match : judgement.matches) {
+        CHECK((match.precision || !in_other_arithmetic));
+        CHECK((match.precision || match.share_within <= share));
+        in_other_arithmetic = match.precision;
+        share = match.share_within;
+    }
+}
+
+TEST_CASE("a tolerance accepts other arithmetic within it, and no other operation") {
+    Case rough({angles(float32_product)});
+    // At such small positions the product is wrong by only a few u, so this bound is narrower.
+    rough.limits.bound_u = 1.5;
+    CHECK(rough.judged().outcome == Outcome::mistake);
+    CHECK(rough.judged().matches.front().mistake == "float32_angles");
+    rough.limits.accepts_close = true;
+    CHECK(rough.judged().outcome == Outcome::close);
+    rough.limits.tolerance = 1e-8;
+    CHECK(rough.judged().outcome == Outcome::mistake);
+    Case wrong({factor(usual_factor * 1.001)},
+               {[](Observation& seen) { seen.softmax_scale = 1.001; }});
+    wrong.limits.accepts_close = true;
+    CHECK(wrong.judged().outcome == Outcome::mistake);
+}
+
+TEST_CASE("an engine that computes in 16 bits throughout is close, and no more than that") {
+    Case made = rounded_case(Type::bf16);
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::close);
+    CHECK(judgement.right.error_u() * 0x1p-24 > 1e-3);
+    CHECK(judgement.right.error_u() * 0x1p-24 < 1e-2);
+    made.limits.tolerance = 1e-3;
+    CHECK(made.judged().outcome == Outcome::unexplained);
+    // The same engine with a mistake, or with two, is not close, but they are found despite the
+    // noise.
+    const Judgement one = rounded_case(Type::bf16, {swap_pairing}).judged(),
+                    two = rounded_case(Type::bf16, {swap_pairing, turn_back}).judged();
+    CHECK(one.outcome == Outcome::mistake);
+    CHECK(one.matches.front().mistake == "swapped_pairing");
+    CHECK(!one.matches.front().explains);
+    CHECK(one.matches.front().nearly);
+    CHECK(two.outcome == Outcome::mistake);
+    CHECK(two.matches.front().mistake == "swapped_pairing + inverse_direction");
+    CHECK(!two.matches.front().explains);
+}
+
+TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
+    struct Odd {
+        Frequencies right;
+        std::vector<std::size_t> odd;
+        double share;  // by which their frequencies are wrong
+        At at;
+        bool float32 = false;
+    };
+    const Frequencies ten = powers_of(5e5, 20, 10);
+    const auto eight_from = [](std::int64_t first) {
+        return [first](auto b, auto t, auto) { return first + (t + b) % 8; };
+    };
+    for (const Odd& each :
+         {Odd{usual_frequencies, {3}, 0.02, from(5)}, Odd{usual_frequencies, {3}, 0.3, from(5)},
+          Odd{usual_frequencies, {2}, 2e-3, from(5)}, Odd{usual_frequencies, {0}, 2e-5, from(5)},
+          Odd{ten, {0}, 1e-6, eight_from(4096)}, Odd{ten, {0, 1}, 1e-6, eight_from(4096)},
+          Odd{ten, {1}, 1e-7, eight_from(20000)}, Odd{ten, {4}, 1e-4, eight_from(4096), true},
+          Odd{ten, {9}, 0.3, eight_from(4096), true}, Odd{ten, {9}, -0.3, eight_from(0)}}) {
+        CAPTURE(each.odd.back());
+        CAPTURE(each.share);
+        std::vector<Change> changes = {frequencies(with_wrong(each.right, each.odd, each.share))};
+        if (each.float32) {
+            changes.push_back(angles(float32_product));
+        }
+        Case made(changes, {right(frequencies(each.right)), right(positions(each.at))});
+        const Judgement judgement = made.judged();
+        CHECK(judgement.right.error_u() * 0x1p-24 < made.limits.tolerance);
+        CHECK(judgement.outcome == Outcome::unexplained);
+        CHECK(judgement.odd_pairs == each.odd);
+        CHECK(judgement.pairs == each.right.size());
+        CHECK(!judgement.matches.front().precision);
+        made.limits.accepts_close = true;
+        CHECK(made.judged().outcome == Outcome::unexplained);
+    }
+    // The right operation in other arithmetic has errors wherever the angles are large.
+    Case coarse;
+    for (float& x : coarse.out) {
+        x = std::round(x * 0x1p14f) / 0x1p14f;
+    }
+    for (Case made : {rounded_case(Type::bf16), coarse,
+                      Case({angles([](double p, double f) { return p * f * (1 + 0x1p-18); })})}) {
+        CHECK(made.judged().odd_pairs.empty());
+        CHECK(made.judged().outcome == Outcome::close);
+    }
+    for (const std::int64_t first : {20, 100, 1000, 4096, 20000}) {
+        CAPTURE(first);
+        Case made({angles(float32_product)},
+                  {right(frequencies(ten)), right(positions(eight_from(first)))});
+        made.limits.accepts_close = true;
+        CHECK(made.judged().odd_pairs.empty());
+        CHECK(made.judged().outcome <= Outcome::close);
+    }
+}
+
+TEST_CASE("what no mistake explains is said to be unexplained") {
+    const std::size_t inside = place(0, 3, 1, q_offset);
+    Case one_value, noise, not_a_number, infinite, outside;
+    one_value.out[inside] += 1;
+    for (float& value : noise.out) {
+        value = 0.3f - value;
+    }
+    not_a_number.out[inside] = std::numeric_limits<float>::quiet_NaN();
+    infinite.out[inside] = std::numeric_limits<float>::infinity();
+    outside.out[place(0, 3, 1, 0)] += 1;
+    for (Case* made : {&one_value, &noise, &not_a_number, &infinite, &outside}) {
+        const Judgement judgement = made->judged();
+        CHECK(judgement.outcome == Outcome::unexplained);
+        CHECK(judgement.breach != "");
+        CHECK(!judgement.matches.front().explains);
+    }
+    CHECK(std::isinf(not_a_number.judged().right.error_u()));
+    // A channel that should pass through has no error in u, and neither has a NaN.
+    for (Case* made : {&outside, &not_a_number}) {
+        const Judgement judged = made->judged();
+        REQUIRE(judged.lone);
+        CHECK(judged.lone->region == Region::element);
+        CHECK(judged.lone->worst.token == 3);
+        CHECK(!judged.lone->error_u);
+    }
+}
+
+TEST_CASE("data that cannot show a mistake do not hide that") {
+    // At position 0 both pairings leave everything unchanged.
+    const Judgement judgement =
+        Case({}, {right(positions([](auto, auto, auto) { return 0; }))}).judged();
+    CHECK(judgement.outcome == Outcome::pass);
+    CHECK(judgement.matches.front().explains);
+    for (const Match& match : judgement.matches) {
+        if (match.mistake == "swapped_pairing" || match.mistake == "inverse_direction") {
+            CHECK(match.explains);
+        }
+        CHECK(match.mistake != "positions_zero");  // it would be right here
+    }
+}
+
+TEST_CASE("an empty tensor is right") {
+    Case made;
+    made.seen.right.in.tokens = made.seen.right.out.tokens = 0;
+    made.seen.right.operation.positions.clear();
+    const Judgement judgement = made.judged();
+    CHECK(judgement.outcome == Outcome::pass);
+    CHECK(judgement.elements == 0);
+    CHECK(judgement.matches.empty());
+}
+
+TEST_CASE("what is wrong in a part of the rows is explained there") {
+    struct Planted {
+        const char* name;
+        const char* where;
+        Change change;
+        There there;
+    };
+    const Change later = positions(from(6));
+    const Planted all[] = {
+        {"swapped_pairing", "head 1", swap_pairing, [](auto, auto, auto h) { return h == 1; }},
+        {"swapped_pairing", "heads 0, 2", swap_pairing, [](auto, auto, auto h) { return h != 1; }},
+        {"position_plus_one", "token 3", later, [](auto, auto t, auto) { return t == 3; }},
+        {"position_plus_one", "sequence 1", later, [](auto b, auto, auto) { return b == 1; }},
+        {"swapped_pairing", "sequence 0, tokens 2-4, 7, heads 0-1", swap_pairing,
+         [](auto b, auto t, auto h) { return b == 0 && h < 2 && ((t >= 2 && t < 5) || t == 7); }},
+        {"swapped_pairing", "27 of 54 rows", swap_pairing,
+         [](auto b, auto t, auto h) { return (b * tokens * heads + t * heads + h) % 2 == 0; }},
+    };
+    for (const Planted& planted : all) {
+        CAPTURE(planted.where);
+        Case made;
+        const std::vector<float> wrong = made.run({planted.change});
+        each_element(planted.there, [&](std::size_t i, std::size_t) { made.out[i] = wrong[i]; });
+        const Judgement judgement = made.judged();
+        CHECK(judgement.outcome == Outcome::mistake);
+        const Match& first = judgement.matches.front();
+        CHECK(first.mistake == planted.name);
+        CHECK(first.where == planted.where);
+        CHECK(first.explains);
+        CHECK(first.error_u() <= 1.0);  // only in that part
+        CHECK(!judgement.matches[1].explains);
+        CHECK(judgement.wrong_rows < judgement.rows);
+        // A value in that part that the mistake does not explain.
+        std::size_t last = 0;
+        each_element(planted.there, [&](std::size_t i, std::size_t channel) {
+            last = is_first(channel) ? i : last;
+        });
+        made.out[last] += 1;
+        const Judgement with_another = made.judged();
+        CHECK(with_another.outcome == Outcome::unexplained);
+        for (const Match& match : with_another.matches) {
+            CHECK(match.where == "");
+        }
+    }
+}
+
+TEST_CASE("what is wrong in one place alone is named with its index") {
+    const There row = [](auto b, auto t, auto h) { return b == 1 && t == 4 && h == 2; };
+    Case one = spoilt(row, [](auto channel) { return channel == q_offset + 1; });
+    const Judgement judgement = one.judged();
+    REQUIRE(judgement.lone);
+    CHECK(judgement.lone->worst.batch == 1);
+    CHECK(judgement.lone->worst.token == 4);
+    CHECK(judgement.lone->worst.head == 2);
+    CHECK(judgement.lone->worst.channel == q_offset + 1);
+    const std::size_t at = place(1, 4, 2, q_offset + 1);
+    const double x0 = one.in[at], x1 = one.in[at + pairs],
+                 exact = 1.25 * (x0 * std::cos(16 * 0.25) - x1 * std::sin(16 * 0.25)),
+                 unit = 0x1p-24 * 1.25 * (std::fabs(x0) + std::fabs(x1));
+    CHECK(judgement.lone->expected == doctest::Approx(exact).epsilon(1e-14));
+    CHECK(judgement.lone->actual == double(one.out[at]));
+    CHECK(*judgement.lone->error_u ==
+          doctest::Approx(std::fabs(double(one.out[at]) - exact) / unit).epsilon(1e-9));
+
+    struct Spoilt {
+        Region region;
+        std::uint64_t wrong;
+        Case made;
+    };
+    Spoilt all[] = {
+        {Region::element, 1, one},
+        {Region::row, rotary_dim, spoilt(row)},
+        {Region::token, heads * rotary_dim,
+         spoilt([](auto b, auto t, auto) { return b == 1 && t == 4; })},
+        {Region::head, batch * tokens * rotary_dim,
+         spoilt([](auto, auto, auto h) { return h == 2; })},
+        {Region::sequence, 2 * heads * rotary_dim,
+         spoilt([](auto b, auto t, auto) { return b == 1 && (t == 4 || t == 5); })},
+        // Wrong values in heads 0, 1 and 0.
+        {Region::sequence, 3,
+         spoilt([](auto b, auto t, auto h) { return b == 1 && t > 3 && t < 7 && h == t % 2; },
+                is_first)}};
+    for (Spoilt& each : all) {
+        CAPTURE(int(each.region));
+        const Judgement judged = each.made.judged();
+        CHECK(judged.outcome == Outcome::unexplained);
+        REQUIRE(judged.lone);
+        CHECK(judged.lone->region == each.region);
+        CHECK(judged.lone->wrong == each.wrong);
+    }
+    // Two values in two rows are not in one region; a mistake that explains everything, or a pass,
+    // reports no region.
+    CHECK(!spoilt([](auto b, auto t, auto h) { return t == 4 + b && h == b; }, is_first)
+               .judged()
+               .lone);
+    CHECK(!Case({turn_back}).judged().lone);
+    CHECK(!Case().judged().lone);
+}
