@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 # Every input of `vkrope rotate` that is wrong is refused before a device is looked for, by an
 # error that names it, and no file is left behind. There is no device in this test: only the last
-# checks look for one.
+# checks look for one. (Headers of .npy and .safetensors files: npy_test.cpp, safetensors_test.cpp.)
 # shellcheck disable=SC2317 # functions that others call
 . "$(dirname "$0")/check.sh"
 no_driver
 
-model_with '"rope_theta": 10000.0' >model.json
-q='1,5,4,64'
-works "$vkrope" make-input --shape $q --out q.npy
+model_with '"rope_theta": 10000.0' >model.json # 4 and 2 heads of 64
+sed 's/"llama"/"qwen3"/; s/"hidden_size"/"head_dim": 64, &/' model.json >qwen3.json
+works "$vkrope" make-input --shape 1,5,4,64 --out q.npy
 works "$vkrope" make-input --shape 1,5,2,64 --out k.npy
-works "$vkrope" make-input --shape $q --dtype f16 --out q16.npy
+works "$vkrope" make-input --shape 1,5,4,64 --dtype f16 --out q16.npy
 works "$vkrope" make-input --shape 1,5,2,64 --dtype bf16 --out kb16.npy
 rotate() { "$vkrope" rotate --model model.json "$@"; }
 rotate_q() { rotate --out-q out.npy --q "$@"; }
@@ -45,15 +45,10 @@ refuse 5 "--model:*missing.json" "$vkrope" rotate --model missing.json --q q.npy
 
 # Files that are not tensors.
 mkfifo pipe
-: >empty.npy
-head -c 50 q.npy >cut.npy
-{ cat q.npy && printf x; } >extra.npy
-for file in missing.npy . /dev/null pipe empty.npy model.json cut.npy extra.npy; do
+for file in missing.npy . /dev/null pipe model.json; do
     refuse 5 "--q:*'$file'" rotate_q $file
 done
-refuse_zeros rotate_q '--q:*bad.npy*>f4' 5120 '>f4' '(1, 5, 4, 64)'
 refuse_zeros rotate_q '--q:*bad.npy*<f8' 10240 '<f8' '(1, 5, 4, 64)'
-refuse_zeros rotate_q '--q:*bad.npy' 5120 '<f4' '(4294967296, 4294967296)'
 
 # Tensors that do not fit the command line, the model or each other.
 refuse 5 '--q:*q16.npy*f16*f32' rotate_q q16.npy --dtype f32
@@ -92,6 +87,75 @@ refuse 5 '--positions:*2147483648*3' with --positions bad.npy
 int64 0 -2147483649 2 3 4 | npy '<i8' '(1, 5)' >bad.npy
 refuse 5 '--positions:*-2147483649*1' with --positions bad.npy
 
+# The ops around the rotation: what belongs together.
+zeros 256 | npy '<f4' '(64,)' >w.npy
+zeros 512 | npy '<f4' '(2, 64)' >w_k.npy
+zeros 1024 | npy '<f4' '(4, 64)' >w_q.npy
+zeros 512 | npy '<f8' '(64,)' >w_f8.npy
+zeros 20 | npy '<f4' '(5,)' >scales.npy
+k_alone() { rotate --k k.npy --out-k out_k.npy "$@"; }
+refuse 2 '--q-norm:' k_alone --q-norm w.npy --norm-eps 1e-6
+refuse 2 '--q-scale:' k_alone --q-scale 2
+refuse 2 '--q-scale-tokens:' k_alone --q-scale-tokens scales.npy
+rms_of_q() { with --q-norm w.npy --norm-eps 1e-6 "$@"; }
+refuse 2 '--first-set-tokens:' rms_of_q --first-set-tokens 3
+refuse 2 '--first-set-tokens:' rms_of_q --second-q-norm w.npy
+refuse 2 '--first-set-tokens:*5' rms_of_q --second-q-norm w.npy --first-set-tokens 5
+refuse 2 '--second-k-norm:*--k-norm' rms_of_q --second-k-norm w.npy --first-set-tokens 3
+refuse 2 '--second-v-bias:*--v' rms_of_q --second-v-bias w.npy --first-set-tokens 3
+refuse 5 "--second-q-norm:*'w_q.npy'*(4, 64)*--q-norm*(64,)" \
+    rms_of_q --second-q-norm w_q.npy --first-set-tokens 3
+
+# Numbers: OPTION:VALUE.
+for wrong_value in clip:0 clip:-2 clip:NaN clip:1e39 q-scale:0 q-scale:inf q-scale:2x \
+    scale-floor:-1 scale-floor:1e39 norm-kind:group norm-span:row norm-place:between \
+    hadamard:96 hadamard:q=1 hadamard:q=513 hadamard:q=x store:q6_k store:q=f16,k=q6_k; do
+    value=${wrong_value#*:}
+    refuse 2 "--${wrong_value%:*}:*${value##*=}" with "--${wrong_value%:*}" "$value"
+done
+for eps in 0 1e-21 1.5 NaN none; do
+    refuse 2 "--norm-eps:*'$eps'" with --q-norm w.npy --norm-eps $eps
+done
+refuse 2 '--norm-offset' with --q-norm w.npy --norm-offset 2
+refuse 2 '--first-set-tokens' with --q-norm w.npy --first-set-tokens 0
+
+# Quantised outputs, their scales and Hadamard transforms.
+for parts in x=f16 q=f16,q=f32 q=f16,k 'q=f16,' =f16 q=f16,,k=f16; do
+    refuse 2 "--store:*'$parts'" with --store $parts
+done
+refuse 2 '--store:*--v' with --store v=q8_0
+refuse 2 '--roof:*Q*q8_0' with --store q=q8_0 --roof
+refuse 2 '--hadamard:*--v' with --hadamard q=64,v=64
+refuse 2 '--store-scale:*--v' with --store int8 --store-scale v=2
+refuse 2 '--out-v-scales:*--v' with --store int8 --out-v-scales s.npy
+zeros 1600 | npy '<f4' '(1, 5, 2, 40)' >narrow.npy
+refuse 2 "--store:*q5_1*'narrow.npy'*40" with --v narrow.npy --out-v ov.npy --store v=q5_1
+for scale in 0 inf 1e-50 2x rows; do
+    refuse 2 "--store-scale:*'$scale'" with --store int8 --store-scale $scale
+done
+int32 1 2 3 | npy '<f4' '(3,)' >three.npy
+refuse 5 "--store-scale:*'three.npy'*(3,)*(2,)" with --store k=int8 --store-scale k=three.npy
+int32 $((0x3f800000)) 0 | npy '<f4' '(2,)' >zero.npy
+refuse 5 "--store-scale:*'zero.npy'*0*1" with --store k=int8 --store-scale k=zero.npy
+refuse 5 "--store-scale:*'absent.npy'" with --store k=int8 --store-scale k=absent.npy
+refuse 2 '--scale-floor:*2^127' with --store int8 --store-scale k=row_power_of_two \
+    --scale-floor 3e38 --out-k-scales s.npy
+rows() { with --store int8 --store-scale row "$@"; }
+refuse 2 's.npy*--out-q-scales' rows --out-q-scales s.npy --out-k-scales s.npy
+refuse 2 'out_k.npy*--out-k' rows --out-q-scales s.npy --out-k-scales out_k.npy
+refuse 2 "--out-q-scales:*'scales.npy'" \
+    rows --q-scale-tokens scales.npy --out-q-scales scales.npy --out-k-scales s.npy
+refuse 2 "--out-q-scales:*'s.safetensors'" \
+    rows --out-q-scales s.safetensors --out-k-scales s.npy
+
+# Parameters.
+refuse 5 "--q-norm:*'missing.npy'" with --q-norm missing.npy --norm-eps 1e-6
+refuse 5 "--q-norm:*'w_f8.npy'*<f8" with --q-norm w_f8.npy --norm-eps 1e-6
+refuse 5 "--q-bias:*'model.json'" with --q-bias model.json
+
+# An output that is an input as well.
+refuse 2 "--out-q:*w.npy'" rotate --q q.npy --out-q ./w.npy --q-norm w.npy --norm-eps 1e-6
+
 # A tensor that memory cannot hold: its file has a hole of 8 GiB, which takes no space on the disk.
 if sh -c 'ulimit -v 2000000 && exec "$@"' sh "$vkrope" --version >/dev/null 2>&1; then
     npy '<f4' '(1, 8388608, 4, 64)' </dev/null >huge.npy
@@ -108,4 +172,14 @@ fi
 refuse 3 '' with --positions five.npy
 refuse 3 '' with --v k.npy --out-v out_v.npy --angles computed
 refuse 3 '' with --float32-angles --angles direct_buffer
+refuse 3 '' with --store q=f16,k=e4m3fn --hadamard llama.cpp --store-scale k=2
+refuse 3 '' rows --out-q-scales s.npy --out-k-scales t.npy --scale-floor 1e-6
+# Without an option of an op there is the rotation alone, and a note says what else the model has.
+qwen3() {
+    "$vkrope" rotate --model qwen3.json --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy "$@"
+}
+expect 3 'note: --model:*rms norm*--model-ops' qwen3
+refuse 3 '' qwen3 --q-norm w.npy --k-norm w_k.npy
+expect 3 '' with
+holds 'no note where the model has no more' sh -c "! grep -q note: '$logs/err'"
 finish

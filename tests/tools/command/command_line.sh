@@ -74,6 +74,9 @@ for from in 'cat "$1" | "$0" frequencies --json --model -' \
     holds "the same: $from" cmp -s expected.json "$logs/out"
 done
 rm pipe expected.json
+refuse 5 "--model: '-'*16777216" \
+    sh -c 'yes | timeout "$1" "$0" frequencies --model -' "$vkrope" \
+    $((60 * ${VKROPE_TIME_FACTOR:-1})) # a stream without an end
 refuse 5 '--model:*-*GGUF' sh -c 'printf GGUF123 | "$0" frequencies --model -' "$vkrope"
 
 # Text that cannot be delivered is not a success. A name in a message cannot start a second line.

@@ -110,29 +110,6 @@ TEST_CASE("the bound of q.k at known distances") {
     CHECK(decay_bound({}, 1) == 0);
 }
 
-TEST_CASE("no line is wider than 120 columns, however many pairs or warnings there are") {
-    RopeParams rotation = rotation_of(300, 1e6);
-    rotation.rope_type = "longrope";
-    for (std::size_t j = 0; j < rotation.inv_freq.size(); ++j) {
-        rotation.inv_freq[j] /= 1 + double(j % 7) / 100;
-    }
-    rotation.attention_factor = 1.2345678901234567;
-    rotation.softmax_scale = 1.9876543210987654;
-    rotation.sections = {VKROPE_SECTIONS_SEQUENTIAL, 8, {50, 50, 50, 50, 50, 20, 20, 10}, 0};
-    rotation.warnings = {std::string(300, 'x'),
-                         "ignored key " + std::string(119, 'y') + " for a reason", ""};
-    for (const bool all : {false, true}) {
-        const std::string text = text_of(explain(rotation), all);
-        CHECK((count_of(text, "\n") > 300) == all);  // a line for each pair
-        for (std::size_t at = 0; at < text.size();) {
-            const std::size_t end = text.find('\n', at);
-            CAPTURE(text.substr(at, end - at));
-            CHECK(end - at <= 120);
-            at = end + 1;
-        }
-    }
-}
-
 TEST_CASE("a picture has a curve for what there is to compare, and the same bytes each time") {
     RopeParams rotation = rotation_of(16, 10000);
     const std::string plain = svg_of(explain(rotation));

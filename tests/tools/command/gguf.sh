@@ -23,6 +23,15 @@ for file in cut.gguf text.gguf; do
     refuse 5 "--model:*'$file'" "$vkrope" check --model $file --q q.npy --actual q.npy
 done
 
+# Half a TiB behind a right file changes nothing. The time limit is there for hangs.
+cp "$files/llama3.gguf" hole.gguf
+if truncate -s 512G hole.gguf 2>/dev/null; then
+    works timeout $((60 * ${VKROPE_TIME_FACTOR:-1})) "$vkrope" frequencies --model hole.gguf
+else
+    echo 'this file system has no files of half a TiB: one with a hole was left out'
+fi
+rm hole.gguf
+
 # What an error asks for is read before the file is judged.
 LC_ALL=C sed 's/llama/nauti/g' "$files/llama3.gguf" >unknown.gguf
 echo '{"model_type": "llama", "head_dim": 32, "rope_theta": 1e4, "rope_interleaved": true}' >told.json

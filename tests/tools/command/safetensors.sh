@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Tensors that commands read from .safetensors files: a tensor is read as the same one in a .npy
-# file, and what is wrong with a file or a name is said.
-# shellcheck disable=SC2317 # functions that others call
+# file, also from a file that is larger than the memory, and what is wrong with a file or a name is
+# said. The time limit is there for hangs.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 no_driver
 
@@ -44,6 +45,38 @@ cp "$logs/out" npy.json
 expect 1 '' check_codes c.safetensors:c
 holds 'check reads codes of both alike' cmp npy.json "$logs/out"
 refuse 5 '--q:*c.safetensors*|u1' check_q c.safetensors q.npy
+
+# Q behind half a TiB of another tensor. What a command takes for one tensor does not grow with the
+# file.
+half=$((1 << 39))
+tensor() { # NAME SHAPE BEGIN END
+    printf '"%s":{"dtype":"BF16","shape":[%s],"data_offsets":[%s,%s]}' "$@"
+}
+# check_in KIB TENSOR: with so many KiB of addresses.
+check_in() {
+    timeout $((60 * ${VKROPE_TIME_FACTOR:-1})) sh -c 'ulimit -v "$1"; shift; exec "$@"' sh "$1" \
+        "$vkrope" check --model model.json --q "in.safetensors:$2" --actual "in.safetensors:$2" \
+        --json
+}
+header="{$(tensor other $((half / 2)) 0 $half),$(tensor q 1,3,4,64 $half $((half + 1536)))}"
+safetensors "$header" </dev/null >in.safetensors
+if truncate -s $((8 + ${#header} + half)) in.safetensors 2>/dev/null; then
+    cat q.bytes >>in.safetensors
+    expect 1 '' check_q q.npy q.npy
+    cp "$logs/out" npy.json
+    expect 1 '' check_in unlimited q
+    holds 'Q is read from behind the hole' cmp npy.json "$logs/out"
+    if sh -c 'ulimit -v 400000; exec "$0" --version' "$vkrope" >/dev/null 2>&1; then
+        expect 1 '' check_in 400000 q
+        holds 'Q is read in 400 MB of addresses' cmp npy.json "$logs/out"
+        refuse 6 'memory' check_in 400000 other
+    else # an address sanitizer takes terabytes of addresses
+        echo 'the command does not start within 400 MB of addresses: that limit was left out'
+    fi
+else
+    echo 'this file system has no files of half a TiB: one with a hole was left out'
+fi
+rm in.safetensors
 
 need_lavapipe
 works "$vkrope" rotate --model model.json --q q.npy --out-q one.npy --verify

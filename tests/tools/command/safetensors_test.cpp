@@ -136,6 +136,12 @@ TEST_CASE("what a header must not say") {
     }
     check_tensor("\"shape\":[" + many + "]", 0, "shape 64");
     check_refused(file_with("{\"" + std::string(65536, 'n') + "\":{}}", 0), "65536 65535");
+    std::string tensors;
+    for (int i = 0; i < 200000; ++i) {
+        tensors += "\"" + std::to_string(i) +
+                   R"(":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},)";
+    }
+    check_refused(file_with("{" + tensors + "\"x\":{}}", 0), "524288");
 }
 
 TEST_CASE("sizes and places") {
