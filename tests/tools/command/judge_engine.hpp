@@ -181,8 +181,9 @@ struct Case {
         return made_out;
     }
 
-    /// The same, and each operation is rounded to the type.
-    std::vector<float> run_in(oracle::Type type, const std::vector<Change>& changes = {}) const {
+    /// The same, and each operation is rounded.
+    std::vector<float> run_rounded(const std::function<double(double)>& round,
+                                   const std::vector<Change>& changes = {}) const {
         const oracle::Operation operation = engine(changes).operation;
         const std::vector<oracle::Pair> all = oracle::pairs_of(operation);
         std::vector<float> made_out = in;
@@ -190,14 +191,13 @@ struct Case {
         for (std::uint64_t row = 0; row < batch * tokens * heads; ++row) {
             oracle::turn_to(operation, operation.positions[row / heads], turns);
             for (std::size_t j = 0; j < all.size(); ++j) {
-                const double c = rounded(type, double(turns[j].cos)),
-                             s = rounded(type, double(turns[j].sin)),
+                const double c = round(double(turns[j].cos)), s = round(double(turns[j].sin)),
                              x0 = in[row * head_dim + all[j].in[0]],
                              x1 = in[row * head_dim + all[j].in[1]];
                 made_out[row * head_dim + all[j].out[0]] = float(
-                    rounded(type, rounded(type, x0 * c) - rounded(type, x1 * s)));
+                    round(round(x0 * c) - round(x1 * s)));
                 made_out[row * head_dim + all[j].out[1]] = float(
-                    rounded(type, rounded(type, x0 * s) + rounded(type, x1 * c)));
+                    round(round(x0 * s) + round(x1 * c)));
             }
         }
         return made_out;
@@ -215,7 +215,7 @@ struct Case {
 inline Case rounded_case(oracle::Type type, const std::vector<Change>& changes = {},
                          const std::vector<Setup>& setups = {}) {
     Case made({}, setups);
-    made.out = made.run_in(type, changes);
+    made.out = made.run_rounded([type](double x) { return rounded(type, x); }, changes);
     return made;
 }
 
@@ -257,7 +257,9 @@ inline Match check_named(const std::string& name, Case made) {
     CHECK(!judgement.matches[1].explains);
     CHECK(judgement.right.share_within < 1);
     CHECK(judgement.breach != "");
-    CHECK((made.seen.with_ops || judgement.right.error_u() > made.limits.bound_u));
+    if (!made.seen.with_ops && !made.seen.right.operation.inv_freq.empty()) {
+        CHECK(judgement.right.error_u() > made.limits.bound_u);
+    }
     return first;
 }
 

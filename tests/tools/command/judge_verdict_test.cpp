@@ -217,9 +217,7 @@ TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
     }
     // The right operation in other arithmetic has errors wherever the angles are large.
     Case coarse;
-    for (float& x : coarse.out) {
-        x = std::round(x * 0x1p14f) / 0x1p14f;
-    }
+    coarse.out = coarse.run_rounded([](double x) { return std::round(x * 0x1p14) / 0x1p14; });
     for (Case made : {rounded_case(Type::bf16), coarse,
                       Case({angles([](double p, double f) { return p * f * (1 + 0x1p-18); })})}) {
         CHECK(made.judged().odd_pairs.empty());
