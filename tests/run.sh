@@ -63,13 +63,6 @@ run_tests() {
     [ "$code" = 0 ] || status=$code
 }
 
-# Prints the table of the random operations on the first device, because CTest shows no output of a
-# test that passed.
-random_table() {
-    sed -n '/^dimension /,/^random: [0-9]/p;/^random: [0-9]/q' \
-        build/dev/Testing/Temporary/LastTest.log
-}
-
 # report LOG...: prints the seconds of each group in the first log, then the counts of all logs
 # together, from ctest's summaries. ctest counts a skipped test as passed and does not count a
 # disabled one. Prints the groups over their budgets again at the end.
@@ -170,10 +163,6 @@ run_tests_of() {
     announce
     limit=$time_limit
     run_tests dev build/test.log -C "$level"
-    if [ "$level" != quick ]; then
-        random_table >build/random.txt
-        cat build/random.txt
-    fi
     if [ "$level" != all ]; then
         report build/test.log
     else # the quick tests, and tests that read untrusted files, with sanitizers

@@ -137,7 +137,7 @@ says 0 "--timeout $limit -C quick, 1" test
 ! grep -q 'slow machine' "$SCRATCH/log" || wrong 'a fast machine is called slow'
 # A group by its name, or tests by theirs.
 says 0 '-C all -L ^unit$, 1' test unit
-says 0 '-C prove -R device_random.lavapipe, 1' test device_random.lavapipe
+says 0 '-C prove -R conformance_random.lavapipe, 1' test conformance_random.lavapipe
 says 2 '' test --some
 [ ! -s "$CALLED" ] || wrong "apt-get was called: $(cat "$CALLED")"
 

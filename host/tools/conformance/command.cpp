@@ -30,8 +30,12 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--filter", "ID", options.filter,
                      "Run only checks and cases with these ids, separated by commas; * and ? stand "
                      "for any characters, and a - before an id leaves it out.");
-    program.add_choice("--level", options.level, levels,
+    program.add_choice("--level", options.extent.level, levels,
                        "How much of the built-in checks to run (quick).");
+    program.add_integer("--random", options.extent.random_kernels, 1u, 1u << 30,
+                        "Run the random operations of N kernels, random/0 to random/(N-1), in "
+                        "place of those of the level.",
+                        "N");
     program.add_integer("--repeat", options.repeat, 1u, 1000000u,
                         "Run each check N times and demand the same bits; 1 to 1000000 (1).", "N");
     program.add_flag("--with-uuid", options.with_uuid,

@@ -119,9 +119,10 @@ const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const Reported
 }
 
 template <class AnyKernel>
-Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel,
-                                                  std::uint64_t dispatches) {
-    if (device_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) {
+Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel, std::uint64_t dispatches,
+                                                  const ReportedLimits& limits) {
+    if (!limits.no_push_descriptors &&
+        (device_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
         return nullptr;
     }
     if (dispatches > max_calls) {
@@ -131,7 +132,8 @@ Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel,
         create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));
 }
 
-template Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::uint64_t);
+template Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::uint64_t,
+                                                           const ReportedLimits&);
 
 void DeviceUnderTest::submit(const std::function<Status(VkCommandBuffer)>& record_commands,
                              Owned<DescriptorArena> arena) {
@@ -153,7 +155,7 @@ std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
     if (on_rotate) {
         on_rotate(kernel, call.call);
     }
-    Owned<DescriptorArena> arena = arena_for(kernel, count);
+    Owned<DescriptorArena> arena = arena_for(kernel, count, call.limits);
     DescriptorArena* const sets = arena.get();
     submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); },
            std::move(arena));

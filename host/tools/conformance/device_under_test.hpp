@@ -70,9 +70,10 @@ class DeviceUnderTest {
 
     /// Compiled on first use and cached until many others have been used. Throws Refusal.
     const Kernel* kernel_for(const KernelInfo& info, const ReportedLimits& limits = {});
-    /// Null if the device has push descriptors.
+    /// Null if the kernel has push descriptors.
     template <class AnyKernel>
-    Owned<DescriptorArena> arena_for(const AnyKernel* kernel, std::uint64_t dispatches);
+    Owned<DescriptorArena> arena_for(const AnyKernel* kernel, std::uint64_t dispatches,
+                                     const ReportedLimits& limits = {});
 
    private:
     struct Made {

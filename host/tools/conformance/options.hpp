@@ -19,7 +19,7 @@ struct Options {
     std::vector<std::string> cases;
     bool no_builtin = false;
     std::string filter;
-    Level level = Level::quick;
+    Extent extent;
     bool list = false, validation = false;
     std::uint32_t timeout_s = 30, repeat = 1;
     std::optional<std::uint32_t> check_timeout_s;
@@ -34,7 +34,7 @@ struct Options {
     std::vector<std::string> page, compare;
 };
 
-using BuiltinGroups = std::vector<Group> (*)(Level);
+using BuiltinGroups = std::vector<Group> (*)(const Extent&);
 
 /// Runs what is asked for and reports it.
 ///

@@ -39,6 +39,9 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* na
 
 DeviceRef reporting(const Device& device, const ReportedLimits& limits) {
     DeviceRef ref = device.ref();
+    if (limits.no_push_descriptors) {
+        ref.enabled &= ~std::uint32_t{VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR};
+    }
     if (limits == ReportedLimits{}) {
         return ref;
     }

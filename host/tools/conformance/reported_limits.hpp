@@ -10,6 +10,7 @@ namespace vkrope::conformance {
 struct ReportedLimits {
     std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0,
                   workgroups_z = 0;
+    bool no_push_descriptors = false;
     bool operator==(const ReportedLimits&) const = default;
 };
 

@@ -41,7 +41,7 @@ void make_output_folder(const std::string& folder) {
 std::chrono::seconds limit_of(const Options& options) {
     const std::uint32_t quick = 10 * options.timeout_s, full = 12 * 1800;
     return std::chrono::seconds(options.check_timeout_s.value_or(
-        options.level == Level::full ? std::max(quick, full) : quick));
+        options.extent.level == Level::full ? std::max(quick, full) : quick));
 }
 
 DeviceOptions device_options(const Options& options) {
@@ -204,7 +204,8 @@ void add_file(std::vector<tools::OutputFile>& files, const char* option, const s
 
 void write_report(Run& run) {
     const Options& options = run.options;
-    const nlohmann::ordered_json json = json_of(run.report, options.level, options.with_uuid);
+    const nlohmann::ordered_json json = json_of(run.report, options.extent.level,
+                                                options.with_uuid);
     print_text(verdicts_text(run.report));
     std::vector<tools::OutputFile> files;
     std::string report;

@@ -39,7 +39,7 @@ bool left_by(const std::string& filter, const std::string& id) {
 std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
     std::vector<Group> groups;
     if (!options.no_builtin) {
-        groups = builtin(options.level);
+        groups = builtin(options.extent);
     }
     if (!options.cases.empty()) {
         groups.push_back(find_cases(options.cases, options.outputs));

@@ -37,12 +37,12 @@ void end(const std::string& how) {
     while (how == "loop") ::pause();
 }
 
-std::vector<Group> groups(Level level) {
+std::vector<Group> groups(const Extent& extent) {
     std::vector<Group> all;
     for (const char* how : {"nothing", "crash", "abort", "exit", "exit at once", "kill",
                             "terminate", "lose", "loop", "nothing more"}) {
         Group& group = all.emplace_back(Group{.name = how, .checks = {}});
-        Checks checks(group, how, level);
+        Checks checks(group, how, extent);
         checks.add("before", good);
         checks.add("it", [how](Test& test) {
             end(how);
@@ -52,7 +52,7 @@ std::vector<Group> groups(Level level) {
     }
     // The process ends when all checks are done.
     Group& closing = all.emplace_back(Group{.name = "closing", .checks = {}});
-    Checks checks(closing, "closing", level);
+    Checks checks(closing, "closing", extent);
     checks.add("it", [](Test& test) {
         good(test);
         // The device drops this function when it is closed.

@@ -20,10 +20,10 @@ void another_frequency(Test& test) {
     test.hold(right.rows[Q] == other.rows[Q], "seeded: other frequencies give different bits");
 }
 
-std::vector<Group> groups(Level level) {
+std::vector<Group> groups(const Extent& extent) {
     std::vector<Group> all(1);
     all[0].name = "seeded faults";
-    Checks checks(all[0], "seeded", level);
+    Checks checks(all[0], "seeded", extent);
     checks.add("good", [](Test& test) { test.run(trial_of(VKROPE_F16, 8, 4)); });
     checks.add("fault", another_frequency);
     checks.add("fault of full", another_frequency, Level::full);

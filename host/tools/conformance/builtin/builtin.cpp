@@ -5,7 +5,7 @@
 
 namespace vkrope::conformance {
 
-std::vector<Group> builtin_groups(Level level) {
+std::vector<Group> builtin_groups(const Extent& extent) {
     struct Source {
         const char *name, *prefix;
         void (*add)(Checks&);
@@ -30,11 +30,12 @@ std::vector<Group> builtin_groups(Level level) {
         {"100 identical replays", "replays", add_replays},
         {"algebra", "algebra", add_algebra},
         {"the same bits", "same_bits", add_same_bits},
+        {"random operations", "random", add_random},
     };
     std::vector<Group> groups;
     for (const Source& source : sources) {
         groups.push_back({.name = source.name, .checks = {}});
-        Checks checks(groups.back(), source.prefix, level);
+        Checks checks(groups.back(), source.prefix, extent);
         source.add(checks);
     }
     return groups;

@@ -84,13 +84,12 @@ class BuiltinCheck : public Check {
    public:
     using Function = std::function<void(Test&)>;
 
-    BuiltinCheck(std::string id, Level level, Function function)
-        : id_(std::move(id)), level_(level), function_(std::move(function)) {}
+    BuiltinCheck(std::string id, std::string source_options, Function function)
+        : id_(std::move(id)), source_options_(std::move(source_options)),
+          function_(std::move(function)) {}
 
     const std::string& id() const noexcept override { return id_; }
-    std::string source_options() const override {
-        return level_ == Level::full ? "--level full" : "";
-    }
+    std::string source_options() const override { return source_options_; }
     Outcome run(DeviceUnderTest& device) override {
         Test test(device);
         try {
@@ -114,28 +113,33 @@ class BuiltinCheck : public Check {
     }
 
    private:
-    std::string id_;
-    Level level_;
+    std::string id_, source_options_;
     Function function_;
 };
 
 /// Collects the checks of one group; checks of Level::full only if requested.
 class Checks {
    public:
-    Checks(Group& group, std::string prefix, Level level)
-        : group_(group), prefix_(std::move(prefix)), level_(level) {}
+    Checks(Group& group, std::string prefix, const Extent& of)
+        : extent(of), group_(group), prefix_(std::move(prefix)) {}
+
+    const Extent extent;
 
     void add(const std::string& name, BuiltinCheck::Function function, Level of = Level::quick) {
-        if (of == Level::quick || level_ == Level::full) {
-            group_.checks.push_back(
-                std::make_unique<BuiltinCheck>(prefix_ + '/' + name, of, std::move(function)));
-        }
+        if (of == Level::quick || extent.level == Level::full)
+            add_with(of == Level::full ? "--level full" : "", name, std::move(function));
+    }
+
+    /// Adds a check that these options select.
+    void add_with(const std::string& options, const std::string& name,
+                  BuiltinCheck::Function function) {
+        group_.checks.push_back(
+            std::make_unique<BuiltinCheck>(prefix_ + '/' + name, options, std::move(function)));
     }
 
    private:
     Group& group_;
     std::string prefix_;
-    Level level_;
 };
 
 // The groups. The file of each describes its checks.
@@ -158,5 +162,6 @@ void add_chains(Checks& checks);
 void add_replays(Checks& checks);
 void add_algebra(Checks& checks);
 void add_same_bits(Checks& checks);
+void add_random(Checks& checks);
 
 }  // namespace vkrope::conformance

@@ -78,7 +78,7 @@ void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bo
 
 Rotated Test::run(const Trial& trial) {
     Trial counted = trial;
-    counted.counts = has_counter(device, trial);
+    counted.counts = trial.counts && has_counter(device, trial);
     const verify::Operation operation = verify::placed(counted);
     verify::OnDevice there = value_of(verify::OnDevice::make(device.device(), operation));
     Rotated rotated;

@@ -19,8 +19,12 @@ using verify::bytes_of, verify::random_bits, verify::random_elements, verify::se
     verify::stored, verify::value;
 using verify::elements_of, verify::inv_freq_of, verify::type_of;
 
-/// An operation, which run() places.
+/// An operation, which run() places. It has the counter only where the device does.
 struct Trial : verify::Unplaced {
+    Trial() { counts = true; }
+    Trial(const verify::Unplaced& operation, const ReportedLimits& of_device = {})
+        : Unplaced(operation), limits(of_device) {}
+
     ReportedLimits limits = {};
 };
 

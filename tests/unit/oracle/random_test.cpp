@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Random operations have every value of every field that they are drawn from.
+#include "verify/random.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+
+#include "meaning.hpp"
+#include "verify/definition.hpp"
+#include "verify/place.hpp"
+
+namespace vkrope::test {
+namespace {
+
+using verify::Unplaced;
+
+/// The values that each field has had, of how many.
+class SeenValues {
+   public:
+    void add(const std::string& field, std::size_t value, std::size_t count) {
+        Values& values = fields_[field];
+        values.count = count;
+        values.seen.insert(value);
+    }
+    void add(const std::string& field, bool yes) { add(field, yes ? 1 : 0, 2); }
+
+    std::string missing() const {
+        std::string missing;
+        for (const auto& [field, values] : fields_) {
+            for (std::size_t value = 0; value < values.count; ++value) {
+                if (values.seen.count(value) == 0)
+                    missing += field + " is never " + std::to_string(value) + "; ";
+            }
+        }
+        return missing;
+    }
+
+   private:
+    struct Values {
+        std::size_t count = 0;
+        std::set<std::size_t> seen;
+    };
+    std::map<std::string, Values> fields_;
+};
+
+/// Of a stride: packed, given, broadcast.
+std::size_t kind_of(std::int64_t stride) {
+    return stride == 0 ? 0 : stride == broadcast ? 2 : 1;
+}
+
+void add_kernel(SeenValues& seen, const KernelInfo& info) {
+    seen.add("pairing", info.pairing - 1, 2);
+    seen.add("pairing_out", info.pairing_out, 3);
+    std::size_t windows = 0;
+    while (windows < max_windows && info.windows[windows].rotary_dim != 0) ++windows;
+    seen.add("windows", windows, max_windows + 1);
+    seen.add("Q and K, or Q, or K",
+             info.tensor[K].head_dim == 0   ? 1
+             : info.tensor[Q].head_dim == 0 ? 2
+                                            : 0,
+             3);
+    seen.add("V", info.tensor[V].head_dim != 0);
+    seen.add("angles", info.angles - 1, 5);
+    seen.add("positions", info.positions, 3);
+    seen.add("mapping", info.mapping, 3);
+    seen.add("conversion", info.conversion, 3);
+    seen.add("scatter_kv", info.scatter_kv);
+    seen.add("phase", info.phase);
+    seen.add("head_groups", head_groups_of(info) > 1);
+    seen.add("two_parameter_sets", info.two_parameter_sets);
+    if (info.positions == VKROPE_POSITIONS_AXIS_IDS)
+        seen.add("sections.order", info.sections.order, 3);
+    if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
+        seen.add("table", info.table, 3);
+        seen.add("channel_angles", info.channel_angles);
+    }
+}
+
+void add_ops(SeenValues& seen, const std::string& name, const TensorInfo& of, bool in_pages) {
+    const Ops& ops = of.ops;
+    const Norm& norm = ops.norm;
+    seen.add(name + "bias", ops.bias, 3);
+    seen.add(name + "norm.kind", norm.kind, 3);
+    seen.add(name + "clip", ops.clip != 0);
+    seen.add(name + "scale", scale_of(ops) != 1);
+    seen.add(name + "scale_tokens", ops.scale_tokens);
+    seen.add(name + "hadamard", ops.hadamard != 0);
+    if (norm.kind != VKROPE_NORM_NONE) {
+        seen.add(name + "norm.span", norm.span, 2);
+        seen.add(name + "norm.place", norm.place, 2);
+        seen.add(name + "norm.weight", norm.weight, 3);
+        seen.add(name + "norm.weight_offset", norm.weight_offset != 0);
+        seen.add(name + "norm.bias", norm.bias, 3);
+        seen.add(name + "norm.round_between", norm.round_between);
+    }
+    if (is_quantised(of.out) && block_channels(of.out) == 1)
+        seen.add(name + "store_scale", ops.store_scale, 5);
+    if (is_made(ops.store_scale)) {
+        seen.add(name + "scale_floor", ops.scale_floor != 0);
+        if (in_pages) seen.add(name + "scale_layout", ops.scale_layout, 2);
+    }
+}
+
+void add_tensors(SeenValues& seen, const Unplaced& operation) {
+    const KernelInfo& info = operation.info;
+    for (const TensorIndex which : every_tensor) {
+        const TensorInfo& of = info.tensor[which];
+        const std::string name = std::string(1, "QKV"[which]) + ' ';
+        if (of.head_dim == 0) continue;
+        seen.add(name + "in", of.in, 3);
+        seen.add(name + "out", of.out, 11);
+        seen.add(name + "heads", of.heads != 0);
+        seen.add(name + "absent", operation.absent[which]);
+        seen.add(name + "in_place", operation.in_place[which]);
+        if (which != V) seen.add(name + "rotary_offset", of.rotary_offset != 0);
+        add_ops(seen, name, of, which != Q && info.scatter_kv);
+    }
+    if (info.tensor[V].head_dim != 0) {
+        seen.add("V has heads of its own", operation.shape.own_v_heads != 0);
+        seen.add("V has another head_dim than K",
+                 info.tensor[V].head_dim != info.tensor[K].head_dim);
+    }
+}
+
+/// Values of the rows that few rows have.
+void add_rows(SeenValues& seen, const Unplaced& operation) {
+    bool nan = false, infinity = false, subnormal = false, minus_zero = false;
+    for (const TensorIndex which : every_tensor) {
+        const Element element = operation.info.tensor[which].in;
+        const verify::Bytes& rows = operation.rows[which];
+        const float least = element == VKROPE_F16 ? 0x1p-14f : 0x1p-126f;
+        for (std::size_t i = 0; i < rows.size() / element_bytes(element); ++i) {
+            const float x = verify::value(element, rows, i);
+            nan = nan || std::isnan(x);
+            infinity = infinity || std::isinf(x);
+            subnormal = subnormal || (x != 0 && std::fabs(x) < least);
+            minus_zero = minus_zero || (x == 0 && std::signbit(x));
+        }
+    }
+    seen.add("a NaN", nan);
+    seen.add("an infinity", infinity);
+    seen.add("a subnormal", subnormal);
+    seen.add("-0", minus_zero);
+}
+
+void add_call(SeenValues& seen, const Unplaced& operation) {
+    const KernelInfo& info = operation.info;
+    const Call& call = operation.call;
+    const std::size_t arrangements = std::size(verify::arrangements);
+    seen.add("arrangement in", std::size_t(operation.in), arrangements);
+    seen.add("arrangement out", std::size_t(operation.out), arrangements - 1);
+    seen.add("lead", operation.lead, 4);
+    seen.add("batch", operation.shape.batch > 1);
+    seen.add("tokens", operation.shape.tokens > 1);
+    seen.add("direction", call.direction, 2);
+    seen.add("gain", call.gain, 3);
+    seen.add("attention_factor", operation.attention_factor != 1);
+    seen.add("inv_freq", !operation.inv_freq.empty());
+    seen.add("out_of_range", operation.counts);
+    seen.add("a token out of range", tokens_out_of_range(verify::placed(operation)) != 0);
+    if (info.angles == VKROPE_ANGLES_DIRECT_TEXTURE || info.angles == VKROPE_ANGLES_DIRECT_BUFFER)
+        seen.add("precision", operation.precision == VKROPE_ANGLE_PRECISION_FLOAT32);
+    seen.add("positions.batch_stride", kind_of(call.positions.batch_stride), 3);
+    if (info.positions != VKROPE_POSITIONS_IMPLICIT) {
+        seen.add("positions.int64", call.positions.int64);
+        seen.add("positions.token_stride", call.positions.token_stride != 0);
+    }
+    if (info.positions == VKROPE_POSITIONS_AXIS_IDS)
+        seen.add("positions.axis_stride", kind_of(call.positions.axis_stride), 3);
+    if (info.scatter_kv) {
+        const std::uint32_t size = call.paged_cache.page_size;
+        seen.add("page_size", size == 16 ? 3 : size == 3 ? 2 : size, 4);
+        seen.add("paged_cache.int64", call.paged_cache.int64);
+        seen.add("paged_cache.batch_stride", call.paged_cache.batch_stride != 0);
+        seen.add("pages_by_head", operation.pages_by_head);
+        seen.add("page_gaps", operation.page_gaps);
+        seen.add("beside", operation.beside);
+    }
+    if (info.tensor[Q].ops.scale_call && !operation.absent[Q])
+        seen.add("q_scale", call.q_scale != 0 && call.q_scale != 1);
+}
+
+}  // namespace
+
+TEST_CASE("random operations have every value of every field") {
+    SeenValues seen;
+    // The rarest value is in one of about 150 kernels.
+    for (std::uint64_t kernel = 0; kernel < 1250; ++kernel) {
+        const Unplaced operation = verify::random_operation(kernel *
+                                                            verify::operations_of_a_kernel);
+        add_kernel(seen, operation.info);
+        add_tensors(seen, operation);
+        add_call(seen, operation);
+        add_rows(seen, operation);
+    }
+    CHECK(seen.missing() == "");
+}
+
+}  // namespace vkrope::test
