@@ -39,7 +39,7 @@ for status in 0 1 3; do
     refuse 4 ended rotate "exit=$status"
 done
 refuse 4 ended rotate quick_exit=0
-check=elements/k_has_types_of_its_own
+check=elements/f32_to_f32
 if [ -n "$bench" ]; then
     refuse 2 '' "$bench" --benchmark_format=xml
     # after the head of the table, so that stdout is not empty

@@ -87,7 +87,7 @@ bad_driver 0 none --filter 'algebra/*_computed'
 bad_driver 4 raise=SEGV@pipelines+9 --filter 'algebra/*'
 row error 'algebra/[a-z0-9_]*' 'SIGSEGV*in algebra/'
 row pass 'algebra/[a-z0-9_]*'
-bad_driver 4 lose=@submit+60 --filter '[ai][ln]*/*interleaved*'
+bad_driver 4 lose=@submit+60 --filter '[ai][ln]*/*half_split*'
 holds 'a lost device is opened again' [ "$(grep -cF 'VK_ERROR_DEVICE_LOST' "$logs/out")" -ge 2 ]
 row pass '[a-z]*/[a-z0-9_]*'
 bad_driver 4 hang=@submit+20 --filter 'algebra/*_computed'

@@ -24,8 +24,8 @@ works "$tool" --list
 cp "$logs/out" quick
 works "$tool" --list --level full
 cp "$logs/out" full
-for group in arithmetic pairings elements layouts positions axes angles limits offsets variants \
-    in_place values chains replays algebra same_bits; do
+for group in arithmetic pairings elements layouts positions axes angles turns limits offsets \
+    variants in_place values ops store chains replays algebra same_bits random; do
     grep -q "^$group/" quick || wrong "there is no group $group"
 done
 [ -z "$(sort full | uniq -d)" ] || wrong 'an id is there twice'

@@ -1,16 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # vkrope-conformance finds each fault of the layer, as findings.txt says, and finds none in what
-# Vulkan permits. Prints the faults and their findings, each with the level of ./dev test that runs
-# the check.
-# Arguments: the tool, the folder of the layer's manifest, the program that lists the faults, the
-# filter with which --thorough runs the quick checks; "all" faults, those that checks of "offsets"
-# find, or "permitted": all quick checks on drivers with what is permitted; and vkrope-bench or
-# nothing.
+# Vulkan permits. Prints the faults and their findings.
+# Arguments: the tool, the folder of the layer's manifest, the program that lists the faults; "all"
+# faults, those that checks of "offsets" find, or "permitted": all quick checks on drivers with what
+# is permitted; and vkrope-bench or nothing.
 set -u
 LC_ALL=C
 export LC_ALL
-tool=$1 VK_LAYER_PATH=$2 list=$3 usual=$4 which=$5 bench=${6:-}
+tool=$1 VK_LAYER_PATH=$2 list=$3 which=$4 bench=${5:-}
 VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_faults
 export VK_LAYER_PATH VK_INSTANCE_LAYERS VKROPE_FAULT
 # What a sanitizer makes of a crash is its own business, and its exit code none of the tool's.
@@ -84,13 +82,9 @@ if [ "$which" = permitted ]; then
     exit
 fi
 
-"$tool" --list --filter "$usual" >"$work/usual" || wrong "--thorough has no checks: $usual"
 while IFS='|' read -r fault check options words; do
     case $which,$check in offsets,offsets/*) ;; offsets,*) continue ;; esac
     VKROPE_FAULT=$fault
-    level=all
-    "$tool" --list --filter "$check" >"$work/these" 2>/dev/null
-    ! grep -qxFf "$work/these" "$work/usual" || level=thorough
     case $words,$check in
         \*,*)
             nothing_found "$fault" "$check"
@@ -99,7 +93,6 @@ while IFS='|' read -r fault check options words; do
         *,bench/*)
             [ -n "$bench" ] || { echo "skipped: $fault: there is no vkrope-bench" && continue; }
             found_by_bench "$fault" "${check#bench/}"
-            level=thorough
             ;;
         *) found "$fault" "$check" "$options" "$words" ;;
     esac
@@ -107,7 +100,7 @@ while IFS='|' read -r fault check options words; do
     name=${fault##*,}
     what=$(awk -F '\t' -v fault="${name%%=*}" '$2 == fault { print $3 }' "$work/faults")
     [ -n "$what" ] || wrong "$fault is not a fault of the layer"
-    printf '%s  %s: a driver that %s\n    %s: %s\n' "$level" "$fault" "$what" "$check" "$sentence"
+    printf '%s: a driver that %s\n    %s: %s\n' "$fault" "$what" "$check" "$sentence"
 done <"$work/findings"
 awk -F '[\t|]' 'NR == FNR { split($1, names, ","); for (i in names) { sub(/=.*/, "", names[i])
         found[names[i]] = 1 }; next }

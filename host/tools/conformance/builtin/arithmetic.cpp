@@ -115,12 +115,12 @@ void add_values(Checks& checks, const char* name, Fill values) {
         checks.add(fmt::format("{}_{}", name, name_of(element)), [=](Test& test) {
             for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
                                              VKROPE_ANGLES_DIRECT_TEXTURE}) {
-                for (const Pairing pairing : pairings) {
-                    Trial trial = far_positions(element, pairing, 11);
-                    trial.info.angles = source;
-                    trial.rows[Q] = values(trial, element);
-                    test.run(trial);
-                }
+                const auto sum = static_cast<std::size_t>(element) +
+                                 static_cast<std::size_t>(source);
+                Trial trial = far_positions(element, pairings[sum % 2], 11);
+                trial.info.angles = source;
+                trial.rows[Q] = values(trial, element);
+                test.run(trial);
             }
         });
     }
@@ -203,36 +203,6 @@ void add_arithmetic(Checks& checks) {
             test.run(trial);
         }
     });
-    for (std::uint32_t seed = 100; seed < 110; ++seed) {
-        checks.add(
-            fmt::format("random_seed_{}", seed),
-            [=](Test& test) {
-                for (const Element element : elements) {
-                    for (const Pairing pairing : pairings) {
-                        Trial trial = far_positions(element, pairing, seed);
-                        test.run(trial);
-                        trial.rows[Q] = cancelling(trial, element);
-                        test.run(trial);
-                        trial.rows[Q] = random_bits(element, elements_of(trial, Q), seed);
-                        test.run(trial);
-                    }
-                }
-            },
-            Level::full);
-    }
-    checks.add(
-        "positions_to_one_million",
-        [](Test& test) {
-            for (const Element element : elements) {
-                Trial trial = trial_of(element, 4, 4096);
-                trial.shape.q_per_group = 8;
-                trial.max_position = 1 << 20;
-                trial.info.positions = VKROPE_POSITIONS_IDS;
-                trial.ids = random_positions(4096, -1048575, 1048575, 14);
-                test.run(trial);
-            }
-        },
-        Level::full);
 }
 
 }  // namespace vkrope::conformance

@@ -156,21 +156,12 @@ void add_elements(Checks& checks) {
                 trial.info.rotary_dim = 24;
                 trial.info.tensor[Q].rotary_offset = 8;
                 trial.info.tensor[Q].out = out;
-                trial.info.tensor[K] = trial.info.tensor[Q];
                 trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
                 trial.rows[Q] = random_bits(in, elements_of(trial, Q), 5);
-                trial.rows[K] = random_elements(in, elements_of(trial, Q), 6);
                 each_conversion(test, trial, [&](const Trial& each) { test.run(each); });
             });
         }
     }
-    checks.add("k_has_types_of_its_own", [](Test& test) {
-        Trial trial = trial_of(VKROPE_F32, 32, 16);
-        trial.info.tensor[K] = {.in = VKROPE_F32, .out = VKROPE_F16, .head_dim = 32};
-        test.run(trial);
-        trial.info.tensor[K] = {.in = VKROPE_BF16, .out = VKROPE_BF16, .head_dim = 32};
-        test.run(trial);
-    });
     for (const Element in : {VKROPE_F16, VKROPE_BF16}) {
         for (const Element out : elements) {
             checks.add(fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),

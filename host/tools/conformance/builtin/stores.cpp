@@ -32,46 +32,57 @@ Bytes extreme_rows(Element out) {
 }  // namespace
 
 void add_stores(Checks& checks) {
-    for (const auto& [name, element] : tools::stored_elements) {
-        if (!is_quantised(element)) {
-            continue;
-        }
-        const bool scaled = block_channels(element) == 1;
-        checks.add(name, [=, out = element](Test& test) {
-            // The 20 rows of V, which nothing turns, have room for all.
-            Trial trial = three_alike(VKROPE_F32, out, 64, 2);
-            fill_rows(trial, extreme_rows(out));
-            Ops &k = trial.info.tensor[K].ops, &v = trial.info.tensor[V].ops;
-            k.store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE;
-            run_every_way(test, trial);
-            if (scaled) {
-                k.store_scale = v.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
-                run_every_way(test, trial);
+    struct Stored {
+        Element out;
+        StoreScale scale = VKROPE_STORE_SCALE_NONE;
+    };
+    // A kernel takes seconds to compile, so that each has three types or scales.
+    const struct {
+        const char* name;
+        Stored of[3];
+    } kernels[] = {
+        {"q4_0_q4_1_q8_0", {{VKROPE_Q4_0}, {VKROPE_Q4_1}, {VKROPE_Q8_0}}},
+        {"q5_0_e4m3fn_e5m2", {{VKROPE_Q5_0}, {VKROPE_E4M3FN}, {VKROPE_E5M2}}},
+        {"q5_1_int8_made",
+         {{VKROPE_Q5_1}, {VKROPE_E4M3FN, VKROPE_STORE_SCALE_MADE}, {VKROPE_INT8}}},
+        {"powers_of_two_and_given",
+         {{VKROPE_E5M2, VKROPE_STORE_SCALE_MADE_POWER_OF_TWO},
+          {VKROPE_E4M3FN, VKROPE_STORE_SCALE_GIVEN},
+          {VKROPE_INT8, VKROPE_STORE_SCALE_MADE_POWER_OF_TWO}}},
+    };
+    for (const auto& kernel : kernels) {
+        checks.add(kernel.name, [=](Test& test) {
+            // Nothing turns 62 channels of Q and K, and none of V.
+            Trial trial = three_alike(VKROPE_F32, VKROPE_F32, 64, 2);
+            for (const TensorIndex which : every_tensor) {
+                trial.info.tensor[which].out = kernel.of[which].out;
+                trial.info.tensor[which].ops.store_scale = kernel.of[which].scale;
             }
+            std::array<Bytes, 3> rows;
+            for (const TensorIndex which : every_tensor) {
+                fill_rows(trial, extreme_rows(kernel.of[which].out));
+                rows[which] = trial.rows[which];
+            }
+            trial.rows = rows;
+            run_every_way(test, trial);
         });
-        // Types differ in their codes alone: one with a scale a row and one of blocks is enough.
-        checks.add(
-            fmt::format("{}_in_every_way", name),
-            [=, out = element](Test& test) {
-                Trial trial = three_alike(VKROPE_F16, out, usual_head_dim, usual_head_dim);
-                trial.info.tensor[Q].ops = {
-                    .hadamard = 128,
-                    .store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN : VKROPE_STORE_SCALE_NONE};
-                trial.info.tensor[K].ops = {
-                    .hadamard = 32,
-                    .store_scale = scaled ? VKROPE_STORE_SCALE_MADE : VKROPE_STORE_SCALE_NONE};
-                trial.info.tensor[V].ops = {.store_scale = scaled ? VKROPE_STORE_SCALE_GIVEN_HEAD
-                                                                  : VKROPE_STORE_SCALE_NONE};
-                trial.info.tensor[K].ops.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
-                run_every_way(test, trial);
-            },
-            element == VKROPE_INT8 || element == VKROPE_Q5_1 ? Level::quick : Level::full);
     }
+    checks.add("in_every_way", [](Test& test) {
+        Trial trial = three_alike(VKROPE_BF16, VKROPE_INT8, usual_head_dim, usual_head_dim);
+        trial.info.tensor[Q].ops = {.hadamard = 32, .store_scale = VKROPE_STORE_SCALE_GIVEN_HEAD};
+        trial.info.tensor[K].ops = {.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f},
+                                    .store_scale = VKROPE_STORE_SCALE_MADE};
+        trial.info.tensor[V].out = VKROPE_Q5_1;
+        run_every_way(test, trial);
+    });
     checks.add("hadamard", [](Test& test) {
-        for (const auto& [head_dim, block] : {std::pair{96u, 32u}, {10u, 2u}, {512u, 512u}}) {
+        struct Blocks {
+            std::uint32_t head_dim, of[3];
+        };
+        for (const auto& [head_dim, of] : {Blocks{512, {512, 32, 4}}, {10, {2, 2, 2}}}) {
             Trial trial = three_alike(VKROPE_BF16, VKROPE_F32, head_dim, 4, 2);
-            for (TensorInfo& info : trial.info.tensor) {
-                info.ops.hadamard = block;
+            for (const TensorIndex which : every_tensor) {
+                trial.info.tensor[which].ops.hadamard = of[which];
             }
             run_every_way(test, trial);
         }

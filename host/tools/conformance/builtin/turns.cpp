@@ -33,55 +33,19 @@ void set_axes(Trial& trial, const Sections& sections) {
                                  far ? INT32_MAX : rows_covered - 1, 62 + sections.axes);
 }
 
-/// Kernels take long to compile, so that a check takes a type with one pairing; `other`: with the
-/// other one.
-Pairing pairing_of(Element element, bool other) {
-    return pairings[(static_cast<std::size_t>(element) + (other ? 1 : 0)) % 2];
-}
-
 void add_phases_of(Checks& checks, AngleSource source) {
     const std::string name = name_of(source);
-    for (const Pairing pairing : pairings) {
-        checks.add(fmt::format("phase_{}_{}", name, name_of(pairing)), [=](Test& test) {
-            const bool single = pairing_of(VKROPE_F32, static_cast<std::size_t>(source) % 2 != 0) ==
-                                pairing;
-            for (const Element element : {VKROPE_F16, single ? VKROPE_F32 : VKROPE_BF16}) {
-                Trial trial = turned(element, pairing, source);
-                // Halves in units of 8, in each mapping, and with other pairs in each head.
-                if (element == VKROPE_F16) {
-                    trial = two_tensors(element, 64, 16, pairing);
-                    trial.info.angles = source;
-                    trial.max_position = rows_covered;
-                    trial.info.positions = VKROPE_POSITIONS_IDS;
-                    trial.ids = random_positions(trial.shape.rows(), 1 - rows_covered,
-                                                 rows_covered - 1, 63);
-                    add_phases(trial, 64);
-                    for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
-                        trial.info.mapping = mapping;
-                        run_each_access(test, trial);
-                    }
-                    continue;
-                }
-                add_phases(trial, 65);
-                for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                    trial.call.direction = direction;
-                    test.run(trial);
-                }
-                trial.call.gain = VKROPE_GAIN_DIVIDE_OUT;
-                test.run(trial);
-            }
-        });
-    }
-    checks.add(fmt::format("phase_{}_of_axes", name), [=](Test& test) {
-        std::size_t i = static_cast<std::size_t>(source);
-        for (const Sections& sections :
-             {Sections{.axes = 3, .pairs = {4, 8, 8}}, Sections{.axes = 2, .pairs = {7, 13}},
-              Sections{.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {8, 6, 6}}}) {
-            Trial trial = turned(VKROPE_BF16, pairings[i++ % 2], source);
-            set_axes(trial, sections);
-            add_phases(trial, 66);
-            test.run(trial);
-        }
+    // Halves in units of 8.
+    checks.add(fmt::format("phase_{}", name), [=](Test& test) {
+        const bool odd = static_cast<std::size_t>(source) % 2 != 0;
+        Trial trial = two_tensors(VKROPE_F16, 64, 16, odd ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT);
+        trial.info.angles = source;
+        trial.info.mapping = odd ? VKROPE_MAPPING_GPU : VKROPE_MAPPING_CPU;
+        trial.max_position = rows_covered;
+        trial.info.positions = VKROPE_POSITIONS_IDS;
+        trial.ids = random_positions(trial.shape.rows(), 1 - rows_covered, rows_covered - 1, 63);
+        add_phases(trial, 64);
+        run_each_access(test, trial);
     });
     checks.add("phase_" + name + "_special_positions", [=](Test& test) {
         const bool computed = source == VKROPE_ANGLES_COMPUTED;
@@ -98,49 +62,31 @@ void add_phases_of(Checks& checks, AngleSource source) {
         const Rotated rotated = test.run(trial);
         test.hold(rotated.has_outside(ids.size() - covered),
                   "other tokens than these are counted as outside");
-    });
-    checks.add("phase_" + name + "_of_0_changes_no_bit", [=](Test& test) {
-        Trial trial = turned(VKROPE_F32, VKROPE_INTERLEAVED, source);
-        for (std::int64_t& position : trial.ids) position = std::abs(position);
-        const Rotated without = test.run(trial);
-        add_phases(trial, 68);
-        const Rotated with = test.run(trial);
-        trial.phase.assign(trial.phase.size(), 0.0);
-        const Rotated zero = test.run(trial);
-        test.hold(same_bits(without, zero), "phases of 0 give different bits from no phases");
-        test.hold(with.rows[Q] != zero.rows[Q], "phases change no bit");
+        trial.call.direction = VKROPE_INVERSE;
+        trial.call.gain = VKROPE_GAIN_DIVIDE_OUT;
+        test.run(trial);
     });
 }
 
 void add_sums(Checks& checks) {
     for (const std::uint32_t axes : {2u, 3u, 8u}) {
-        for (const bool phase : {false, true}) {
-            checks.add(fmt::format("sum_of_{}_axes{}", axes, phase ? "_with_a_phase" : ""),
-                       [=](Test& test) {
-                           for (const Element element : elements) {
-                               Trial trial = turned(element, pairing_of(element, phase),
-                                                    VKROPE_ANGLES_COMPUTED);
-                               set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
-                               if (phase) add_phases(trial, 69);
-                               trial.call.direction = element == VKROPE_F16 ? VKROPE_INVERSE
-                                                                            : VKROPE_FORWARD;
-                               trial.info.mapping = element == VKROPE_BF16
-                                                        ? VKROPE_MAPPING_GPU
-                                                        : VKROPE_MAPPING_AUTOMATIC;
-                               test.run(trial);
-                           }
-                       });
-        }
+        checks.add(fmt::format("sum_of_{}_axes", axes), [=](Test& test) {
+            const Element element = axes == 8 ? VKROPE_F32 : VKROPE_BF16;
+            Trial trial = turned(element, pairings[axes % 2], VKROPE_ANGLES_COMPUTED);
+            set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
+            if (axes == 8) add_phases(trial, 69);
+            trial.call.direction = axes == 2 ? VKROPE_INVERSE : VKROPE_FORWARD;
+            trial.info.mapping = axes == 3 ? VKROPE_MAPPING_GPU : VKROPE_MAPPING_AUTOMATIC;
+            test.run(trial);
+        });
     }
     checks.add("sum_in_units_of_8", [](Test& test) {
-        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
-            Trial trial = two_tensors(VKROPE_F16, 64, 16, VKROPE_INTERLEAVED);
-            trial.info.angles = VKROPE_ANGLES_COMPUTED;
-            trial.info.mapping = mapping;
-            set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 2});
-            if (mapping == VKROPE_MAPPING_GPU) add_phases(trial, 70);
-            run_each_access(test, trial);
-        }
+        Trial trial = two_tensors(VKROPE_F16, 64, 16, VKROPE_INTERLEAVED);
+        trial.info.angles = VKROPE_ANGLES_COMPUTED;
+        trial.info.mapping = VKROPE_MAPPING_GPU;
+        set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 2});
+        add_phases(trial, 70);
+        run_each_access(test, trial);
     });
     checks.add("sum_with_one_axis_moving_has_the_bits_of_one_axis", [](Test& test) {
         Trial trial = turned(VKROPE_F32, VKROPE_HALF_SPLIT, VKROPE_ANGLES_COMPUTED);
@@ -179,77 +125,40 @@ Trial grouped(Element element, Pairing pairing, std::uint32_t head_groups) {
 }
 
 void add_head_groups(Checks& checks) {
-    for (const Pairing pairing : pairings) {
-        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
-            checks.add(fmt::format("head_groups_{}_{}", name_of(pairing),
-                                   mapping == VKROPE_MAPPING_CPU ? "cpu" : "gpu"),
-                       [=](Test& test) {
-                           for (const Element element : elements) {
-                               const bool four =
-                                   pairing_of(element, mapping == VKROPE_MAPPING_GPU) == pairing;
-                               Trial trial = grouped(element, pairing, four ? 4 : 2);
-                               trial.info.mapping = mapping;
-                               if (four) add_phases(trial, 71);
-                               test.run(trial);
-                           }
-                       });
-        }
-    }
-    for (const NamedArrangement& rows : {NamedArrangement{"bhsd", Arrangement::bhsd},
-                                         {"grouped_qkv", Arrangement::grouped_qkv},
-                                         {"packed_qkv", Arrangement::packed_qkv}}) {
-        checks.add(fmt::format("head_groups_{}", rows.name), [=](Test& test) {
-            Trial trial = grouped(VKROPE_F16, VKROPE_HALF_SPLIT, 4);
-            trial.in = trial.out = rows.value;
-            test.run(trial);
-            trial.in_place.fill(true);
-            trial.info.tensor[Q].heads = 8;
-            trial.info.tensor[K].heads = 4;
-            test.run(trial);
-        });
-    }
     for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
-        checks.add(
-            fmt::format("head_groups_to_pages_{}", mapping == VKROPE_MAPPING_CPU ? "cpu" : "gpu"),
-            [=](Test& test) {
-                for (const bool by_head : {false, true}) {
-                    Trial trial = grouped(VKROPE_F16, VKROPE_INTERLEAVED, 2);
-                    trial.info.mapping = mapping;
-                    trial.info.scatter_kv = true;
-                    trial.info.tensor[V] = {.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 48};
-                    trial.call.paged_cache.page_size = 4;
-                    trial.pages_by_head = by_head;
-                    Trial without = trial;
-                    without.info.tensor[V] = {};
-                    test.run(without);
-                    add_phases(trial, 72);
-                    test.run(trial);
-                }
-            });
+        const bool gpu = mapping == VKROPE_MAPPING_GPU;
+        checks.add(gpu ? "head_groups_half_split_gpu" : "head_groups_interleaved_cpu",
+                   [=](Test& test) {
+                       Trial trial = grouped(gpu ? VKROPE_F32 : VKROPE_BF16,
+                                             gpu ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED, 4);
+                       trial.info.mapping = mapping;
+                       add_phases(trial, 71);
+                       test.run(trial);
+                   });
     }
+    checks.add("head_groups_grouped_qkv", [](Test& test) {
+        Trial trial = grouped(VKROPE_F16, VKROPE_HALF_SPLIT, 4);
+        trial.in = trial.out = Arrangement::grouped_qkv;
+        trial.in_place.fill(true);
+        trial.info.tensor[Q].heads = 8;
+        trial.info.tensor[K].heads = 4;
+        test.run(trial);
+    });
+    checks.add("head_groups_to_pages_gpu", [](Test& test) {
+        Trial trial = grouped(VKROPE_F16, VKROPE_INTERLEAVED, 2);
+        trial.info.mapping = VKROPE_MAPPING_GPU;
+        trial.info.scatter_kv = true;
+        trial.info.tensor[V] = {.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 48};
+        trial.call.paged_cache.page_size = 4;
+        trial.pages_by_head = true;
+        test.run(trial);
+    });
     // z counts sequences if there are more of these.
     checks.add("head_groups_of_many_sequences", [](Test& test) {
-        for (const Element element : {VKROPE_F32, VKROPE_BF16}) {
-            Trial trial = grouped(element, VKROPE_HALF_SPLIT, 2);
-            trial.shape.batch = 5;
-            trial.ids = random_positions(trial.shape.rows(), INT32_MIN, INT32_MAX, 73);
-            test.run(trial);
-        }
-    });
-    checks.add("head_groups_of_a_sum", [](Test& test) {
-        for (const bool phase : {false, true}) {
-            Trial trial = grouped(VKROPE_F32, VKROPE_INTERLEAVED, 4);
-            set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 2});
-            if (phase) add_phases(trial, 74);
-            test.run(trial);
-        }
-    });
-    checks.add("head_groups_of_sections", [](Test& test) {
-        for (const Pairing pairing : pairings) {
-            Trial trial = grouped(VKROPE_F16, pairing, 2);
-            set_axes(trial, {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {8, 6, 6}});
-            test.run(trial);
-        }
+        Trial trial = grouped(VKROPE_F32, VKROPE_HALF_SPLIT, 2);
+        trial.shape.batch = 5;
+        trial.ids = random_positions(trial.shape.rows(), INT32_MIN, INT32_MAX, 73);
+        test.run(trial);
     });
     checks.add("head_groups_in_parts", [](Test& test) {
         Trial trial = grouped(VKROPE_F32, VKROPE_HALF_SPLIT, 4);
@@ -283,51 +192,34 @@ void add_channels(Checks& checks) {
         return trial;
     };
     for (const Element table : elements) {
-        for (const Pairing pairing : pairings) {
-            checks.add(fmt::format("channels_{}_{}", name_of(table), name_of(pairing)),
-                       [=](Test& test) {
-                           for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                               Trial trial = channels(table, pairing, 24);
-                               trial.call.direction = direction;
-                               add_cos_sin_cache(trial, table, 24, false);
-                               test.run(trial);
-                               trial = channels(VKROPE_F16, pairing, 64);
-                               trial.call.direction = direction;
-                               trial.info.mapping = pairing_of(table, false) == pairing
-                                                        ? VKROPE_MAPPING_GPU
-                                                        : VKROPE_MAPPING_CPU;
-                               add_cos_sin_cache(trial, table, 67, false);
-                               run_each_access(test, trial);
-                               trial = channels(VKROPE_F32, pairing, 64);
-                               trial.call.direction = direction;
-                               add_cos_sin_cache(trial, table, 64, false);
-                               test.run(trial);
-                           }
-                       });
-        }
+        const Pairing pairing = pairings[static_cast<std::size_t>(table) % 2];
+        checks.add(fmt::format("channels_{}_{}", name_of(table), name_of(pairing)),
+                   [=](Test& test) {
+                       for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                           Trial trial = channels(table, pairing, 24);
+                           trial.call.direction = direction;
+                           add_cos_sin_cache(trial, table, 24, false);
+                           test.run(trial);
+                           trial = channels(VKROPE_F16, pairing, 64);
+                           trial.call.direction = direction;
+                           trial.info.mapping = table == VKROPE_F16 ? VKROPE_MAPPING_GPU
+                                                                    : VKROPE_MAPPING_CPU;
+                           add_cos_sin_cache(trial, table, 67, false);
+                           run_each_access(test, trial);
+                       }
+                   });
     }
-    checks.add("channels_of_axes", [=](Test& test) {
-        for (const Pairing pairing : pairings) {
-            Trial trial = channels(VKROPE_BF16, pairing, 40);
-            trial.info.pairing_out = pairings[pairing == VKROPE_HALF_SPLIT ? 1 : 0];
-            turn_by_axes(trial, Turn::unaligned);
-            add_cos_sin_cache(trial, VKROPE_F32, 41, false);
-            test.run(trial);
-        }
-    });
     checks.add("channels_alike_have_the_bits_of_pairs", [=](Test& test) {
-        for (const Pairing pairing : pairings) {
-            for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                Trial trial = channels(VKROPE_F32, pairing, 40);
-                trial.call.direction = direction;
-                add_cos_sin_cache(trial, VKROPE_F32, 40, true);
-                const Rotated of_channels = test.run(trial);
-                trial.info.channel_angles = false;
-                add_cos_sin_cache(trial, VKROPE_F32, 20, true);
-                const Rotated of_pairs = test.run(trial);
-                test.hold(same_bits(of_channels, of_pairs),
-                          "a table of channels with our values gives different bits");
-            }
+        for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+            Trial trial = channels(VKROPE_F32, VKROPE_INTERLEAVED, 40);
+            trial.call.direction = direction;
+            add_cos_sin_cache(trial, VKROPE_F32, 40, true);
+            const Rotated of_channels = test.run(trial);
+            trial.info.channel_angles = false;
+            add_cos_sin_cache(trial, VKROPE_F32, 20, true);
+            const Rotated of_pairs = test.run(trial);
+            test.hold(same_bits(of_channels, of_pairs),
+                      "a table of channels with our values gives different bits");
         }
     });
 }
