@@ -195,8 +195,10 @@ mutated store/q5_0_e4m3fn_e5m2 'join_fifth_bits: the upper channels' blocks.glsl
     's/vkrope_fifth_bits(word_16) << 16/vkrope_fifth_bits(word_16) << 15/'
 mutated store/q5_0_e4m3fn_e5m2 'block_word: the parts of fifth bits' staging.glsl \
     's/for (uint part = 0; part < lanes; ++part)/for (uint part = 1; part < lanes; ++part)/'
-mutated store/q4_0_q4_1_q8_0 'divided: q4_1' quantise.glsl 's|quotient = n / 15u;|quotient = n / 14u;|'
-mutated store/q5_1_int8_made 'divided: q5_1' quantise.glsl 's|quotient = n / 31u;|quotient = n / 30u;|'
+mutated store/q4_0_q4_1_q8_0 'divided: q4_1' quantise.glsl \
+    's|quotient = n / 15u;|quotient = n / 14u;|'
+mutated store/q5_1_int8_made 'divided: q5_1' quantise.glsl \
+    's|quotient = n / 31u;|quotient = n / 30u;|'
 mutated store/q5_1_int8_made 'join_extremes: the least number' quantise.glsl \
     's/int(vkrope_rank(second.least)) < int(vkrope_rank(first.least))/int(second.least) < int(first.least)/'
 mutated store/q5_1_int8_made 'round_int8: ties' quantise.glsl \
