@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # `vkrope rotate` on lavapipe: each layout, element type, pairing and source of angles, V, forms of
-# positions, and the choice of a device, verified against the definition. (Their combinations:
-# tests/device/random.)
+# positions, and the choice of a device, verified against the definition. The random operations of
+# vkrope-conformance combine them.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
 . "$(dirname "$0")/check.sh"
 need_lavapipe

@@ -31,6 +31,10 @@ ReportedLimits other_limits(std::uint64_t seed, const KernelInfo& info) {
         case 1:
             if (!in_buffer) limits.storage_range = 4096 + 256 * std::uint32_t(random() % 16);
             break;
+        case 2:
+            limits.workgroups_x = limits.workgroups_z = 3;
+            limits.workgroups_y = 2;
+            break;
         default: break;
     }
     return limits;
