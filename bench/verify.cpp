@@ -8,6 +8,7 @@
 #include <random>
 
 #include "meaning.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::bench {
 namespace {
@@ -48,8 +49,8 @@ oracle::Operation operation_of(const Shape& shape, bool key) {
     operation.inv_freq = rotation_of(shape).inv_freq;
     for (const Window& window : shape.windows)
         operation.windows.push_back({window.offset, window.rotary_dim / 2});
-    operation.absolute_allowance = 0x1p-123 +
-                                   0x1p-148;  // devices do not report whether they flush subnormals
+    // Devices do not report whether they flush subnormals.
+    operation.absolute_allowance = oracle::flushing_allowance(operation);
     if (shape.sections.axes != 0) {
         operation.cos_sin = [ids = ids_of(shape),
                              axes = axis_of_pairs(shape.sections, operation.inv_freq.size()),

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "verify/oracle/rows.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::verify {
 namespace {
@@ -136,7 +137,11 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
     const vkrope_kernel_info& info = operation.info;
     const std::vector<std::int64_t> positions = positions_of(operation);
     oracle::Operation rotation;
-    rotation.absolute_allowance = 0x1p-148 + (flushes ? 0x1p-123 : 0);
+    if (which != VKROPE_V) {
+        rotation.attention_factor = operation.attention_factor;
+        rotation.gain = static_cast<oracle::Gain>(operation.call.gain);
+    }
+    if (flushes) rotation.absolute_allowance = oracle::flushing_allowance(rotation);
     rotation.covered = beyond;
     for (std::size_t token = 0; token < tokens_of(operation); ++token) {
         rotation.positions.push_back(
@@ -158,8 +163,6 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
     }
     rotation.head_groups = head_groups_of(operation);
     rotation.inv_freq.resize(rotation.head_groups * info.rotary_dim / 2);  // only the size is used
-    rotation.attention_factor = operation.attention_factor;
-    rotation.gain = static_cast<oracle::Gain>(operation.call.gain);
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {  // the angles are arbitrary and not compared
         rotation.cos_sin = [](std::int64_t, std::size_t) { return oracle::CosSin{}; };
         return rotation;

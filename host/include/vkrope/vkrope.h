@@ -168,9 +168,9 @@ typedef enum vkrope_element VKROPE_UINT32 {
 } vkrope_element;
 
 /** Source of cos and sin in the shader. For a given source the output bits are the same on every
- * device. f32 output is within B u a (|x0| + |x1|) + 2^-148 of the exact value (2^-123 more if the
- * device flushes subnormals), with u = 2^-24 and a = attention_factor, 2^-64 to 2^64; f16 and bf16
- * output is such a value rounded to nearest. */
+ * device. f32 output is within B u a (|x0| + |x1|) + 2^-148 of the exact value, with u = 2^-24 and
+ * a = attention_factor, 2^-64 to 2^64; 2^-123 max(a, 1) more if the device flushes subnormals. f16
+ * and bf16 output is such a value rounded to nearest. */
 typedef enum vkrope_angle_source VKROPE_UINT32 {
     /** vkrope_plan_angles chooses: direct_texture for VKROPE_ANGLE_PRECISION_FLOAT32, else
      * factored_texture for a max_position up to 2^22, else computed. */

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "check/mistakes.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -211,7 +212,7 @@ Rows arithmetic_mistakes() {
          .meaning = "subnormal numbers became 0, and all else is right",
          .change =
              [](const Observation&, Hypothesis& wrong) {
-                 wrong.operation.absolute_allowance = 0x1p-123 + 0x1p-148;
+                 wrong.operation.absolute_allowance = oracle::flushing_allowance(wrong.operation);
                  return true;
              },
          .precision = true},

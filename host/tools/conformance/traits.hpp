@@ -21,7 +21,7 @@ struct Tool {
 struct Traits {
     std::uint32_t vendor_id = 0, device_id = 0, driver_version = 0;
     std::vector<std::string> features;  // those that the library makes use of here
-    bool flushes_subnormals = false;    // f32: the contract then allows an additional 2^-123
+    bool flushes_subnormals = false;    // f32: the contract then allows 2^-123 max(a, 1) more
     std::string subnormals;             // "kept", or which ones are flushed
     std::string rounding;               // of f32 products and sums: "to nearest even"
     std::string specials;       // NaN, infinities and the sign of zero: "kept", or which are lost

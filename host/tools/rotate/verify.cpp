@@ -9,6 +9,7 @@
 #include "io/element_type.hpp"
 #include "meaning.hpp"
 #include "rotate/rotate.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -137,7 +138,7 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
                                               further_of(inputs, which));
         // A device does not report whether it flushes subnormal numbers, so every device gets the
         // allowance for flushing.
-        operation.absolute_allowance = 0x1p-123 + 0x1p-148;
+        operation.absolute_allowance = oracle::flushing_allowance(operation);
         const void* input = tensor.array.data.data();
         ProgressLine line(fmt::format("verifying {}", tensor_names[which].name));
         const auto progress = [&line](double fraction) { line.update(fraction); };

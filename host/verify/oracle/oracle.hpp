@@ -82,8 +82,8 @@ struct Operation {
     double attention_factor = 1.0;
     Gain gain = Gain::apply;
     std::vector<std::int64_t> positions;   // [batch, tokens]
-    double absolute_allowance = 0x1p-148;  // the contract's absolute term; 2^-123 + 2^-148 on a
-                                           // device that flushes subnormals
+    double absolute_allowance = 0x1p-148;  // the contract's absolute term; on a device that flushes
+                                           // subnormals flushing_allowance()
     /// Tokens with |position| < `covered` are rotated. The pairs of other tokens are only
     /// rearranged according to interleaved_out.
     std::uint64_t covered = std::numeric_limits<std::uint64_t>::max();

@@ -60,6 +60,10 @@ long double factor_of(const Operation& operation) {
     }
 }
 
+double flushing_allowance(const Operation& operation) {
+    return 0x1p-148 + 0x1p-123 * std::max(1.0, static_cast<double>(factor_of(operation)));
+}
+
 bool is_covered(const Operation& operation, std::int64_t position) {
     const std::uint64_t distance = position < 0 ? 0 - std::uint64_t(position)
                                                 : std::uint64_t(position);

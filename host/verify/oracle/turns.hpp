@@ -18,6 +18,10 @@ std::vector<Pair> pairs_of(const Operation& operation);
 /// Returns the factor that `gain` selects.
 long double factor_of(const Operation& operation);
 
+/// Returns the contract's absolute term on a device that flushes subnormals: inputs of at most
+/// 2^-126 become 0 before the factor multiplies them, and so do products and sums.
+double flushing_allowance(const Operation& operation);
+
 /// Returns whether tokens with this position are rotated.
 bool is_covered(const Operation& operation, std::int64_t position);
 

@@ -88,11 +88,8 @@ std::string words_of(const KernelInfo& info) {
 }
 
 /// Runs an operation twice. Returns whether both runs were taken.
-bool hold_twice(Test& test, Unplaced operation, std::uint64_t seed, const ReportedLimits& limits) {
-    // The contract bounds what a device that flushes subnormal inputs loses by 2^-123, which a
-    // large factor exceeds.
-    if (test.device.traits().flushes_subnormals)
-        operation.attention_factor = std::min(operation.attention_factor, 2.0);
+bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
+                const ReportedLimits& limits) {
     Test first(test.device), second(test.device);
     const std::optional<Rotated> rotated = run_if_taken(first, {operation});
     Trial other = {verify::rearranged(operation, seed), limits};
