@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Values that callers in C may put into structs that only a kernel or a device reads. Numbers that
-// are not enumerators: each is refused and named. Under the undefined-behaviour sanitizer this also
-// shows that none is treated as an enumerator on the way. tests/unit/c_test.cpp has the cases that
-// need neither a kernel nor a device.
+// Checks that numbers that are not enumerators, which callers in C may put into structs, are
+// refused and named where only a kernel or a device reads the struct. Under the undefined-behaviour
+// sanitizer the test also shows that no code before the check treats such a number as an
+// enumerator. tests/unit/c_test.cpp has the cases that need neither a kernel nor a device.
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -22,8 +22,8 @@ namespace vkrope::test {
 
 namespace {
 
-/// Calls `call` with each of these numbers in `field`, which must fail with an error that names
-/// field and number. Then restores the field.
+/// Calls `call` with each number of no_enumerators in `field`; each call must fail with an error
+/// that names the field and the number. Then restores the field.
 template <class Enum, class Function>
 void refuses_numbers(const char* name, Enum& field, const Function& call) {
     const std::uint32_t before = number_in(field);
@@ -38,7 +38,7 @@ void refuses_numbers(const char* name, Enum& field, const Function& call) {
 
 }  // namespace
 
-TEST_CASE("C: a call's direction and gain that are none are refused, and nothing is recorded") {
+TEST_CASE("C: a call's direction or gain that is no enumerator is refused and records nothing") {
     fake().restart();
     {
         const KernelHost host;
@@ -76,14 +76,14 @@ TEST_CASE("C: a call's direction and gain that are none are refused, and nothing
         refuses_numbers("direction", call.direction, count);
         refuses_numbers("gain", call.gain, count);
         CHECK(recorded(host).size() == before);
-        // Otherwise the call is valid.
+        // With its enumerators restored, the call is valid.
         CHECK_MESSAGE(record(&error) == VKROPE_SUCCESS, error.what);
         CHECK(recorded(host).size() > before);
     }
     check_clean();
 }
 
-TEST_CASE("C: a host shape's and a run's enumerators that are none are refused") {
+TEST_CASE("C: numbers that are no enumerators are refused in a host shape and in a run") {
     fake().restart();
     {
         vkrope_device_options options = {};
@@ -123,7 +123,7 @@ TEST_CASE("C: a host shape's and a run's enumerators that are none are refused")
             return as_in_c(vkrope_angle_table_create)(device.get(), &rotation, number_in(source),
                                                       16, &table, to);
         });
-        // Counts are checked before anything is copied.
+        // The library checks the counts before it copies anything.
         const auto refuses_rotation = [&](const vkrope_rope_params& of, const char* words) {
             vkrope_error wrong;
             CHECK(vkrope_angle_table_create(device.get(), &of, VKROPE_ANGLES_COMPUTED, 16, &table,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Folders that cannot keep a pipeline cache, full disks, several processes, and the bound of the
-// size: the pipelines are then not kept, and nothing else happens.
+// Tests folders in which no pipeline cache can be saved, full disks, several processes, and the
+// limit of the size. Where the pipelines cannot be saved, nothing else fails.
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 const std::uint64_t default_bytes = std::uint64_t{64} << 20;
 
-// No file of this process grows beyond `bytes` while this exists, as on a full disk.
+// Simulates a full disk: while the object exists, no file of this process grows beyond `bytes`.
 class FullDisk {
    public:
     explicit FullDisk(rlim_t bytes) : old_signal_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -52,20 +52,20 @@ void check_not_kept(const fs::path& folder) {
     device.compile(64);
     const Status saved = device.save();
     check_error(saved, VKROPE_ERROR_INVALID_ARGUMENT, "pipeline_cache_folder");
-    CHECK(device.warnings().empty());  // save() has said it
+    CHECK(device.warnings().empty());  // save() has returned the error instead
     device.close();
     CHECK(device.warns("pipelines"));
 }
 
 }  // namespace
 
-TEST_CASE("pipeline cache: a folder that cannot keep it is a warning, and the device works") {
+TEST_CASE("pipeline cache: if its folder is unusable, there is a warning and the device works") {
     const Folder folder;
     check_not_kept(folder.path() / "missing");
     const fs::path file = folder.path() / "file";
     replace(file, {});
     check_not_kept(file);
-    check_not_kept("/proc");  // nobody may write there
+    check_not_kept("/proc");  // no user may create files there
     const fs::path read_only = folder.path() / "read-only";
     fs::create_directory(read_only);
     fs::permissions(read_only, fs::perms::owner_read | fs::perms::owner_exec);
@@ -76,14 +76,14 @@ TEST_CASE("pipeline cache: a folder that cannot keep it is a warning, and the de
     }
 }
 
-TEST_CASE("pipeline cache: without a folder there is none") {
+TEST_CASE("pipeline cache: without a folder there is no cache") {
     CachedDevice device("");
     device.compile(64);
     CHECK(device.save());
     CHECK(fake().count("vkCreatePipelineCache") == 0);
 }
 
-TEST_CASE("pipeline cache: a full disk leaves the old file, and no other") {
+TEST_CASE("pipeline cache: a full disk leaves the old file and no other file") {
     const Folder folder;
     {
         CachedDevice device(folder.path());
@@ -104,7 +104,7 @@ TEST_CASE("pipeline cache: a full disk leaves the old file, and no other") {
     CHECK(!given_to_driver().empty());
 }
 
-TEST_CASE("pipeline cache: a driver that fails, or keeps nothing, changes nothing") {
+TEST_CASE("pipeline cache: a driver that fails or returns no data changes no file") {
     const Folder folder;
     { const CachedDevice nothing_compiled(folder.path()); }
     CHECK(folder.names().empty());
@@ -133,7 +133,7 @@ TEST_CASE("pipeline cache: the files together have at most pipeline_cache_bytes"
     const auto write = [&](std::uint32_t version, std::uint64_t most) {
         const fs::path file = cache_file(folder.path(), identity(version));
         const Status status = write_cache_file(file, identity(version), data, most);
-        if (status)  // the clock of the file system may be too coarse to order them
+        if (status)  // the file system's clock may be too coarse to order the files by time
             fs::last_write_time(
                 file, fs::file_time_type::clock::now() - std::chrono::minutes(100 - version));
         return status;
@@ -147,7 +147,7 @@ TEST_CASE("pipeline cache: the files together have at most pipeline_cache_bytes"
     CHECK((exists(1) && exists(2) && exists(3)));
     CHECK(write(4, 3 * one));
     CHECK((!exists(1) && exists(2) && exists(3) && exists(4)));
-    // Files of others stay; a temporary file stays as long as its process may be writing it.
+    // Files of other programs stay; a temporary file stays while its process may be writing it.
     const fs::path foreign = folder.path() / "weights.bin",
                    fresh = folder.path() / "vkrope-0.pipelines.1.tmp",
                    stale = folder.path() / "vkrope-0.pipelines.2.tmp";
@@ -204,7 +204,7 @@ TEST_CASE("pipeline cache: any number of processes may write and read one file")
     CHECK(folder.names().size() == 1);
 }
 
-TEST_CASE("pipeline cache: each allocation fails, and the file is whole or absent") {
+TEST_CASE("pipeline cache: if any allocation fails, the file is whole or absent") {
     const Folder folder;
     std::size_t allocations = 1;
     for (std::size_t at = 0; at <= allocations; ++at) {

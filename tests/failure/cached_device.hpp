@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices of the fake that keep their pipelines in a folder of the test.
+// Devices of the fake Vulkan that save their pipelines in a folder of the test.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace vkrope::test {
 
-/// An empty folder, removed at the end.
+/// A folder that is empty at first; the destructor removes it.
 class Folder {
    public:
     Folder();
@@ -27,10 +27,10 @@ class Folder {
     std::filesystem::path path_;
 };
 
-/// A run of a program: a device of a fresh fake, which keeps its pipelines in `folder`.
+/// One run of a program: a device of the restarted fake, which saves its pipelines in `folder`.
 class CachedDevice {
    public:
-    /// `known` is what the driver returned in earlier runs; it must get nothing else.
+    /// `known` is the data that the driver returned in earlier runs; it must receive no other data.
     explicit CachedDevice(const std::filesystem::path& folder, const FakeConfig& config = {},
                           const std::set<std::vector<std::byte>>& known = {},
                           std::uint64_t bytes = std::uint64_t{64} << 20);
@@ -41,9 +41,9 @@ class CachedDevice {
     /// Compiles the pipelines of a kernel with this rotary_dim.
     void compile(std::uint32_t rotary_dim);
     Status save() { return device_->save_pipeline_cache(); }
-    /// Destroys the device; the fake must have nothing to object to.
+    /// Destroys the device; the fake must not have found an error.
     void close();
-    /// Sentences of all warnings so far.
+    /// The texts of all warnings so far.
     const std::vector<std::string>& warnings() const { return warnings_; }
     bool warns(const char* words) const;
 
@@ -52,7 +52,7 @@ class CachedDevice {
     std::optional<Device> device_;
 };
 
-/// Data of a pipeline cache that a driver was given; empty: none.
+/// The data of a pipeline cache that the driver received; empty if it received none.
 std::vector<std::byte> given_to_driver();
 
 std::vector<std::byte> content(const std::filesystem::path& file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which float modes the modules of a kernel declare, and whether the device or integer code
-// converts f16, as create() derives it from the properties of the device, the enabled features and
-// the requested conversion. And the limit of uniform buffers.
+// Tests which float modes the modules of a kernel declare and whether the device or integer code
+// converts f16. create() derives both from the properties of the device, the enabled features and
+// the requested conversion. Also tests the limit of uniform buffers.
 #include <set>
 
 #include "support/fake_vulkan/kernel_host.hpp"
@@ -14,7 +14,7 @@ constexpr VkShaderFloatControlsIndependence independences[] = {
     VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL,
     VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE};
 
-// SPV_KHR_float_controls, in the order of the properties below.
+// Execution modes of SPV_KHR_float_controls, in the order of the properties below.
 constexpr std::uint32_t rounding_mode_rte = 4462, denorm_preserve = 4459, keep_zero_inf_nan = 4461;
 
 // An execution mode and its width in bits.
@@ -23,9 +23,9 @@ using Mode = std::pair<std::uint32_t, std::uint32_t>;
 struct Declared {
     std::set<Mode> modes;
     std::set<std::uint32_t> capabilities;
-    bool float16 = false;          // capability
-    std::size_t conversions = 0;   // OpFConvert
-    std::size_t instructions = 0;  // in functions
+    bool float16 = false;          // the module has the capability Float16
+    std::size_t conversions = 0;   // the number of OpFConvert
+    std::size_t instructions = 0;  // the number of instructions in functions
 };
 
 Declared declared_by(const std::vector<std::uint32_t>& words) {
@@ -47,8 +47,8 @@ Declared declared_by(const std::vector<std::uint32_t>& words) {
     return found;
 }
 
-// A kernel with one pipeline: rows of 3 elements are narrow, and on a CPU an invocation has all
-// heads.
+// A kernel with one pipeline, since rows of 3 elements rule out wider accesses and since on a CPU
+// an invocation takes all heads.
 KernelInfo small(Element element, Conversion conversion = VKROPE_CONVERSION_AUTOMATIC) {
     return {.pairing = VKROPE_HALF_SPLIT,
             .rotary_dim = 2,
@@ -58,7 +58,7 @@ KernelInfo small(Element element, Conversion conversion = VKROPE_CONVERSION_AUTO
             .conversion = conversion};
 }
 
-// The declarations of the only module of such a kernel.
+// The declarations of the only module of a kernel with one pipeline.
 Declared declared_by(const KernelHost& host, const KernelInfo& info) {
     const std::size_t before = fake().shaders().size();
     const auto kernel = create(host.ref, info);
@@ -83,10 +83,10 @@ void check_refused(const KernelHost& host, const KernelInfo& info) {
 }  // namespace
 
 TEST_CASE(
-    "a module declares what is reported and enabled, and f16 is the device's where it rounds as "
-    "SPIR-V says") {
+    "a module declares the modes that are reported and enabled; the device converts f16 where it "
+    "guarantees RTE rounding") {
     std::set<std::size_t> all_native, normals,
-        integer;  // instruction counts of such modules: they distinguish the three kinds
+        integer;  // instruction counts of the three kinds of modules, which tell the kinds apart
     for (std::uint32_t reported = 0; reported < 64; ++reported) {
         const bool rte16 = reported & 1, rte32 = reported & 2, denorm16 = reported & 4,
                    denorm32 = reported & 8, keep16 = reported & 16, keep32 = reported & 32;
@@ -111,15 +111,15 @@ TEST_CASE(
                     CAPTURE(int(rounding));
                     CAPTURE(int(denorms));
                     CAPTURE(off);
-                    // Modes of a module without 16-bit floats, which concern only one width.
+                    // The modes of a module without 16-bit floats: only those of 32 bits.
                     std::set<Mode> single;
                     if (off != VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) {
                         if (rte32) single.insert({rounding_mode_rte, 32});
                         if (denorm32) single.insert({denorm_preserve, 32});
                         if (keep32) single.insert({keep_zero_inf_nan, 32});
                     }
-                    // With both widths: if they are not independent, both have a mode, or neither
-                    // has it.
+                    // A module with both widths: unless the device sets a mode for each width
+                    // independently, both widths have the mode or neither has.
                     const bool rounds =
                         rte16 && (rte32 || rounding != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE);
                     const bool native = off == 0 && rounds && keep16;
@@ -151,7 +151,7 @@ TEST_CASE(
                     } else {
                         check_refused(host, small(VKROPE_F16, VKROPE_CONVERSION_NATIVE));
                     }
-                    if (reported % 8 != 7) continue;  // all kinds of rounding are covered by then
+                    if (reported % 8 != 7) continue;  // one kind of rounding suffices from here on
                     for (const Element element : {VKROPE_F32, VKROPE_BF16}) {
                         const Declared other = declared_by(host, small(element));
                         CHECK_FALSE(other.float16);
@@ -172,7 +172,7 @@ TEST_CASE(
     CHECK(*all_native.begin() < *normals.begin());  // normals convert subnormal halves by integers
 }
 
-TEST_CASE("a module names each capability of its modes, and none without modes") {
+TEST_CASE("a module declares the capability of each of its modes, and none without modes") {
     KernelHost host({.float_controls = all_float_controls()});
     CHECK(declared_by(host, small(VKROPE_F16)).capabilities ==
           std::set<std::uint32_t>{4464, 4466, 4467});
@@ -181,7 +181,7 @@ TEST_CASE("a module names each capability of its modes, and none without modes")
     CHECK(declared_by(without, small(VKROPE_F16)).modes.empty());
 }
 
-TEST_CASE("by itself a CPU device converts by integers; asked to, it converts natively") {
+TEST_CASE("by default a CPU device converts f16 by integers; on request it converts natively") {
     KernelHost host({.type = VK_PHYSICAL_DEVICE_TYPE_CPU, .float_controls = all_float_controls()});
     CHECK(declared_by(host, small(VKROPE_F16)).conversions == 0);
     CHECK_FALSE(declared_by(host, small(VKROPE_F16)).float16);
@@ -189,8 +189,7 @@ TEST_CASE("by itself a CPU device converts by integers; asked to, it converts na
     CHECK(declared_by(host, small(VKROPE_F16, VKROPE_CONVERSION_NATIVE)).conversions != 0);
 }
 
-TEST_CASE(
-    "native conversion is refused where float controls are not offered, or shaderFloat16 is not") {
+TEST_CASE("native conversion is refused without float controls, and without shaderFloat16") {
     KernelHost no_controls;
     check_refused(no_controls, small(VKROPE_F16, VKROPE_CONVERSION_NATIVE));
     KernelHost no_feature({.float16_feature = false, .float_controls = all_float_controls()});
@@ -198,9 +197,7 @@ TEST_CASE(
     CHECK_FALSE(declared_by(no_feature, small(VKROPE_F16)).float16);
 }
 
-TEST_CASE(
-    "native or not, K or Q alone or both: a kernel of f16 declares the same modes in every "
-    "module") {
+TEST_CASE("all modules of an f16 kernel declare the same modes: native or not, with Q, K or both") {
     KernelHost host({.float_controls = all_float_controls()});
     for (const std::uint32_t storage_buffers : {4u, 16u}) {
         fake().config.storage_buffers = storage_buffers;
@@ -219,7 +216,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "computed angles that no uniform buffer holds are limit_exceeded at create, with both "
+    "create: computed angles that fit in no uniform buffer are limit_exceeded, with both "
     "numbers") {
     const auto wide = [](std::uint32_t rotary_dim) {
         return KernelInfo{.pairing = VKROPE_HALF_SPLIT,
@@ -239,7 +236,7 @@ TEST_CASE(
                 "angles computed rotary_dim 4092 16400 16384 maxUniformBufferRange");
     CHECK(made(65536, 4092));
     CHECK(made(1u << 18, 65534).code ==
-          VKROPE_ERROR_LIMIT_EXCEEDED);  // the largest takes 32 bytes more
+          VKROPE_ERROR_LIMIT_EXCEEDED);  // the largest rotary_dim takes 2^18 + 32 bytes
     CHECK(made((1u << 18) + 32, 65534));
     KernelHost host;
     KernelInfo textured = wide(4092);

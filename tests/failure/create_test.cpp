@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// create() and arenas: which objects are made, with which parameters, and that all of them are
-// destroyed.
+// Tests create() and arenas: which Vulkan objects they make, with which parameters, and that all of
+// these objects are destroyed.
 #include <map>
 #include <set>
 
@@ -11,7 +11,7 @@ namespace vkrope::test {
 
 namespace {
 
-// SPIR-V 1.3, section 3.32: OpSpecConstantTrue to OpSpecConstantOp.
+// Counts OpSpecConstantTrue to OpSpecConstantOp (SPIR-V 1.3, section 3.32).
 std::size_t specialisation_constants(const std::vector<std::uint32_t>& words) {
     std::size_t count = 0;
     for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
@@ -33,9 +33,9 @@ std::size_t storage_buffers_of_layout() {
 }  // namespace
 
 TEST_CASE(
-    "create: at most six pipelines, nine with V, from the caller's cache, with the caller's "
-    "allocator, and modules without "
-    "constants to set") {
+    "create: makes at most six pipelines, nine with V, with the caller's cache and allocator, from "
+    "modules without "
+    "specialisation constants") {
     for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 8u, 16u}) {
         for (const auto type :
              {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
@@ -79,9 +79,9 @@ TEST_CASE(
                         CHECK(words[0] == 0x07230203);
                         CHECK(specialisation_constants(words) == 0);
                     }
-                    // One tensor, its table and its ids; then K; then V if its heads are K's; then
-                    // the counter. If these are too many, V leaves first, then K, then the counter.
-                    // V by itself binds as many as K.
+                    // A dispatch binds one tensor, its table and its ids; also K; also V if its
+                    // head_dim is that of K; also the counter. If these are too many buffers, the
+                    // layout omits first V, then K, then the counter. V alone binds as many as K.
                     const std::size_t alone = angles == VKROPE_ANGLES_DIRECT_BUFFER ? 4 : 3;
                     const std::size_t together = alone + (k_dim == 0 && v_dim == 0 ? 1 : 3);
                     const std::size_t with_v = together + (v_dim != 0 && v_dim == k_dim ? 2 : 0);
@@ -104,14 +104,14 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "create: a lane has one head of a tensor on Arm, Broadcom and Imagination, four on other GPUs, "
-    "and all on a processor") {
+    "create: a lane takes one head of a tensor on Arm, Broadcom and Imagination, four on other "
+    "GPUs, and all on a CPU") {
     constexpr std::uint32_t intel = 0x8086, arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010,
                             amd = 0x1002, nvidia = 0x10de, qualcomm = 0x5143, apple = 0x106b,
                             nobody = 0;
     const std::set<std::uint32_t> of_one = {arm, broadcom, imagination};
     std::map<std::uint32_t, std::set<std::vector<std::vector<std::uint32_t>>>>
-        words_of;  // by heads per lane
+        words_of;  // by the number of heads per lane
     for (const std::uint32_t vendor :
          {intel, arm, broadcom, imagination, amd, nvidia, qualcomm, apple, nobody}) {
         for (const auto type :
@@ -122,7 +122,7 @@ TEST_CASE(
             const KernelHost host({.type = type, .vendor = vendor});
             KernelInfo info = kernel_info();
             info.tensor[Q].heads = info.tensor[K].heads =
-                64;  // 8 of them side by side in a workgroup
+                64;  // 8 of the heads are side by side in a workgroup
             const Owned<Kernel> kernel(create(host.ref, info).value);
             REQUIRE(kernel);
             const bool processor = type == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -131,17 +131,17 @@ TEST_CASE(
             for (std::uint32_t i = 0; i < kernel->pipeline_count; ++i) {
                 const Geometry& geometry = kernel->pipelines[i].geometry;
                 CHECK(geometry.k_after_q == (heads == 1));
-                if (heads != 1 && geometry.q_batch == 1) continue;  // for calls with few tokens
+                if (heads != 1 && geometry.q_batch == 1) continue;  // is for calls of few tokens
                 ++many;
                 CHECK(geometry.q_batch == heads);
                 CHECK(geometry.k_batch == heads);
             }
-            CHECK(many == 3);  // one per access width
+            CHECK(many == 3);  // one pipeline for each access width
             words_of[heads].insert(fake().shaders());
             check_no_faults();
         }
     }
-    // The code depends on nothing else of the vendor.
+    // The shaders depend on the vendor only through the number of heads per lane.
     CHECK(words_of.size() == 3);
     std::set<std::vector<std::vector<std::uint32_t>>> all;
     for (const auto& [heads, words] : words_of) {
@@ -153,8 +153,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "create: names are given where debug utils are enabled, and nothing of them is called "
-    "elsewhere") {
+    "create: objects are named where debug utils are enabled; elsewhere no function of debug utils "
+    "is called") {
     KernelHost host({.debug_utils = false});
     const auto kernel = create(host.ref, kernel_info());
     REQUIRE(kernel);
@@ -163,7 +163,7 @@ TEST_CASE(
     check_no_faults();
 }
 
-TEST_CASE("create: functions of debug utils may be known to the instance alone") {
+TEST_CASE("create: finds functions of debug utils that only the instance knows") {
     KernelHost host({.device_finds_debug_utils = false});
     const auto kernel = create(host.ref, kernel_info());
     INFO(kernel.status.what);
@@ -178,7 +178,7 @@ TEST_CASE("create: functions of debug utils may be known to the instance alone")
     check_no_faults();
 }
 
-TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
+TEST_CASE("an arena makes one pool and all sets at once, with the caller's allocator") {
     KernelHost host({.push_descriptors = false}, true);
     const auto kernel = create(host.ref, kernel_info());
     REQUIRE(kernel);
@@ -203,7 +203,7 @@ TEST_CASE("an arena: one pool, all sets at once, with the caller's allocator") {
 
 namespace {
 
-/// Records a call that a kernel of this info takes.
+/// Makes a kernel of this info and records a call that it accepts.
 Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorArena* arena) {
     const Owned<Kernel> kernel(create(host.ref, info).value);
     REQUIRE(kernel);
@@ -222,7 +222,7 @@ Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorAre
     return record(host.commands, kernel.get(), with_ops(host, info, call), arena);
 }
 
-/// Of a kernel that is gone: the arena does not need it.
+/// Makes an arena for a kernel of this info and destroys the kernel, which the arena does not need.
 Owned<DescriptorArena> arena_of(const KernelHost& host, const KernelInfo& info) {
     const Owned<Kernel> kernel(create(host.ref, info).value);
     REQUIRE(kernel);
@@ -234,8 +234,8 @@ Owned<DescriptorArena> arena_of(const KernelHost& host, const KernelInfo& info) 
 }  // namespace
 
 TEST_CASE(
-    "an arena serves every kernel of its device; with few storage buffers, those that store no "
-    "scales, those without ops, or of one angle source") {
+    "an arena serves every kernel of its device; with few storage buffers, only kernels that store "
+    "no scales, have no ops, or share its angle source") {
     const KernelInfo factored = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE),
                      computed = kernel_info(VKROPE_ANGLES_COMPUTED),
                      finished = with_ops(factored, full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD,
@@ -266,7 +266,7 @@ TEST_CASE(
         call.out = {host.words, 0, 16};
         CHECK(record_positions(host.commands, positions.get(), call, arena.get()).code ==
               served(storage_buffers >= 11));
-        // Norms with parameters and factors of tokens: from one to the other, and back.
+        // Norms with parameters, and scales of tokens: each kernel with the other's arena.
         CHECK(record_with(host, finished, of_finished.get()));
         CHECK(record_with(host, finished, arena.get()).code == served(storage_buffers >= 15));
         CHECK(record_with(host, computed, of_finished.get()).code == served(storage_buffers >= 15));
@@ -277,10 +277,10 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "an arena of one source of angles serves every kernel without V, and with V where the device "
-    "binds V's two buffers besides") {
-    // Q and K with ids, slots and the counter bind 7 storage buffers, to which a source adds none,
-    // its table, or the caller's two.
+    "an arena of one angle source serves every kernel without V, and kernels with V where the "
+    "device can bind V's two buffers, too") {
+    // Q and K with ids, slots and the counter bind 7 storage buffers. The angle source adds none,
+    // one for its table, or two for the caller's cos and sin.
     const std::pair<AngleSource, std::uint32_t> sources[] = {{VKROPE_ANGLES_FACTORED_TEXTURE, 7},
                                                              {VKROPE_ANGLES_DIRECT_TEXTURE, 7},
                                                              {VKROPE_ANGLES_COMPUTED, 7},
@@ -304,8 +304,8 @@ TEST_CASE(
             CHECK(serves(q_and_k, by_ids));
             CHECK(serves(q_and_k, alone) == (storage_buffers >= without_v));
             CHECK(serves(by_ids, alone) == (storage_buffers >= without_v));
-            // With fewer, V has its own dispatch, as a K, and these kernels bind no more than
-            // without V.
+            // With fewer buffers, V has a dispatch of its own and is bound like K, so that these
+            // kernels bind no more than without V.
             if (storage_buffers >= without_v) {
                 CHECK(serves(q_and_k, with_v(q_and_k)) == (storage_buffers >= without_v + 2));
                 CHECK(serves(with_v(by_ids), with_v(q_and_k)) ==
@@ -334,7 +334,7 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
     }
 }
 
-TEST_CASE("null where a handle must be is an error, and nothing to destroy") {
+TEST_CASE("a null handle is an error where one is required; destroying null does nothing") {
     fake().restart();
     for (const Status& status :
          {requirements(VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr).status, create({}, {}).status,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A driver trusts the data of its pipeline cache, and may crash on others: damaged files never
-// reach it. What reaches it must be what it returned, byte for byte, which the fake checks.
+// Tests that damaged files of a pipeline cache never reach a driver, which trusts the data and may
+// crash on other data. The fake checks that its driver receives the bytes that it had returned.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using Bytes = std::vector<std::byte>;
 
-// Data of the fake's driver in a whole file.
+// Saves data of the fake's driver, and returns the content of the file.
 Bytes fill(const Folder& folder) {
     CachedDevice first(folder.path());
     CHECK(given_to_driver().empty());
@@ -72,7 +72,7 @@ TEST_CASE("pipeline cache: damaged files are ignored, and replaced") {
     MESSAGE(count, " damaged files");
 }
 
-TEST_CASE("pipeline cache: the driver gets what it returned, byte for byte") {
+TEST_CASE("pipeline cache: the driver receives the data that it returned, byte for byte") {
     const Folder folder;
     const Bytes good = fill(folder);
     CachedDevice again(folder.path(), {}, {payload(good)});
@@ -103,7 +103,7 @@ TEST_CASE("pipeline cache: each device and driver has its own file") {
     CHECK(folder.names().size() == std::size(devices));
 }
 
-TEST_CASE("pipeline cache: a whole file of another driver is ignored under any name") {
+TEST_CASE("pipeline cache: an undamaged file of another driver is ignored under any name") {
     const Folder of_another, folder;
     {
         CachedDevice device(of_another.path(), {.driver_version = 8});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Every call of Vulkan and every allocation of the library fails, in all that programs do with it.
+// Makes every Vulkan call and every allocation of the library fail, in every scenario.
 #include "scenarios.hpp"
 
 namespace vkrope::test {
 
 namespace {
 
-/// Every failure whose correct outcome is not its own error.
+/// Returns all failures whose correct outcome is not the error of the call that failed.
 const std::vector<Tolerance>& tolerances() {
     static const std::vector<Tolerance> all = {
         {"requirements",
@@ -94,7 +94,7 @@ std::vector<Scenario> all_scenarios(bool slow) {
 
 }  // namespace
 
-TEST_CASE("every call fails with every result that it may have, and every host allocation fails") {
+TEST_CASE("every call fails with every result that it may return; every host allocation fails") {
     fail_everything(all_scenarios(false), tolerances());
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Nothing that a caller writes is dropped: a field of KernelInfo or of Call that is given is
-// refused by name, or it changes the shaders of the kernel or what is recorded. Every field of
-// every struct takes its turn on kernels of every kind; a field that is added is missing in the
-// structured binding of its struct, and this file no longer compiles.
+// Checks that the library ignores nothing that a caller sets: a field of KernelInfo or of Call that
+// is not 0 is refused by name, or it changes the shaders of the kernel or the recorded commands.
+// The tests change every field of every struct in turn, on kernels of every kind. If a field is
+// added to a struct, the structured binding of the struct no longer compiles.
 #include <cstring>
 #include <functional>
 #include <set>
@@ -19,8 +19,8 @@ class Fields {
    public:
     explicit Fields(std::size_t changed) : changed_(changed) {}
 
-    std::string name;  ///< of the changed field; empty: there are no more
-    std::string last;  ///< its last part
+    std::string name;  ///< the name of the changed field; empty if there are no more fields
+    std::string last;  ///< the last part of the name
 
     void kernel(KernelInfo& of) {
         auto& [pairing, rotary_dim, tensors, angles, positions, mapping, pairing_out, scatter_kv,
@@ -206,10 +206,10 @@ class Fields {
     std::size_t changed_, visited_ = 0;
 
    public:
-    VkBuffer some_buffer = VK_NULL_HANDLE;  ///< of `words`
+    VkBuffer some_buffer = VK_NULL_HANDLE;  ///< the buffer KernelHost::words
 };
 
-/// A kernel and a call that it takes.
+/// A kernel and a call that it accepts.
 struct Scene {
     const char* name;
     KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
@@ -256,7 +256,7 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         made.plan.sections = info.sections;
     }
     made.plan.attention_factor = 1.5;
-    call.gain = VKROPE_GAIN_OMIT;  // the factor is in the table
+    call.gain = VKROPE_GAIN_OMIT;  // the table has the attention factor already
     if (info.angles == VKROPE_ANGLES_DIRECT_TEXTURE ||
         info.angles == VKROPE_ANGLES_FACTORED_TEXTURE) {
         call.angles.view = host.view;
@@ -317,7 +317,7 @@ std::vector<Scene> scenes(const KernelHost& host) {
     return all;
 }
 
-/// Everything that a dispatch is given, as text.
+/// Returns, as text, everything that the dispatches from number `from` on receive.
 std::string recorded_by(const KernelHost& host, std::size_t from) {
     std::string text;
     const std::vector<Command> all = dispatches(host);
@@ -354,17 +354,17 @@ bool names_field(const Status& status, const std::string& last) {
     return std::string(status.what).find(last) != std::string::npos;
 }
 
-// Fields that are only checked: they describe what the caller made, and no dispatch reads them.
+// Fields that are only checked: they describe the caller's objects, and no dispatch reads them.
 const std::set<std::string> only_checked = {
     "in[0].buffer_size",    "out[0].buffer_size",  "in[1].buffer_size",   "out[1].buffer_size",
     "in[2].buffer_size",    "out[2].buffer_size",  "angles.layout.bytes", "angles.layout.usage",
     "angles.layout.format", "angles.layout.width", "angles.layout.height"};
-// How the work is done, never what comes of it: a hint that every kernel takes.
+// Hints, which every kernel accepts: they select how the work is done and never change its result.
 const std::set<std::string> hints = {"mapping", "conversion"};
 
 }  // namespace
 
-TEST_CASE("record: a field of a call that is given is used, or refused by name") {
+TEST_CASE("record: a field of a call that is set is used, or refused by name") {
     const KernelHost host({.debug_utils = true});
     std::set<std::string> used, refused;
     for (const Scene& scene : scenes(host)) {
@@ -405,7 +405,7 @@ TEST_CASE("record: a field of a call that is given is used, or refused by name")
             }
         }
     }
-    // Every field that some kernels do not use was refused by one and used by another.
+    // Every field that some kernels do not use was refused by one kernel and used by another.
     for (const char* name :
          {"positions.first", "positions.ids", "positions.int64", "positions.axis_stride",
           "positions.token_stride", "angles.view", "angles.buffer", "angles.sin",
@@ -419,7 +419,7 @@ TEST_CASE("record: a field of a call that is given is used, or refused by name")
     check_no_faults();
 }
 
-TEST_CASE("record_positions: a field of a call that is given is used, or refused by name") {
+TEST_CASE("record_positions: a field of a call that is set is used, or refused by name") {
     const KernelHost host({.debug_utils = true});
     const auto kernel = own(create_positions(host.ref));
     REQUIRE_MESSAGE(kernel, kernel.status.what);
@@ -458,9 +458,10 @@ TEST_CASE("record_positions: a field of a call that is given is used, or refused
     check_no_faults();
 }
 
-TEST_CASE("create: a field of a kernel that is given has an effect, or is refused by name") {
+TEST_CASE("create: a field of a kernel that is set has an effect, or is refused by name") {
     const KernelHost host({.debug_utils = true});
-    // The shaders of a kernel, its parameters, and what its call records; or the error of either.
+    // Returns the kernel's shaders and parameters and the commands of its call; sets `status` to
+    // the error of create() or record().
     const auto made_of = [&](const KernelInfo& info, const Scene& scene, Status& status) {
         const std::size_t before = fake().shaders().size();
         const auto kernel = own(create(host.ref, info));
@@ -493,7 +494,7 @@ TEST_CASE("create: a field of a kernel that is given has an effect, or is refuse
             CAPTURE(fields.name);
             const std::string now = made_of(info, scene, status);
             if (!status) {
-                // The field, or the struct that it is in: a norm, or all ops of a tensor.
+                // The error names the field, or the struct with it: a norm, or a tensor's ops.
                 const std::string norm = fields.name.substr(0, fields.name.rfind('.'));
                 const std::string ops = norm.substr(0, norm.rfind('.'));
                 const bool named = names_field(status, fields.last) || names_field(status, norm) ||

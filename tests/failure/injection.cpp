@@ -33,7 +33,7 @@ bool contains(const std::vector<Item>& all, const Item& item) {
     return std::find(all.begin(), all.end(), item) != all.end();
 }
 
-/// A list of tolerances, and the ones that were needed.
+/// A list of tolerances, and a record of those that were needed.
 class Tolerated {
    public:
     explicit Tolerated(const std::vector<Tolerance>& list) : list_(list), seen_(list.size()) {}
@@ -74,15 +74,15 @@ class Tolerated {
     std::vector<Seen> seen_;
 };
 
-/// What fails in a run: a call that returns a VkResult, or an operator new, counted from 1.
+/// What a run makes fail: a call that returns a VkResult or an operator new, counted from 1.
 struct Failing {
     std::size_t call = 0;
     VkResult with = VK_SUCCESS;
-    bool stays = false;  ///< also every later call of the same entry point
+    bool stays = false;  ///< every later call of the same entry point fails, too
     std::size_t allocation = 0;
 };
 
-/// One run of a scenario, on a fresh fake.
+/// One run of a scenario; the fake is restarted before it.
 class Run {
    public:
     Run(const Scenario& scenario, const Failing& failing) : scenario_(scenario) {

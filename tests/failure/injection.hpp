@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fails every call of a scenario, in turn, with every result that the call may return, and every
-// allocation.
+// Makes each Vulkan call of a scenario fail in turn, with every result that the call may return,
+// and then each allocation.
 #pragma once
 
 #include <functional>
@@ -14,46 +14,47 @@
 
 namespace vkrope::test {
 
-/// The number that a scenario promises; without a promise, at least one.
+/// The exact number that a scenario promises; if empty, the number must be at least 1.
 using Promised = std::optional<std::size_t>;
 
-/// Something that a program does with the library.
+/// One use of the library by a program.
 struct Scenario {
     std::string name;
     FakeConfig config = {};
-    /// Makes the objects that `act` starts from; the result is destroyed at the end. Nothing fails
-    /// meanwhile.
+    /// Makes the objects that `act` needs; they are destroyed at the end. No failure is injected
+    /// into this function.
     std::function<std::shared_ptr<void>()> prepare = [] { return std::shared_ptr<void>(); };
-    /// Does it, and destroys what it made. `prepared` is the result of prepare().
+    /// Uses the library, and destroys the objects that it made. `prepared` is what prepare() gave.
     std::function<Status(void* prepared)> act = {};
-    /// No object that `act` made may outlive it. If false, the prepared objects may keep memory,
-    /// and may stay unusable after a lost device or a timeout.
+    /// If true, no object that `act` made may outlive the call of `act`. If false, the prepared
+    /// objects may keep memory, and may be unusable after a lost device or a timeout.
     bool keeps_nothing = true;
-    Promised calls = {};        ///< calls that return a VkResult
-    Promised allocations = {};  ///< calls of operator new
-    /// Host allocations that may fail without harm.
+    Promised calls = {};        ///< the number of calls that return a VkResult
+    Promised allocations = {};  ///< the number of calls of operator new
+    /// The number of host allocations that may fail without harm.
     std::size_t harmless_allocations = 0;
-    bool slow = false;  ///< takes seconds, with code that another scenario has too
+    bool slow = false;  ///< takes seconds, and runs only code that another scenario runs, too
 };
 
-/// A failure of a call whose correct outcome is not its own error.
+/// A failure of a call whose correct outcome is not the error of the call.
 struct Tolerance {
-    const char* scenario;  ///< start of its name
+    const char* scenario;  ///< the start of the scenario's name
     const char* entry;
     std::vector<VkResult> results;
     std::vector<ErrorCode> outcomes;
     const char* reason;
 };
 
-/// Counts the calls and allocations of each scenario and fails each of them, once and (calls) from
-/// there on. The error is that of the call, or out_of_host_memory; nothing leaks; a second try
-/// succeeds. Every deviation is a failed check of doctest, and so is a tolerated result or outcome
-/// that never occurs though its call does. malloc does not fail: only Vulkan Memory Allocator calls
-/// it, for its own objects, and cannot report that it failed.
+/// Counts the calls and allocations of each scenario and makes each fail: each once, and each call
+/// also together with all later calls of its entry point. The scenario must return the error of the
+/// call, or out_of_host_memory; it must leak nothing; a second try must succeed. Every deviation is
+/// a failed check of doctest, and so is a tolerated result or outcome that never occurs though the
+/// call does. malloc never fails here, because only Vulkan Memory Allocator calls it, for its own
+/// objects, and cannot report a failure.
 void fail_everything(const std::vector<Scenario>& scenarios,
                      const std::vector<Tolerance>& tolerances = {});
 
-/// The results that an entry point may return besides VK_SUCCESS.
+/// Returns the results other than VK_SUCCESS that an entry point may return.
 std::vector<VkResult> result_codes(const std::string& entry, bool fills_array);
 
 }  // namespace vkrope::test

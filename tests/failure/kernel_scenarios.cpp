@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tier "kernel". Recording calls nothing that returns a VkResult and allocates no memory: it cannot
-// fail half-way.
+// Scenarios of the kernel tier. Recording cannot fail half-way, because it calls nothing that
+// returns a VkResult and allocates no memory.
 #include <algorithm>
 
 #include "scenarios.hpp"
@@ -10,7 +10,7 @@ namespace vkrope::test {
 
 namespace {
 
-/// An application's device, with allocation callbacks, and what it made there.
+/// An application's device with allocation callbacks, and the objects that it made on the device.
 struct Engine {
     KernelHost host{fake().config, true};
     OwnedKernel kernel;
@@ -27,7 +27,7 @@ struct Engine {
     Status make_position_arena() {
         return make(arena, vkrope_position_arena_create, positions.get(), 2);
     }
-    /// Destroys what was made, and returns `status`.
+    /// Destroys these objects, and returns `status`.
     Status destroy(const Status& status) {
         arena.reset(), kernel.reset(), positions.reset();
         CHECK(host.allocator.allocated == host.allocator.freed);
@@ -55,7 +55,7 @@ Scenario create_and_destroy(const std::string& name, const FakeConfig& config,
             .slow = slow};
 }
 
-/// Allocates nothing, unlike dispatches().
+/// Counts the dispatches. Allocates nothing, unlike dispatches().
 std::size_t dispatches_in(VkCommandBuffer commands) {
     const std::vector<Command>& all = fake().commands(commands);
     return std::size_t(std::count_if(all.begin(), all.end(), [](const Command& command) {
@@ -145,14 +145,14 @@ constexpr AngleSource texture = VKROPE_ANGLES_DIRECT_TEXTURE,
 const FakeConfig no_push{.push_descriptors = false},
     apart{.storage_buffers = 4, .push_descriptors = false, .debug_utils = false},
     native{.float_controls = all_float_controls()},
-    // A lane of a processor owns its rows, so that its pipelines are others.
+    // On a CPU a lane owns whole rows, so that the pipelines differ from those of a GPU.
     processor{.type = VK_PHYSICAL_DEVICE_TYPE_CPU};
 
 KernelInfo q_k_v(AngleSource angles) {
     return with_v(kernel_info(angles));
 }
 
-// Q, K and V, each with everything that a norm of a head or of a token may have.
+// Q, K and V, each with all parameters that a norm over a head or over a token may have.
 KernelInfo norms_of_heads(AngleSource angles) {
     return with_ops(q_k_v(angles),
                     full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD, VKROPE_NORM_PLACE_BEFORE));
@@ -162,7 +162,7 @@ KernelInfo norms_of_tokens(AngleSource angles) {
                     full_ops(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_AFTER));
 }
 
-// Q, K and V with Hadamard transforms; a scale for each row of K, and blocks of V.
+// Q, K and V with Hadamard transforms: K is int8 with a scale for each row, V is blocks of q4_0.
 KernelInfo quantised(AngleSource angles) {
     KernelInfo info = q_k_v(angles);
     info.tensor[K].out = VKROPE_INT8;
@@ -221,7 +221,7 @@ std::vector<Scenario> kernel_scenarios() {
         record_a_call("norms of tokens, push descriptors", {}, norms_of_tokens(factored)),
         record_a_call("norms of tokens, arena", eight_buffers, norms_of_tokens(computed), 2),
         record_a_call("norms of tokens, arena, apart", apart, norms_of_tokens(factored), 3),
-        // Rows of int8 and of q4_0 lie in different ways, so that V has a dispatch of its own.
+        // Rows of int8 and of q4_0 differ in layout, so that V has a dispatch of its own.
         record_a_call("quantised K and V, push descriptors", {}, quantised(texture), 2),
         record_a_call("quantised K and V, processor", processor, quantised(direct_buffer), 2),
         record_a_call("quantised K and V, arena, apart", apart, quantised(computed), 3),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// From a model's numbers to a table: nothing calls Vulkan, and what writes into the caller's memory
-// allocates none.
+// Scenarios from a model's parameters to an angle table. None calls Vulkan, and functions that
+// write into the caller's memory allocate none.
 //
-// Reading a model's file is not included: nlohmann::json, which holds what either format says, ends
-// the program where an allocation of its own fails in a destructor.
+// Reading a model's file is not included, because both formats are read into nlohmann::json, which
+// ends the program if one of its allocations fails in a destructor.
 #include <array>
 
 #include "scenarios.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// record(): errors, which record nothing.
+// Tests the errors of record(), and that a call with an error records nothing.
 #include "recorder.hpp"
 
 namespace vkrope::test {
 
-TEST_CASE("record: what too few storage buffers cannot do is limit_exceeded, with both numbers") {
-    // Q and K with ids, a table and a counter bind 7 buffers; one of them, 5.
+TEST_CASE("record: a call that needs more storage buffers is limit_exceeded, with both numbers") {
+    // Q and K with ids, a table and a counter bind 7 buffers; Q or K alone binds 5.
     for (const std::uint32_t storage_buffers : {4u, 5u, 6u, 7u}) {
         KernelInfo info = kernel_info(VKROPE_ANGLES_DIRECT_BUFFER);
         info.positions = VKROPE_POSITIONS_IDS;
@@ -25,7 +25,7 @@ TEST_CASE("record: what too few storage buffers cannot do is limit_exceeded, wit
     }
 }
 
-TEST_CASE("record: nothing to do records nothing, and so does every error") {
+TEST_CASE("record: an empty call records nothing, and neither does a call with an error") {
     for (const bool push_descriptors : {true, false}) {
         for (const std::uint32_t storage_buffers : {4u, 16u}) {
             Recorder recorder({.storage_buffers = storage_buffers,
@@ -50,7 +50,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
             call.angles.view = VK_NULL_HANDLE;
             refused(call, VKROPE_ERROR_INVALID_ARGUMENT);
             if (push_descriptors) continue;
-            // Three sets are enough for three calls of one dispatch, but only one of two.
+            // Three sets suffice for three calls of one dispatch or for one call of two dispatches.
             const int fits = storage_buffers == 4 ? 1 : 3;
             for (int i = 0; i < fits; ++i) CHECK(recorder(kernel_call(host)));
             refused(kernel_call(host), VKROPE_ERROR_LIMIT_EXCEEDED);
@@ -60,7 +60,7 @@ TEST_CASE("record: nothing to do records nothing, and so does every error") {
     }
 }
 
-TEST_CASE("record: an error of the ops records nothing, not even the dispatches before it") {
+TEST_CASE("record: a call with an error in its ops records not even the dispatches before it") {
     const auto refused = [](Recorder& by, const Call& call, ErrorCode code, const char* words) {
         check_error(by(call), code, words);
         CHECK(fake().calls().empty());
@@ -99,7 +99,7 @@ TEST_CASE("record: an error of the ops records nothing, not even the dispatches 
             }
             CHECK(recorder(good));
             CHECK(dispatches(recorder.host).size() == 2);
-            if (!push_descriptors)  // both of its sets are used
+            if (!push_descriptors)  // both sets of the arena are used
                 refused(recorder, good, VKROPE_ERROR_LIMIT_EXCEEDED, "");
         }
     }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// record(): the exact calls and numbers.
+// Tests the exact Vulkan calls of record() and their numbers.
 #include "recorder.hpp"
 
 namespace vkrope::test {
 
 TEST_CASE(
-    "record: 4 calls with push descriptors, 5 with an arena, 2 more for a label; no host "
+    "record: makes 4 calls with push descriptors, 5 with an arena, 2 more for a label, and no host "
     "allocation") {
     for (const bool labels : {true, false}) {
         const auto labelled = [&](const Names& names) {
@@ -26,8 +26,8 @@ TEST_CASE(
                                       kernel_info(angles));
                     Call call = kernel_call(recorder.host, 7, angles);
                     CHECK(recorder(call));
-                    // Apart: Q and K take one dispatch each, and need no barrier unless they
-                    // overlap.
+                    // If apart, Q and K take one dispatch each, without a barrier, since they do
+                    // not overlap.
                     CHECK(fake().calls() == labelled(apart ? one + one : one));
                     call.in[Q] = call.out[Q] = {};
                     CHECK(recorder(call));
@@ -61,7 +61,7 @@ TEST_CASE(
         Call call = kernel_call(host, 5);
         call.batch = 2;
         call.direction = VKROPE_INVERSE;
-        // Q in place, in rows of 10 heads, 100 elements into the buffer: 200 bytes.
+        // Q is rotated in place, in rows of 10 heads; its offset is 100 elements or 200 bytes.
         call.in[Q] = {
             .where = {host.q, 200, 65536}, .heads = 8, .token_stride = 1280, .batch_stride = 12800};
         call.out[Q] = call.in[Q];
@@ -71,7 +71,7 @@ TEST_CASE(
         call.out_of_range = {host.words, 2052, 4};
         CHECK(recorder(call));
         const Command dispatch = dispatches(host).at(0);
-        // Offsets are rounded down to the alignment of the device, at least 16 bytes.
+        // record() rounds offsets down to multiples of the device's alignment, or of 16 if greater.
         const VkDeviceSize least = alignment < 16 ? 16 : alignment;
         const auto lowered = [&](VkDeviceSize offset) { return offset / least * least; };
         const VkDeviceSize q_at = lowered(200), ids_at = lowered(1036), status_at = lowered(2052);
@@ -141,8 +141,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "record: a table in a buffer is read in 16 bytes where it begins at a multiple of them, and in "
-    "words elsewhere") {
+    "record: a table in a buffer is read 16 bytes at a time if its offset is a multiple of 16, and "
+    "a word at a time otherwise") {
     const auto access_at = [](AngleSource angles, VkDeviceSize offset) {
         Recorder recorder({}, kernel_info(angles));
         Call call = kernel_call(recorder.host, 7, angles);
@@ -150,7 +150,7 @@ TEST_CASE(
         CHECK(recorder(call));
         const Command dispatch = dispatches(recorder.host).at(0);
         CHECK(offset_of(pushed(dispatch), shader::offset_table) ==
-              offset / 4 % 4);  // in words after a multiple of 16 bytes
+              offset / 4 % 4);  // the distance in words from a multiple of 16 bytes
         return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
     };
     for (const VkDeviceSize offset : {0u, 16u, 32u})

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// requirements(): what a device offers, and what an engine should enable.
+// Tests requirements(), which reports what a device offers and what an engine should enable.
 #include "support/fake_vulkan/kernel_host.hpp"
 
 namespace vkrope::test {
 
-TEST_CASE("requirements: what the device offers") {
+TEST_CASE("requirements: reports what the device offers") {
     for (std::uint32_t offered = 0; offered < 8; ++offered) {
         FakeConfig config{.push_descriptors = (offered & 1) != 0, .float16 = (offered & 4) != 0};
         if (offered & 2) config.float_controls.emplace();
@@ -19,7 +19,7 @@ TEST_CASE("requirements: what the device offers") {
         if (offered & 4) expected.emplace_back(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME);
         const char* const* first = needs->optional_extensions;
         CHECK(std::vector<std::string>(first, first + needs->optional_extension_count) == expected);
-        // shaderFloat16 is a feature, not an extension: the caller reports that it is enabled.
+        // shaderFloat16 is a feature, not an extension: the caller reports whether it enabled it.
         CHECK(needs->enabled == ((offered & 1 ? VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR : 0u) |
                                  (offered & 2 ? VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS : 0u)));
         CHECK(needs->offers_shader_float16 == ((offered & 4) != 0));
@@ -44,7 +44,7 @@ TEST_CASE("requirements: Vulkan 1.2 has float controls and 16-bit floats without
         for (const bool feature : {false, true}) {
             KernelHost host;
             fake().config.api_version = version;
-            fake().config.float16 = false;  // the extension, which a later driver need not list
+            fake().config.float16 = false;  // a driver of Vulkan 1.2 need not list the extension
             fake().config.float16_feature = feature;
             fake().config.float_controls = {};
             const auto needs = requirements(host.ref.instance, host.ref.physical,

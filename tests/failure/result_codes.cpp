@@ -5,9 +5,9 @@
 
 namespace vkrope::test {
 
-// The attributes successcodes and errorcodes in the Vulkan registry (vk.xml of 1.3.239), with the
-// codes that its extensions add; and VK_ERROR_UNKNOWN, which any entry point may return. An entry
-// point that is not in the table fails for want of host memory or of device memory.
+// The table is from the attributes successcodes and errorcodes in the Vulkan registry (vk.xml of
+// 1.3.239), with the codes that its extensions add, and VK_ERROR_UNKNOWN, which any entry point may
+// return. Entry points that are not in the table fail with out of host memory or of device memory.
 std::vector<VkResult> result_codes(const std::string& entry, bool fills_array) {
     constexpr VkResult host = VK_ERROR_OUT_OF_HOST_MEMORY, device = VK_ERROR_OUT_OF_DEVICE_MEMORY,
                        replay = VK_ERROR_INVALID_OPAQUE_CAPTURE_ADDRESS_KHR;

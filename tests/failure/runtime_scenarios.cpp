@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tier "runtime", by C. The wrappers of vkrope.hpp call it, and allocate nothing.
+// Scenarios of the runtime tier through the C interface. The wrappers in vkrope.hpp call that
+// interface and allocate nothing themselves.
 #include <array>
 #include <numeric>
 
@@ -11,7 +12,7 @@ namespace vkrope::test {
 
 namespace {
 
-/// A program's device, and the rotation that it uses.
+/// A program's device, and the parameters of its rotation.
 struct Program {
     OwnedDevice device;
     vkrope_rope_params rotation = eight_channels();
@@ -63,7 +64,7 @@ std::array<std::uint8_t, buffer_bytes> any_bytes() {
     return bytes;
 }
 
-// Downloads what it uploaded.
+// Uploads bytes to a buffer and downloads them.
 Status use_buffer(void* prepared) {
     OwnedBuffer buffer;
     vkrope_device* const device = program(prepared).device.get();
@@ -91,7 +92,7 @@ Status submit_nothing(void* prepared) {
                   &nanoseconds);
 }
 
-// All steps of a program without its own kernels.
+// Runs all steps of a program that has no kernels of its own.
 template <vkrope_angle_source angles>
 Status rotate_once(void* prepared) {
     static constexpr std::int32_t positions[] = {5, 6, 7};
@@ -121,7 +122,7 @@ Status rotate_once(void* prepared) {
         return s;
     if (Status s = answer(vkrope_host_rotation_run, work.get(), nullptr, &nanoseconds); !s)
         return s;
-    // The fake's time; -1 if timestamps are missing or fail.
+    // 2000 ns is the time on the fake; -1 means that timestamps are missing or failed.
     CHECK((nanoseconds == 2000 || nanoseconds == -1));
     return answer(vkrope_host_rotation_download, work.get(), q.data(), k.data(), v.data());
 }
@@ -132,7 +133,7 @@ std::vector<Scenario> runtime_scenarios() {
     const FakeConfig controls{.float_controls = all_float_controls()},
         no_push{.push_descriptors = false, .timestamps = false}, validation{.validation = true};
     std::vector<Scenario> all;
-    // std::stable_sort requests a buffer, and can do without it.
+    // std::stable_sort allocates a buffer, but also works without it.
     const auto without_device = [&](const char* name, const FakeConfig& config, auto act) {
         all.push_back({.name = name, .config = config, .act = act, .harmless_allocations = 1});
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices that are lost, do not respond, lack entry points, or have memory that is not coherent.
+// Tests devices that are lost, do not respond, lack entry points, or have non-coherent memory.
 #include <cstring>
 #include <numeric>
 
@@ -47,7 +47,7 @@ HostRotation make_rotation(Device& device) {
     return std::move(made.value);
 }
 
-// The next call of `entry` returns `result`.
+// Makes the next call of `entry` return `result`.
 void fail_next(Device& device, const char* entry, VkResult result) {
     const std::size_t before = fake().points().size();
     const auto nothing = device.submit([](VkCommandBuffer) { return Status{}; });
@@ -61,8 +61,8 @@ void fail_next(Device& device, const char* entry, VkResult result) {
 }  // namespace
 
 TEST_CASE(
-    "a lost device: every later submission says so without calling Vulkan, and everything can be "
-    "destroyed") {
+    "a lost device: every later submission reports the loss without calling Vulkan, and every "
+    "object can be destroyed") {
     for (const bool push_descriptors : {true, false}) {
         for (const char* entry : {"vkQueueSubmit", "vkWaitForFences", "vkGetQueryPoolResults"}) {
             CAPTURE(entry);
@@ -89,8 +89,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a wait that runs out: a timeout, nothing that the queue may use is freed until it has "
-    "finished, then everything") {
+    "a wait that exceeds its limit is a timeout; objects that the queue may use are freed once the "
+    "queue has finished") {
     for (const bool push_descriptors : {true, false}) {
         {
             Device device = open_device({.push_descriptors = push_descriptors});
@@ -105,7 +105,7 @@ TEST_CASE(
                 CHECK(fake().count("vkQueueSubmit") == 0);
                 fake().forget_calls();
             }
-            // The rotation is destroyed, but its objects are not: the fence has not been signaled.
+            // The rotation is destroyed, but not its Vulkan objects, since the fence is unsignaled.
             for (const char* entry : {"vkDestroyBuffer", "vkDestroyImage", "vkDestroyImageView",
                                       "vkDestroyDescriptorPool", "vkFreeMemory"})
                 CHECK(fake().count(entry) == 0);
@@ -114,7 +114,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a queue that never answers: its objects are left alone for good") {
+TEST_CASE("objects of a queue that never finishes are never destroyed") {
 #if defined(VKROPE_TEST_LEAKS)
     const __lsan::ScopedDisabler leaks_on_purpose;
 #endif
@@ -133,7 +133,7 @@ TEST_CASE("a queue that never answers: its objects are left alone for good") {
     check_no_faults();
 }
 
-TEST_CASE("runtime tier: in memory that is not coherent every byte arrives and comes back") {
+TEST_CASE("runtime tier: with non-coherent memory every byte is uploaded and downloaded") {
     {
         Device device = open_device();
         for (const std::size_t bytes : {1u, 63u, 4096u, 200'000u}) {
@@ -146,7 +146,7 @@ TEST_CASE("runtime tier: in memory that is not coherent every byte arrives and c
             REQUIRE(buffer);
             REQUIRE(other);
             REQUIRE(buffer->upload(in.data(), bytes, offset));
-            // The memory that both go through holds zeros when the bytes come back.
+            // This upload clears the staging memory, so that the download cannot return old bytes.
             REQUIRE(other->upload(out.data(), bytes));
             REQUIRE(buffer->download(out.data(), bytes, offset));
             CHECK(in == out);
@@ -173,7 +173,7 @@ TEST_CASE("runtime tier: in memory that is not coherent every byte arrives and c
     check_clean();
 }
 
-TEST_CASE("runtime tier: an entry point that is missing is an error, and nothing is left") {
+TEST_CASE("runtime tier: a missing entry point is an error, and no object is left") {
     for (const char* missing :
          {"vkCreateInstance", "vkDestroyInstance", "vkCreateDevice", "vkEnumeratePhysicalDevices",
           "vkGetPhysicalDeviceFeatures2", "vkGetPhysicalDeviceProperties2", "vkGetDeviceProcAddr",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls that need many dispatches on a device with small limits: dispatches() announces their
-// number, the fake refuses one beyond the limits, and a barrier is exactly where one must wait.
-// Random operations on the devices compare what such calls compute.
+// Tests calls that need many dispatches on a device with small limits: dispatches() announces the
+// number of dispatches, the fake refuses a dispatch beyond the limits, and a barrier is exactly
+// where a dispatch must wait. The random operations on devices compare the results of such calls.
 #include "recorder.hpp"
 
 namespace vkrope::test::split {
@@ -15,7 +15,7 @@ struct Layout {
     void (*change)(const KernelHost& host, KernelInfo& info, Call& call);
 };
 
-// Q and K beside each other in rows of 16 heads.
+// Places Q and K side by side in rows of 16 heads.
 void pack(const KernelHost& host, KernelInfo&, Call& call) {
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         const VkDeviceSize start = VkDeviceSize{first} * D * 2;
@@ -38,14 +38,14 @@ constexpr Layout layouts[] = {
              call.out[t] = call.in[t];
          }
      }},
-    // The outputs share no byte; the inputs do, and nothing writes them.
+    // The outputs share no byte. The inputs overlap, but nothing writes to them.
     {"side by side in one buffer",
      [](const KernelHost& host, KernelInfo&, Call& call) {
          call.in[K].where.buffer = host.q;
          call.out[K].where.buffer = host.q_out;
          call.out[K].where.offset = call.out[Q].where.range;
      }},
-    // The binding of the output begins before it, at a multiple of the alignment, among the ids.
+    // The binding of the output begins at a multiple of the alignment, inside the ids.
     {"ids before an output",
      [](const KernelHost& host, KernelInfo& info, Call& call) {
          info.positions = VKROPE_POSITIONS_IDS;
@@ -105,7 +105,7 @@ struct Outcome {
     std::uint64_t dispatches = 0, barriers = 0;
 };
 
-// Every barrier that was recorded is needed by the dispatch after it, and none is missing.
+// Checks that the dispatch after each recorded barrier needs the barrier, and that none is missing.
 Outcome check_barriers(const std::vector<Command>& commands) {
     Outcome outcome;
     std::vector<Command> since_barrier;
@@ -135,8 +135,8 @@ Outcome check_barriers(const std::vector<Command>& commands) {
     return outcome;
 }
 
-// Records a call once, with as many sets as dispatches() announces. One set less is too few, and
-// then nothing is recorded.
+// Records a call with as many sets as dispatches() announces. Checks that with one set less the
+// call is refused and nothing is recorded.
 Outcome check(const KernelHost& host, const Kernel& kernel, const Call& call) {
     const Result<std::uint64_t> announced = dispatches(&kernel, call);
     REQUIRE_MESSAGE(announced, announced.status.what);
@@ -189,7 +189,7 @@ TEST_CASE(
                         KernelInfo info = kernel_info();
                         Call call = kernel_call(host, tokens);
                         layout.change(host, info, call);
-                        if (info.scatter_kv && storage_buffers < 8) continue;  // create() refuses
+                        if (info.scatter_kv && storage_buffers < 8) continue;  // is refused
                         if (counts) call.out_of_range = {host.words, 20, 4};
                         const Owned<Kernel> kernel(create(host.ref, info).value);
                         REQUIRE(kernel);
@@ -210,7 +210,7 @@ TEST_CASE(
 
 TEST_CASE(
     "split calls: parts that are apart in memory do not wait for each other; packed Q and K are "
-    "cut at the same tokens") {
+    "split at the same tokens") {
     for (const auto& [layout, dispatches] : {std::pair{layouts[0], 9 + 2}, {layouts[1], 16}}) {
         CAPTURE(std::string(layout.name));
         const KernelHost host(
@@ -226,7 +226,7 @@ TEST_CASE(
 }
 
 TEST_CASE("split calls: a tensor of 16 GiB is read and written to its last byte") {
-    constexpr std::uint32_t all = 1u << 23, row = 8 * D * 2;  // tokens, and bytes of each
+    constexpr std::uint32_t all = 1u << 23, row = 8 * D * 2;  // the tokens, and the bytes of each
     const KernelHost host({.debug_utils = false});
     for (const VkBuffer buffer : {host.q, host.q_out})
         fake().find(VK_OBJECT_TYPE_BUFFER, buffer, "test")->bytes = VkDeviceSize{all} * row;
@@ -249,11 +249,11 @@ TEST_CASE("split calls: a tensor of 16 GiB is read and written to its last byte"
     CHECK(done == VkDeviceSize{all} * row);
 }
 
-TEST_CASE("split calls: what cannot be cut is refused, and nothing is recorded") {
+TEST_CASE("split calls: a call that cannot be split is refused, and nothing is recorded") {
     struct Row {
         std::uint32_t range;
         Layout layout;
-        bool norms;  // over the tokens
+        bool norms;  // whether the tensors have norms over a token
         ErrorCode code;
         const char* words;
     };
