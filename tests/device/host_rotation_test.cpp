@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HostRotation, AngleTable and submit(). The conformance suite, which describes its calls itself,
+// Tests HostRotation, AngleTable and submit(). The conformance suite, which records its own calls,
 // tests the kernels.
 #include "support/recording.hpp"
 
@@ -10,10 +10,10 @@ namespace {
 constexpr AngleSource sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
                                    VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER};
 
-// Rotates random Q and K, and checks both against the contract.
+// Rotates random Q and K, and checks that both results are within the error bound of the contract.
 void check(Device& on, const RopeParams& r, const HostShape& shape,
            Direction direction = VKROPE_FORWARD) {
-    HostShape whole = shape;  // with the widths that HostRotation derives
+    HostShape whole = shape;  // `shape` with the head_dim that HostRotation derives
     if (whole.head_dim[Q] == 0) whole.head_dim[Q] = vkrope_row_channels(&r, r.q_rotary_offset);
     if (whole.head_dim[K] == 0) whole.head_dim[K] = vkrope_row_channels(&r, r.k_rotary_offset);
     const auto random = [&](TensorIndex t, std::uint32_t seed) {
@@ -33,7 +33,7 @@ TEST_CASE("a HostRotation keeps the contract for every layout, type, source and 
     struct Case {
         HostShape shape;
         Direction direction = VKROPE_FORWARD;
-        std::uint32_t q_offset = 0, k_offset = 0;  // of a window of 16 channels
+        std::uint32_t q_offset = 0, k_offset = 0;  // the offsets of a window of 16 channels
         double factor = 1;
     };
     constexpr std::int32_t ids[] = {7, 0, -3, 4096, 1, 2, 3, 65535};
@@ -64,7 +64,7 @@ TEST_CASE("a HostRotation keeps the contract for every layout, type, source and 
          VKROPE_INVERSE,
          8,
          32},
-        // Windows at the end of rows that are wider than head_dim, as of latent attention.
+        // Windows at the end of rows that are wider than head_dim, as in latent attention.
         {{.heads = {3, 1}, .element = VKROPE_F16}, VKROPE_FORWARD, 48, 96},
     };
     std::size_t number = 0;
@@ -83,7 +83,7 @@ TEST_CASE("a HostRotation keeps the contract for every layout, type, source and 
     }
 }
 
-TEST_CASE("a table grows on demand, and keeps the bits that it has") {
+TEST_CASE("a table grows on demand, and its old entries keep their bits") {
     const RopeParams r = rotation(VKROPE_HALF_SPLIT, 8, 8);
     for (const AngleSource source : sources) {
         AngleTable table = must(AngleTable::make(device(), r, source, 100));
@@ -118,7 +118,7 @@ TEST_CASE("a table grows on demand, and keeps the bits that it has") {
     }
 }
 
-TEST_CASE("a HostRotation runs with other positions from step to step, and its table grows") {
+TEST_CASE("a HostRotation runs at new positions in each step, and its table grows") {
     constexpr std::uint32_t D = 32, tokens = 7, heads = 3;
     for (const bool push : {true, false}) {
         Device& on = device(push);
@@ -144,7 +144,7 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
         CHECK(after(implicit, {}) == alone({.first_position = 5000}));  // unchanged
         CHECK(after(implicit, {.direction = VKROPE_INVERSE, .moves = true, .first_position = 3}) !=
               alone({.first_position = 3}));
-        // The table grows up to the largest factored table; the angle source does not change.
+        // The table grows to the size of the largest factored table; its angle source is unchanged.
         CHECK(after(implicit,
                     {.moves = true, .first_position = (1 << 22) - 1 - std::int32_t(tokens)}) ==
               alone({.first_position = (1 << 22) - 1 - std::int32_t(tokens)}));
@@ -185,8 +185,8 @@ TEST_CASE("a HostRotation runs with other positions from step to step, and its t
 }
 
 TEST_CASE(
-    "what submits during the callback of a submit is refused, and what was recorded before it "
-    "stays") {
+    "functions that submit are refused in the callback of a submit, and commands recorded before "
+    "stay") {
     constexpr std::uint32_t D = 32, tokens = 7, heads = 3;
     Device& on = device();
     const RopeParams r = rotation(VKROPE_HALF_SPLIT, D, D);

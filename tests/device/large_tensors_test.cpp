@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tensors of hundreds of MiB, beyond what the device itself binds at once: many dispatches give the
-// bits of one.
+// Tests tensors of hundreds of MiB, which are larger than the range that the device can bind: the
+// bits from many dispatches are those from single dispatches.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -12,7 +12,7 @@ namespace vkrope::test {
 
 namespace {
 
-// Values of magnitude below 2, of either sign and any element type; equal for equal `block`.
+// Fills `bytes` with values of both signs below 2 in magnitude; equal `block`, equal values.
 void fill(Element element, std::uint64_t block, Bytes& bytes) {
     const std::uint64_t mask = element == VKROPE_F32 ? 0xbfffffffbfffffffu : 0xbfffbfffbfffbfffu;
     std::uint64_t state = block * 0x9e3779b97f4a7c15u + 1;
@@ -23,7 +23,7 @@ void fill(Element element, std::uint64_t block, Bytes& bytes) {
     }
 }
 
-// Bytes that are available on the machine; UINT64_MAX if unknown.
+// Returns the memory that is available on the machine, in bytes, or UINT64_MAX if it is unknown.
 std::uint64_t available_memory() {
     std::ifstream meminfo("/proc/meminfo");
     for (std::string line; std::getline(meminfo, line);) {
@@ -32,11 +32,11 @@ std::uint64_t available_memory() {
     return UINT64_MAX;
 }
 
-// A tensor in `runs` contiguous runs of memory: sequences, or planes of one head.
+// A tensor in runs() contiguous runs of memory; a run is a sequence, or all tokens of one head.
 struct Large {
     std::string name;
     Element in, out;
-    bool in_place, by_head;  ///< by_head: [batch, heads, tokens, head_dim]
+    bool in_place, by_head;  ///< by_head: the layout is [batch, heads, tokens, head_dim]
     std::uint32_t batch, tokens, heads;
 
     static constexpr std::uint32_t D = 128, positions = 5000, piece_tokens = 8192;
@@ -54,8 +54,8 @@ struct Large {
     }
 };
 
-// Rotates all of it with one call, and then, in a separate buffer, a few tokens at a time; every
-// bit must be the same.
+// Rotates the whole tensor with one call, and then, in a separate buffer, pieces of a few tokens.
+// Checks that all bits are the same.
 void rotate_large(Device& on, const Large& large) {
     CAPTURE(large.name);
     const std::uint64_t widest = std::max(large.bytes(large.in), large.bytes(large.out));
@@ -87,7 +87,7 @@ void rotate_large(Device& on, const Large& large) {
     Buffer ids = must(Buffer::make(on, positions.size() * 4));
     must(ids.upload(positions.data(), positions.size() * 4));
 
-    // Pieces in memory order; the last one of a run may be short.
+    // Visits the pieces in the order of memory; the last piece of a run may be shorter.
     const std::uint32_t row = large.run_heads() * Large::D;
     const std::uint64_t in_row = std::uint64_t{row} * element_bytes(large.in),
                         out_row = std::uint64_t{row} * element_bytes(large.out);
@@ -95,7 +95,7 @@ void rotate_large(Device& on, const Large& large) {
         for (std::uint64_t run_index = 0; run_index < large.runs(); ++run_index) {
             for (std::uint32_t first = 0; first < large.tokens; first += Large::piece_tokens) {
                 const std::uint32_t count = std::min(Large::piece_tokens, large.tokens - first);
-                const std::uint64_t at = run_index * large.tokens + first;  // rows
+                const std::uint64_t at = run_index * large.tokens + first;  // in rows
                 Bytes content(count * in_row);
                 fill(large.in, at, content);
                 action(first, count, at, content);
@@ -153,7 +153,7 @@ void rotate_large(Device& on, const Large& large) {
 
 TEST_CASE(
     "300 MiB: more than lavapipe binds at once, in place and out of place, by token and by head") {
-    if (gpu_assisted()) return;  // the same shaders and bindings as above
+    if (gpu_assisted()) return;  // other cases have the same shaders and bindings
     const Large all[] = {
         {"[1, 150001, 8, 128] f16 in place", VKROPE_F16, VKROPE_F16, true, false, 1, 150'001, 8},
         {"[2, 8, 75001, 128] f16 in place, heads before tokens", VKROPE_F16, VKROPE_F16, true, true,

@@ -14,7 +14,7 @@ namespace vkrope::test {
 
 namespace {
 
-// At most five, each with its reason.
+// A message of the layer that the tests expect. There may be at most five, each with a reason.
 struct Expected {
     const char* id;
     const char* reason;
@@ -38,21 +38,21 @@ void on_message(void*, VkBool32, const char* id, const char* text) {
     if (unexpected[id]++ == 0) std::fprintf(stderr, "validation: [%s] %s\n", id, text);
 }
 
-// The layer takes two thirds of the time of many small calls: not every run has it on.
+// Not every run enables the layer, which takes two thirds of the time of many small calls.
 bool without_layer() {
     return std::getenv("VKROPE_WITHOUT_LAYER") != nullptr;
 }
 
 Device open(bool push_descriptors) {
     const char* select = std::getenv("VKROPE_DEVICE");
-    // GPU-assisted validation checks every dispatch against the last push to its command buffer (in
-    // 1.4.309).
+    // GPU-assisted validation (in 1.4.309) checks every dispatch against the last push to its
+    // command buffer, so push descriptors are disabled.
     DeviceOptions options{
         .select = select ? select : "",
         .validation = !without_layer(),
         .no_push_descriptors = !push_descriptors || gpu_assisted(),
         .on_message = on_message,
-        .timeout_ns = 36'000'000'000'000};  // CTest ends a hang: it accounts for slow machines
+        .timeout_ns = 36'000'000'000'000};  // CTest ends a hang, with a limit for this machine
     auto opened = Device::open(options);
     if (!opened) {
         std::fprintf(stderr, "no device to test on: %s\n", opened.status.what);
@@ -61,7 +61,7 @@ Device open(bool push_descriptors) {
     return std::move(opened.value);
 }
 
-// The validation layer that the loader finds, if device() enables it.
+// Returns the validation layer that the loader finds, if device() enables this layer.
 VkLayerProperties validation_layer(const Device& on) {
     if (without_layer()) return {};
     const DeviceRef& ref = on.ref();
@@ -203,7 +203,7 @@ int main(int argc, char** argv) {
     doctest::Context context(argc, argv);
     const int failed = context.run();
     for (vkrope::Device& device : vkrope::test::devices)
-        device = {};  // what is reported at the end counts as well
+        device = {};  // messages that its destruction causes count as well
     const std::size_t messages = vkrope::test::unexpected_messages();
     if (version != 0) std::printf("validation: %zu unexpected messages\n", messages);
     return failed != 0 ? failed : messages != 0;

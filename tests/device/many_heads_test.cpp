@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Many heads and wide rows: a token has more work than a workgroup, and every invocation its share.
+// Tests many heads and wide rows, with which a token has more work than one workgroup can do.
 #include <algorithm>
 #include <memory>
 
@@ -8,40 +8,39 @@
 
 namespace vkrope::test {
 
-TEST_CASE(
-    "many heads, wide rows: all invocations of a token are there, and none ends a loop early") {
+TEST_CASE("many heads, wide rows: all invocations of a token run, and none ends a loop early") {
     struct Side {
-        std::uint32_t heads, head_dim;  // 0 heads: the kernel has the tensor, the call does not
-        std::uint32_t offset = 0;       // of the window
+        std::uint32_t heads, head_dim;  // with 0 heads, the call omits a tensor of the kernel
+        std::uint32_t offset = 0;       // the offset of the window
         bool in_place = false;
     };
     struct Case {
         Side q, k;
         std::uint32_t tokens, rotary_dim;
         Element element;
-        bool cut;  // too many heads for one invocation to loop over: several dispatches
+        bool cut;  // the call needs several dispatches, as an invocation cannot loop over all heads
     };
     const Case cases[] = {
-        // llvmpipe ends a shader after 65 535 iterations of all its loops. 2100 heads of 32 narrow
-        // steps exceed that, as do 1100 + 1100 heads, and 70 001 heads of one step.
+        // llvmpipe ends a shader after 65 535 iterations of all its loops together. 2100 heads of
+        // 32 narrow steps exceed this limit; so do 1100 + 1100 heads, and 70 001 heads of one step.
         {{2100, 129, 0, true}, {0, 129}, 1, 128, VKROPE_F16, true},
         {{1100, 129, 0, true}, {1100, 129, 0, true}, 1, 128, VKROPE_F16, true},
         {{70001, 2, 0, true}, {0, 2}, 1, 2, VKROPE_F32, true},
         // Out of place, an invocation also copies 64 steps outside the window, so that 1100 heads
-        // exceed it, too. A tensor that is absent from a call takes no invocations, however wide it
-        // is.
+        // exceed the limit, too. A tensor that is absent from a call takes no invocations, whatever
+        // its width.
         {{260, 1032, 512}, {0, 65532}, 2, 8, VKROPE_F32, true},
         {{0, 65532}, {1100, 1032, 512}, 2, 8, VKROPE_F32, true},
-        // One step rotates and thousands copy: the tensor with more copies decides how many
-        // invocations there are.
+        // One step rotates and thousands of steps copy. The tensor with more steps to copy
+        // determines the number of invocations.
         {{1, 65534}, {1, 65533, 1}, 1, 2, VKROPE_F16, false},
         {{2, 65532, 0, true}, {2, 65532}, 2, 8, VKROPE_F32, false},
         {{2, 65532}, {2, 65532, 0, true}, 2, 8, VKROPE_F32, false},
-        // 65 invocations per token, 130 for two tokens in workgroups of 128: one less per token
-        // would fail.
+        // A token takes 65 invocations; two tokens take 130, in workgroups of 128. One invocation
+        // less per token would fail.
         {{2, 32784}, {0, 32784}, 2, 8, VKROPE_F32, false},
-        // Access by words of two halves, since the window rules out 16 bytes: one invocation has
-        // all steps of 300 heads.
+        // The access is by words of two halves, since the window rules out 16 bytes, and one
+        // invocation takes all steps of 300 heads.
         {{300, 96}, {0, 96}, 2, 24, VKROPE_F16, false},
         {{0, 96}, {300, 96}, 2, 24, VKROPE_F16, false},
     };
@@ -59,7 +58,7 @@ TEST_CASE(
                                          sides[key].head_dim;
             bytes[key] = elements * element_bytes(of.element);
             in[key] = random_elements(of.element, elements / 2 * 2 + 4,
-                                      61 + key);  // whole words, and some bytes beyond the rows
+                                      61 + key);  // fills whole words, with bytes after the rows
             before[key] = sides[key].in_place
                               ? in[key]
                               : random_elements(of.element, elements / 2 * 2 + 4, 63 + key);
@@ -104,8 +103,8 @@ TEST_CASE(
                               .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
         for (const bool key : {false, true}) {
             CAPTURE(key);
-            // Every head is rotated; channels outside its window are copied; bytes after the last
-            // row are unchanged.
+            // Every head must be rotated, channels outside its window copied, and bytes after the
+            // last row unchanged.
             check_contract(r, shape, key, in[key], after[0][key]);
             CHECK(std::equal(before[key].begin() + std::ptrdiff_t(bytes[key]), before[key].end(),
                              after[0][key].begin() + std::ptrdiff_t(bytes[key])));

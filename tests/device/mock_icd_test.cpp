@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Tensors of 1 TiB on a driver that accepts such buffers and computes nothing (the mock ICD of the
-// Vulkan samples), under the validation layer: Vulkan allows every binding, offset, push constant
-// and barrier of thousands of dispatches.
+// Tests tensors of 1 TiB on a driver that accepts such buffers and computes nothing (the mock ICD
+// of the Vulkan samples). The validation layer checks that Vulkan allows every binding, offset,
+// push constant and barrier of thousands of dispatches.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -19,10 +19,10 @@ namespace {
 constexpr VkDeviceSize tebibyte = VkDeviceSize{1} << 40;
 constexpr std::uint32_t D = 128;
 
-std::size_t messages = 0;  // unexpected messages of the layer
+std::size_t messages = 0;  // the number of unexpected messages of the layer
 
 void on_message(void*, VkBool32, const char* id, const char* text) {
-    // Only the tests enable these: the layer's own extensions.
+    // The layer warns of its own extensions, which only the tests enable.
     if (std::strstr(id, "specialuse-extension") ||
         std::strstr(id, "BestPractices-deprecated-extension"))
         return;
@@ -36,7 +36,7 @@ T must(Result<T> result) {
     return std::move(result.value);
 }
 
-// ---- Between library and loader: enables sparse buffers, which need no memory ----
+// ---- Functions between library and loader, which enable sparse buffers: these need no memory ----
 
 PFN_vkCreateDevice real_create_device = nullptr;
 PFN_vkGetPhysicalDeviceFeatures real_get_features = nullptr;
@@ -133,8 +133,8 @@ TEST_CASE("1 TiB: as few dispatches as the limits allow, and nothing that Vulkan
         REQUIRE(on.info().limits->maxStorageBufferRange == 1u << 27);
         REQUIRE(on.info().limits->minStorageBufferOffsetAlignment == 16);
         const Tebibyte a(on), b(on);
-        {  // [1, 2^29, 8, 128] f16 in place: a box in the middle needs room for alignment, so that
-           // 2^16 - 1 tokens fit
+        {  // [1, 2^29, 8, 128] f16 in place: a box in the middle needs space for alignment, so that
+           // 2^16 - 1 tokens fit into the range
             const Tensor q{.where = a.whole(), .heads = 8};
             const std::uint64_t count = dispatches_of(on,
                                                       {.pairing = VKROPE_HALF_SPLIT,
@@ -160,7 +160,7 @@ TEST_CASE("1 TiB: as few dispatches as the limits allow, and nothing that Vulkan
                  .tensor = {f32},
                  .angles = VKROPE_ANGLES_FACTORED_TEXTURE},
                 {.tokens = 1u << 28, .in = {q}, .out = {out}});
-            CHECK(count == 8 * (((1u << 28) + 65534) / 65535));  // one workgroup per token
+            CHECK(count == 8 * (((1u << 28) + 65534) / 65535));  // a token takes one workgroup
         }
         {  // [1, 2^31, 1, 128] f16 in place: tokens of one head share a workgroup of 64 lanes, 8
            // steps each
@@ -174,8 +174,8 @@ TEST_CASE("1 TiB: as few dispatches as the limits allow, and nothing that Vulkan
                 {.tokens = 1u << 31, .in = {q}, .out = {q}});
             CHECK(count == ((1ull << 31) + 65535 * 8 - 1) / (65535 * 8));
         }
-        {  // [2^20, 2^8, 16, 128] f16 with 12 heads of Q and 2 of K: their ranges overlap, their
-           // rows do not
+        {  // [2^20, 2^8, 16, 128] f16 with 12 heads of Q and 2 of K: the ranges of Q and K overlap,
+           // the rows do not
             const auto part = [&](std::uint32_t first, std::uint32_t heads) {
                 return Tensor{.where = {a.whole().buffer, first * D * 2, tebibyte - first * D * 2},
                               .heads = heads,
@@ -193,7 +193,7 @@ TEST_CASE("1 TiB: as few dispatches as the limits allow, and nothing that Vulkan
                                                        .out = {part(0, 12), part(12, 2)},
                                                        .positions = {.batch_stride = broadcast}});
             CHECK(count ==
-                  2 * 8192);  // 128 sequences each: the heads of V after the last row need not fit
+                  2 * 8192);  // 128 sequences in each: V's heads after the last row need not fit
         }
     }
     CHECK(messages == 0);

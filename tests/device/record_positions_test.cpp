@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record_positions(): ids of f32, calls of many workgroups, any cu_seqlens, and its rules. The
-// conformance suite has offsets, ragged batches and shards.
+// Tests record_positions() with ids of f32, calls of many workgroups and any cu_seqlens, and tests
+// its rules. The conformance suite tests offsets, ragged batches and shards.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::int64_t lowest = INT32_MIN;
 
-// The ids that record_positions() writes, on a device that reports these limits.
+// Returns the ids that record_positions() writes on a device that reports `limits`.
 std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* outside = nullptr,
                                  const ReportedLimits& limits = {}) {
     const Owned<PositionKernel> kernel(must(create_positions(reporting(on, limits))));
     const std::size_t count = std::size_t{std::max(call.batch, 1u)} * call.tokens;
-    // Writes to the middle of the buffer, so that changes around it are detected.
+    // The ids are in the middle of the buffer, so that writes outside them are detected.
     const std::vector<std::int32_t> before(count + 8, 77);
     Buffer out = upload(on, bytes_of(before)), counter = upload(on, Bytes(4));
     call.out = part(out, 16, count * 4);
@@ -37,7 +37,7 @@ std::vector<std::int32_t> expand(Device& on, PositionCall call, std::uint32_t* o
 
 }  // namespace
 
-TEST_CASE("more tokens than a row of workgroups has: each has the id of its own place") {
+TEST_CASE("more tokens than one row of workgroups takes: each token has the id of its index") {
     constexpr std::uint32_t tokens = 1500;  // 24 workgroups: 3 along x, 8 along y
     std::vector<std::int32_t> expected(tokens);
     for (std::uint32_t t = 0; t < tokens; ++t) expected[t] = std::int32_t(t) + 5;
@@ -46,8 +46,8 @@ TEST_CASE("more tokens than a row of workgroups has: each has the id of its own 
 }
 
 TEST_CASE(
-    "ids of f32, times 2^fraction_bits, are whole numbers of int32; anything else is -2^31, and "
-    "counts") {
+    "ids of f32 times 2^fraction_bits must be whole numbers of int32; any other id becomes -2^31 "
+    "and is counted") {
     constexpr float infinity = std::numeric_limits<float>::infinity(),
                     nan = std::numeric_limits<float>::quiet_NaN();
     std::vector<float> special = {0.0f,        -0.0f,      1.0f,       -1.0f,    0.5f,
@@ -60,7 +60,7 @@ TEST_CASE(
                                   infinity,    -infinity,  nan,        -nan};
     std::mt19937 generator(29);
     for (const std::uint32_t fraction_bits : {0u, 1u, 8u, 31u, 63u}) {
-        // Multiples of 2^-fraction_bits of every size, some half a unit beside one; then any bits.
+        // Multiples of 2^-fraction_bits of any size, some of them plus half a unit; then any bits.
         std::vector<float> ids = special;
         for (int i = 0; i < 400; ++i) {
             const auto whole = std::int32_t(generator()) >> generator() % 32;
@@ -95,7 +95,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("cu_seqlens of any values: every id is written, nothing else is touched") {
+TEST_CASE("cu_seqlens of any values: every id is written, and no other bytes are") {
     std::mt19937 generator(23);
     for (int round = 0; round < 20; ++round) {
         std::vector<std::int32_t> values = {90, 60, 30, 0};  // descending
@@ -125,7 +125,7 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
         PositionCall call = good;
         change(call);
         const Status status = record_positions(VkCommandBuffer(1), kernel.get(), call,
-                                               nullptr);  // no Vulkan call is made
+                                               nullptr);  // makes no Vulkan call
         INFO(status.what);
         CHECK(status.code == code);
         CHECK(std::string(status.what).find(names) != std::string::npos);

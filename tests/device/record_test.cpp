@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// record() into a command buffer: views into larger buffers, guard zones, the counter, where tables
-// begin.
+// Tests record() with views into larger buffers, bytes around the rows, the counter, and tables at
+// any offset.
 #include <string>
 
 #include "meaning.hpp"
@@ -9,8 +9,8 @@
 namespace vkrope::test {
 
 TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte keeps its bits") {
-    // Packed [tokens, 8, D] with Q in heads 1 and 2, K in head 5, at an offset of 3 elements, which
-    // no device can bind.
+    // The buffer is packed [tokens, 8, D] with Q in heads 1 and 2 and K in head 5, at an offset of
+    // 3 elements, at which no device can bind a buffer.
     constexpr std::uint32_t D = 20, tokens = 9, row = 8 * D, lead = 3;
     for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
         for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
@@ -41,8 +41,8 @@ TEST_CASE("views with offsets and gaps: the rows are rotated, every other byte k
             run(device(), kernel, call);
             const Bytes after = download(buffer, before.size());
 
-            // The rotated heads, copied out as packed rows, meet the contract; everything else is
-            // unchanged.
+            // The rotated heads, copied to packed rows, must be within the contract's error bound;
+            // all other bytes must be unchanged.
             Bytes in, out;
             std::size_t changed_outside = 0;
             for (std::size_t e = 0; e < before.size() / size; ++e) {
@@ -89,7 +89,7 @@ TEST_CASE("a token whose heads take several workgroups counts once") {
 }
 
 TEST_CASE(
-    "a table in a buffer, wherever it begins: the bits are those of one at a multiple of 16 "
+    "a table at any offset in a buffer gives the bits of a table at a multiple of 16 "
     "bytes") {
     constexpr std::uint32_t D = 32, tokens = 5, heads = 2, room = 64;
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Deliberate bugs that prove that the checks which should find such bugs in this library are on.
+// Makes deliberate bugs, which prove that the layer's checks for such bugs are enabled.
 #include <memory>
 
 #include "support/test_device.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t head_dim = 64, tokens = 16;
 
-// A device that counts the messages of its layer, and a rotation in place on it.
+// A device that counts the messages of its layer, and the objects of a rotation in place on it.
 struct Seeded {
     explicit Seeded(const char* part_of_message) {
         DeviceOptions options{.select = device().info().uuid,
@@ -29,7 +29,7 @@ struct Seeded {
         q = must(Buffer::make(on, tokens * head_dim * 4));
     }
 
-    // Rotates twice, and records `between` in between.
+    // Rotates twice, and calls `between` to record commands between the rotations.
     void rotate_twice(const DeviceRef& ref, const std::function<void(VkCommandBuffer)>& between) {
         const Owned<Kernel> kernel(
             must(create(ref, {.pairing = VKROPE_HALF_SPLIT,
@@ -47,14 +47,14 @@ struct Seeded {
             between(commands);
             return record(commands, kernel.get(), call, arena.get());
         }));
-        // A thread of the layer may report after the fence has been waited for, and reads the
-        // kernel's pipeline then.
+        // A thread of the layer may report after the wait for the fence, and then reads the
+        // kernel's pipeline.
         const auto wait = reinterpret_cast<PFN_vkDeviceWaitIdle>(
             on.ref().get_instance_proc_addr(on.ref().instance, "vkDeviceWaitIdle"));
         wait(on.ref().device);
     }
 
-    // As boundary() says.
+    // Records the barrier that boundary() specifies.
     void barrier(VkCommandBuffer commands) const {
         const Boundary at = boundary();
         VkMemoryBarrier memory = {};
@@ -66,14 +66,14 @@ struct Seeded {
         record_it(commands, at.stage, at.stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
     }
 
-    const char* wanted = nullptr;  // part of a message
+    const char* wanted = nullptr;  // a part of the message that is counted
     std::size_t reports = 0;
     Device on;
     AngleTable table;
     Buffer q;
 };
 
-// Vulkan with one bug: storage buffers are bound to half of their range.
+// Functions of Vulkan with one bug: they bind only half of the range of storage buffers.
 PFN_vkGetInstanceProcAddr real_instance_proc_addr;
 PFN_vkGetDeviceProcAddr real_device_proc_addr;
 PFN_vkUpdateDescriptorSets real_update;
@@ -121,7 +121,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("GPU-assisted validation is on: rows outside what is bound are reported") {
+TEST_CASE("GPU-assisted validation is on: rows outside the bound range are reported") {
     if (!gpu_assisted()) {
         MESSAGE("skipped: this run is without GPU-assisted validation");
         return;

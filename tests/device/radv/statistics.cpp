@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What AMD's compiler in Mesa makes of the kernels, for four generations of GPUs: one line per
-// pipeline, on stdout. RADV compiles for a GPU that is not present (RADV_FORCE_FAMILY), and nothing
-// runs. Exit status 1: registers are spilled, scratch memory is used, too few subgroups fit into
-// the registers, or a 16-byte access of the shader takes several machine instructions; 77: the
-// driver is missing.
+// Compiles the kernels with AMD's compiler in Mesa for four generations of GPUs, and prints one
+// line per pipeline. RADV compiles for a GPU that is not present (RADV_FORCE_FAMILY); nothing runs.
+// The exit status is 1 if registers are spilled, scratch memory is used, too few subgroups fit into
+// the registers, or a 16-byte access of the shader takes several machine instructions. It is 77 if
+// the driver is missing.
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
@@ -52,7 +52,7 @@ T must(Result<T> result) {
     return result.value;
 }
 
-// ---- Between library and driver: queries the statistics of each pipeline ----
+// ---- Functions between library and driver, which query the statistics of each pipeline ----
 
 struct Compiled {
     std::vector<VkPipelineExecutableStatisticKHR> statistics;
@@ -64,7 +64,7 @@ struct Compiled {
         }
         stop(2, "the driver has no statistic " + std::string(name));
     }
-    /// Number of instructions whose name starts with `start`.
+    /// Returns the number of instructions whose name starts with `start`.
     std::size_t count(std::string_view start) const {
         const auto continues = [&](std::size_t at) {
             return at != 0 && (std::isalnum(text[at - 1]) != 0 || text[at - 1] == '_');
@@ -170,8 +170,8 @@ void find(const char* family) {
     if (vulkan.physical == VK_NULL_HANDLE) stop(2, std::string("RADV does not know ") + family);
 }
 
-/// Opened as an application would, with everything that requirements() asks for. The runtime tier
-/// cannot open it, since this driver has no memory.
+/// Opens the device as an application would, with everything that requirements() asks for. The
+/// runtime tier cannot open this device, since the driver has no memory.
 DeviceRef open() {
     const Requirements needs = must(requirements(vulkan.instance, vulkan.physical, vulkan.loader));
     std::vector<const char*> extensions(needs.optional_extensions,
@@ -254,8 +254,8 @@ std::vector<Case> cases() {
     return all;
 }
 
-/// Prints the pipeline's line. Returns whether it meets the rules. Later versions of Mesa keep the
-/// loop over heads, which contains each store once.
+/// Prints the pipeline's line. Returns whether the pipeline meets the rules. Later versions of Mesa
+/// keep the loop over heads, whose body has each store once.
 bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes,
             std::uint32_t heads) {
     const std::size_t wide_loads = pipeline.count("buffer_load_dwordx4 "),
@@ -281,10 +281,11 @@ bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes
     };
     if (spilled != 0) return broken("registers are spilled");
     if (scratch != 0) return broken("scratch memory is used");
-    // Of 256: two subgroups of a SIMD on the oldest, and four where accesses are narrow.
+    // Of 256 registers, so that two subgroups fit into a SIMD of the oldest GPU, and four where
+    // accesses are narrow.
     if (pipeline.number("VGPRs") > (access_bytes == 16 ? 96 : 64))
         return broken("too many registers");
-    // Two units of Q and two of K. Ids, and the angles of some sources, are also loaded.
+    // A lane has two units of Q and two of K. It may also load ids, and the angles of some sources.
     const bool tensors_only = of.info.positions == VKROPE_POSITIONS_IMPLICIT &&
                               (of.info.angles == VKROPE_ANGLES_FACTORED_TEXTURE ||
                                of.info.angles == VKROPE_ANGLES_DIRECT_TEXTURE);
@@ -307,17 +308,17 @@ void print_head() {
 bool report(const DeviceRef& device, const Case& of) {
     compiled.clear();
     vkrope_kernel_destroy(must(create(device, of.info)));
-    // In the order of create(): each access width with four heads and with one; f32 has nothing
-    // narrower than a word.
+    // The pipelines are in the order of create(): each access width with four heads and with one.
+    // f32 has no access narrower than a word.
     bool good = true;
     for (std::size_t i = 0; i < compiled.size(); ++i)
         good &= report(of, compiled[i], i / 2 == 0 ? 16 : i / 2 == 1 ? 4 : 2, i % 2 == 0 ? 4 : 1);
     return good && !compiled.empty();
 }
 
-std::string mesa;  // its version
+std::string mesa;  // the version of Mesa
 
-// The kernels for one GPU. Returns whether they meet the rules.
+// Compiles the kernels for one GPU. Returns whether they meet the rules.
 bool compile_for(const char* family) {
     find(family);
     const DeviceRef device = open();
@@ -343,8 +344,8 @@ int run() {
     if (!vulkan.loader) stop(77, "skipped: no Vulkan loader");
     bool good = true;
     for (const char* family : {"polaris10", "vega10", "navi21"}) good &= compile_for(family);
-    // RADV aborts at a name that it does not know, and Mesa 22 names the fourth by its
-    // instructions.
+    // RADV aborts if it does not know the name, and Mesa 22 names the fourth GPU by its instruction
+    // set.
     good &= compile_for(mesa.starts_with("Mesa 22.") ? "gfx1100" : "navi31");
     return good ? 0 : 1;
 }

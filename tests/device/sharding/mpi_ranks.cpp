@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The same over MPI ranks with one device each: MPI distributes the input and collects the results;
-// the ranks do not communicate in between.
+// Tests the sharded batch over MPI ranks with one device each. MPI distributes the input and
+// collects the results; in between the ranks do not communicate.
 //
 //     mpirun -n RANKS mpi_ranks
 //
-// Exit status of every rank: 0 the shards have the bits of the whole, 1 they do not, 2 an error.
+// The exit status of each rank is 0 if the shards have the bits of the whole, 1 if not, 2 on error.
 #include <mpi.h>
 
 #include <cstdio>
@@ -23,7 +23,7 @@ struct World {
     int rank = 0, size = 0;
 };
 
-/// The parts of one tensor, by rank, of any lengths: heads need not divide evenly.
+/// The parts of one tensor by rank. Their lengths may differ, as heads need not divide evenly.
 struct Parts {
     Bytes bytes;
     std::vector<int> counts, starts;
@@ -49,7 +49,7 @@ void gather(const Bytes& part, Parts& parts) {
                 parts.starts.data(), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-/// Whether the shards have the bits of the whole on rank 0's device; only rank 0 knows the result.
+/// Returns whether the shards have the bits of the whole on rank 0's device; valid on rank 0 only.
 bool same_bits(const World& world, Device& device, const Batch& batch, Split split) {
     const auto shard_of = [&](int rank) {
         return Shard(batch, split, std::uint32_t(rank), std::uint32_t(world.size));

@@ -41,7 +41,7 @@ RopeParams rotation_of(const Batch& batch) {
     return rotation;
 }
 
-/// Any sign, any mantissa, an exponent of 2 from -6 to 1.
+/// Returns a number of any sign and mantissa, with an exponent of 2 from -6 to 1.
 std::uint32_t random_bits(Element element, std::mt19937& generator) {
     const std::uint32_t random = std::uint32_t(generator()), exponent = random >> 28 & 7,
                         sign = random >> 31;
@@ -61,7 +61,7 @@ Bytes random_elements(Element element, std::size_t bytes, std::mt19937& generato
     return made;
 }
 
-/// The positions of a rank, from record_positions(): [sequences, tokens].
+/// Returns the positions of a rank, [sequences, tokens], which record_positions() computes.
 Buffer positions_of(Device& device, const Batch& local, std::uint32_t rank, std::uint32_t ranks) {
     const Owned<PositionKernel> kernel(value_of(create_positions(device.ref())));
     const Owned<DescriptorArena> arena = arena_of(device, kernel);
@@ -115,8 +115,8 @@ Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t 
     }
 }
 
-/// Calls copy(tensor, byte of the whole, byte of the part, bytes) for each run that is contiguous
-/// in both: the heads of a token.
+/// Calls copy(tensor, byte of the whole, byte of the part, bytes) for the heads of each token,
+/// which are contiguous in the whole and in the part.
 template <class Copy>
 void Shard::for_each_run(const Copy& copy) const {
     const std::uint32_t chunk = local_.tokens / 2;
@@ -167,7 +167,7 @@ Tensors Shard::rotate(Device& device, const Tensors& part) const {
     info.positions = split_ == Split::heads ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS;
     const Owned<Kernel> kernel(value_of(create(device.ref(), info)));
     const Owned<DescriptorArena> arena = arena_of(device, kernel);
-    // Covers the whole sequence: a rank has some of its last positions.
+    // The table covers the whole sequence, since a rank has some of the last positions.
     const std::uint64_t reach = std::uint64_t(whole_.first_position) + whole_.tokens;
     const AngleTable table = value_of(
         AngleTable::make(device, rotation_of(local_), info.angles, reach));
@@ -221,7 +221,7 @@ std::vector<Device> open_all(std::size_t& errors) {
             std::fprintf(stderr, "validation: [%s] %s\n", id, text);
         };
         Result<Device> device = Device::open(options);
-        if (device.status.code == VKROPE_ERROR_NOT_SUPPORTED) {  // there is no validation layer
+        if (device.status.code == VKROPE_ERROR_NOT_SUPPORTED) {  // no validation layer is installed
             options.validation = false;
             device = Device::open(options);
         }

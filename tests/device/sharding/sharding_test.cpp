@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A batch that is split over all devices of the machine has the bits that one device gives for the
-// whole. VKROPE_SHARDING_DEVICES: the number of devices that there must be.
+// Checks that a batch that is split over all devices of the machine has the bits that one device
+// computes for the whole. VKROPE_SHARDING_DEVICES is the number of devices that must be present.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace {
 std::vector<Device> all;
 std::size_t validation_errors = 0;
 
-/// Rotates each shard on the next device, from `first` on.
+/// Rotates each shard on the next device in turn; `first` is the index of the first device.
 Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, std::uint32_t ranks,
                          std::size_t first) {
     Tensors whole{Bytes(input.q.size()), Bytes(input.k.size())};
@@ -28,8 +28,8 @@ Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, 
 }  // namespace
 
 TEST_CASE(
-    "a batch in shards has the bits of the whole: by heads and by sequence, whichever device has "
-    "which shard") {
+    "a batch in shards has the bits of the whole, by heads and by sequence, for any assignment of "
+    "shards to devices") {
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         const Batch batch = test_batch(element);
         const Tensors input = random_tensors(batch, 7 + std::uint32_t(element));
@@ -49,7 +49,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("every device makes the same of the whole") {
+TEST_CASE("every device computes the same bits for the whole") {
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         const Batch batch = test_batch(element);
         const Tensors input = random_tensors(batch, 99);
@@ -77,6 +77,6 @@ int main(int argc, char** argv) {
     }
     doctest::Context context(argc, argv);
     const int failed = context.run();
-    all.clear();  // also counts messages of the layer at the end
+    all.clear();  // the layer may report errors when devices are destroyed
     return failed != 0 ? failed : validation_errors != 0;
 }
