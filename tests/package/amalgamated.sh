@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The form to copy: small, strict C++17 with both compilers, alone and in a namespace of the
-# caller's, with no include but Vulkan's and the standard library's. Engines with the system's
-# loader and with volk get the bits that the library gives.
+# Checks the amalgamated sources: they are small, compile as strict C++17 with both compilers, alone
+# and in the caller's namespace, and include only Vulkan's and the standard library's headers.
+# Engines with the system's loader and with volk compute the same bits as with the library.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -38,7 +38,7 @@ for compiler in "$CXX" clang++; do
         { echo "$compiler: these names are not in the namespace"; exit 1; }
 done
 
-# engine NAME ARGUMENT...: builds the engine; sets `bits` to the hash of what it computes.
+# engine NAME ARGUMENT...: builds the engine; sets `bits` to the hash of the engine's results.
 engine() {
     program=$SCRATCH/$1
     shift

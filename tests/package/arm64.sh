@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The programs for arm64 run on arm64's lavapipe, under qemu: they rotate and finish with the bits
-# of this machine's programs, and pass conformance checks of pairings, angles and turns.
+# Checks that the programs for arm64, on arm64's lavapipe under qemu, rotate with the bits of this
+# machine's programs, and pass conformance checks of pairings, angles and turns.
 #
-# ARM64   folder with the files of Debian's arm64 packages, from ./dev; empty: without
+# ARM64   folder with the files of Debian's arm64 packages, from ./dev; if empty, the test skips
 set -eu
 left_out() {
     echo "skipped: $*"
@@ -18,7 +18,7 @@ command -v $emulator >/dev/null || left_out "no $emulator (Debian: qemu-user-sta
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH/include"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$BUILD/CMakeCache.txt" | head -n 1; }
-# Headers alone fit every machine.
+# The headers are the same for every machine.
 include=$(cached Vulkan_INCLUDE_DIR)
 for folder in vulkan vk_video nlohmann CLI fmt; do
     for parent in "${include:-/usr/include}" /usr/include; do
@@ -45,7 +45,7 @@ on_arm64() {
     program=$1
     shift
     driver=$(echo "$ARM64"/usr/share/vulkan/icd.d/lvp_icd*.json)
-    # The emulator is slow: a device must not be given up for that.
+    # The emulator is slow, so the time limit of the device must be long.
     set -- "$SCRATCH/build/bin/$program" "$@"
     VKROPE_TIMEOUT=86400 VKROPE_SELF="$emulator -L $ARM64 $1" VK_DRIVER_FILES=$driver \
         VK_ICD_FILENAMES=$driver $emulator -L "$ARM64" "$@"

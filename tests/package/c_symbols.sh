@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shared library of the C interface exports what vkrope.h declares and nothing else, under a
-# name with its version; the static one has what vkrope.h does not declare as missing from it; and
-# the header compiles alone, as C11 and as C++17.
+# Checks that the shared library of the C interface exports exactly the functions that vkrope.h
+# declares, under a name with the version; that the static library has all functions that vkrope.h
+# does not mark as missing from it; and that the header compiles alone, as C11 and as C++17.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -10,7 +10,7 @@ header="$SOURCE/host/include/vkrope/vkrope.h"
 library="$BUILD/host/libvkrope.so"
 [ -e "$library" ] || { echo "no libvkrope.so in $BUILD/host"; exit 1; }
 
-# functions: the names of those that a header declares, whose types may be on a line before.
+# functions: prints the names of the functions of a header; a type may be on the line before.
 functions() {
     sed -e ':join' -e '/^\(VKROPE_NODISCARD \)\{0,1\}VKROPE_API [^(]*$/{N;s/\n */ /;b join' -e '}' |
         sed -n 's/^\(VKROPE_NODISCARD \)\{0,1\}VKROPE_API .*\(\<vkrope_[a-z0-9_]*\)(.*/\2/p' | sort
@@ -26,7 +26,7 @@ if ! diff "$SCRATCH/declared" "$SCRATCH/exported" >"$SCRATCH/difference"; then
     exit 1
 fi
 
-# Sections of the header say what the static library lacks.
+# Headings in the header name the sections that the static library lacks.
 awk '/^\/\* ---- / { has = !/not in vkrope::c_static/ } has || !sections { print } /^\/\* ---- / { sections = 1 }' "$header" |
     functions >"$SCRATCH/declared_static"
 [ "$(wc -l <"$SCRATCH/declared_static")" -lt "$(wc -l <"$SCRATCH/declared")" ] ||
@@ -41,10 +41,10 @@ if ! diff "$SCRATCH/declared_static" "$SCRATCH/static" >"$SCRATCH/difference"; t
 fi
 
 dynamic=$(readelf -d "$library")
-soname=libvkrope.so.${VERSION%.*}  # before 1.0 a minor version may break
+soname=libvkrope.so.${VERSION%.*}  # before 1.0 a minor version may break the ABI
 echo "$dynamic" | grep -qF "[$soname]" || { echo "the SONAME is not $soname"; exit 1; }
 [ -e "$library.$VERSION" ] || { echo "libvkrope.so.$VERSION was not built"; exit 1; }
-# The loader is found at run time.
+# The library must load the Vulkan loader at run time.
 ! echo "$dynamic" | grep 'NEEDED.*libvulkan' ||
     { echo "libvkrope.so links the Vulkan loader"; exit 1; }
 
@@ -71,8 +71,8 @@ include=$SOURCE/host/include
 "$CXX" -x c++ -std=c++17 -pedantic -Wall -Wextra -Werror -I"$include" -c "$SCRATCH/alone.c" \
     -o "$SCRATCH/alone_cpp.o"
 
-# One version: the header's, the library's, the project's. A library with sanitizers needs a
-# program with them.
+# The header, the library and the project must have the same version. This check is left out with
+# sanitizers, since a library with sanitizers needs a program with them.
 if ! echo "$dynamic" | grep -q 'NEEDED.*san\.so'; then
     "$CC" -std=c11 -I"$include" "$SCRATCH/version.c" \
         -L"$BUILD/host" -Wl,-rpath,"$BUILD/host" -lvkrope -o "$SCRATCH/version"

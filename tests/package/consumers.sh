@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Applications build against the installed package and run, with the source and build trees out of
-# sight: all that they are built from is copied elsewhere first, and where the system lets us, an
-# empty file system is mounted over both trees.
+# Builds and runs applications against the installed package, with the source and build trees
+# hidden: their sources are copied elsewhere first, and where the system permits it, an empty file
+# system is mounted over both trees.
 #
-# SWIFTSHADER  driver manifest of the second device; empty: the parts that need it are left out
-# COMPLETE     ON: a part that would be left out fails; otherwise the test ends as skipped once the
-#              rest has passed
+# SWIFTSHADER  driver manifest of the second device; if empty, the parts that need it are left out
+# COMPLETE     if ON, a part that would be left out fails; otherwise the test ends as skipped once
+#              the rest has passed
 set -eu
 lavapipe=${VK_DRIVER_FILES:-}
 swiftshader=${SWIFTSHADER:-}
@@ -27,7 +27,7 @@ cp -r "$SOURCE/tests/package/consumers" "$work/consumers"
 vendored=$work/consumers/subdirectory/third_party/vkrope
 mkdir -p "$vendored"
 cp -r "$SOURCE/CMakeLists.txt" "$SOURCE/host" "$SOURCE/shaders" "$vendored"
-if [ -n "$swiftshader" ]; then # its manifest may be below the source tree
+if [ -n "$swiftshader" ]; then # the manifest may be in the source tree
     cp -r "$(dirname "$swiftshader")" "$work/swiftshader"
     swiftshader=$work/swiftshader/$(basename "$swiftshader")
 fi
@@ -48,11 +48,11 @@ while read -r file; do
         { echo "$page.md has $written blocks of C++, $found were found"; exit 1; }
     [ "$written" = 0 ] || [ -e "$folder/$page.cmake" ] ||
         { echo "$page.md does not say which targets its blocks link"; exit 1; }
-    # The page says whether the engine links Vulkan's functions.
+    # The page tells whether the engine links Vulkan's functions.
     ! grep -q 'Vulkan::Vulkan' "$file" || [ ! -e "$folder/$page.cmake" ] ||
         echo "target_link_libraries(guide_$page PRIVATE Vulkan::Vulkan)" >>"$folder/$page.cmake"
 done <"$work/pages"
-# Each other CMake block occurs, line by line, in one of the projects that are built below.
+# Every line of each other CMake block must occur in one of the projects that are built below.
 for block in "$work"/consumers/guide/*.lines; do
     lines=$(cat "$block")
     stands=
@@ -76,8 +76,8 @@ fi
 sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 strict="-Wall -Wextra -Werror${sanitize:+ -fsanitize=$sanitize}"
 
-# hidden COMMAND...: runs it where the trees are empty, if the system allows that. Containers
-# often do not, so it is not a condition.
+# hidden COMMAND...: runs the command with empty trees, if the system permits that. Containers often
+# do not, so the test does not require it.
 if unshare -rm true 2>/dev/null; then
     # shellcheck disable=SC2016 # the inner shell's arguments
     hidden() {
@@ -93,8 +93,7 @@ else
 fi
 
 export CMAKE_PREFIX_PATH="$work/installed"
-# build PROJECT FLAGS [ARGUMENT...]: the project in consumers/PROJECT, into the folder of that name
-# in build/.
+# build PROJECT FLAGS [ARGUMENT...]: builds the project in consumers/PROJECT in build/PROJECT.
 build() {
     project=$1
     flags=$2
@@ -107,7 +106,7 @@ build() {
     hidden "$CMAKE" --build "$work/build/$project" -j 2
 }
 build . "$strict"
-# Each library is one unit, since this test does not check its code.
+# Each library is compiled as one unit, since this test does not check the code of the library.
 build subdirectory "-Wall -Wextra -Werror" \
     -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0
 if [ -n "$(find "$work/installed" -name 'libvkrope.*')" ]; then build c_app "$strict"; else
@@ -118,8 +117,8 @@ else
     left_out 'c_static: VKROPE_C is off'; fi
 
 # The files of generators name every file that was read, as text or, in ninja's list of headers, as
-# text between numbers. Programs are not text: they may contain paths of the library's sources for a
-# debugger.
+# text between numbers. Programs are excluded as binary files, since they may contain paths of the
+# library's sources for a debugger.
 mentions() {
     grep -rlI "$@" "$work/build" || true
     find "$work/build" -name .ninja_deps -exec grep -la "$@" {} + || true
@@ -131,8 +130,7 @@ traces=$(mentions -F -e "$SOURCE/" -e "$BUILD/")
     { echo "the applications were built with files of the source or build tree, as these say:"; echo \
     "$traces"; exit 1; }
 
-# Every message of the validation layer, from any application, goes to its descriptor 3, and fails
-# the test.
+# The layer writes every message to descriptor 3 of the application; any message fails the test.
 layered=
 if [ -n "$(find /usr/share/vulkan/explicit_layer.d /etc/vulkan "${VULKAN_SDK:-/nonexistent}" \
     -name 'VkLayer_khronos_validation.json' 2>/dev/null)" ]; then
@@ -151,17 +149,17 @@ else
     left_out 'validation: the layer is not installed (Debian: vulkan-validationlayers)'
 fi
 
-# run_on MANIFEST PROGRAM [ARGUMENT...]: runs it, sets `messages` to what the layer says, and
-# returns what the program returns.
+# run_on MANIFEST PROGRAM [ARGUMENT...]: runs the program, sets `messages` to the layer's messages,
+# and returns the exit status of the program.
 run_on() {
     manifest=$1
     program=$work/build/$2
     shift 2
-    # Drivers leak a little, and are unloaded before a sanitizer could name them.
+    # Leak checks are off: drivers leak a little, and are unloaded before a sanitizer can name them.
     messages=$(hidden env VK_DRIVER_FILES="$manifest" VK_ICD_FILENAMES="$manifest" \
         ASAN_OPTIONS=detect_leaks=0 "$program" "$@" 3>&1 >&2)
 }
-# runs MANIFEST PROGRAM [ARGUMENT...]: it succeeds, and the layer says nothing.
+# runs MANIFEST PROGRAM [ARGUMENT...]: checks that the program succeeds without a layer's message.
 runs() {
     run_on "$@" || exit 1
     [ -z "$messages" ] || { echo "$2: $messages"; exit 1; }
@@ -172,7 +170,7 @@ runs "$lavapipe" vulkan_1_2
 runs "$lavapipe" walk
 runs "$lavapipe" subdirectory/subdirectory
 [ ! -x "$work/build/c_app/c_app" ] || runs "$lavapipe" c_app/c_app
-# prints PROGRAM PAGE: the program prints the line that the page shows.
+# prints PROGRAM PAGE: checks that the program prints the line that the page shows.
 prints() {
     runs "$lavapipe" "$1" 2>"$work/said"
     grep -qF "It prints \`$(tail -n 1 "$work/said")\`" "$SOURCE/host/guide/$2.md" ||
@@ -190,7 +188,7 @@ if [ -n "$swiftshader" ]; then
 else
     left_out 'no_push on SwiftShader: VKROPE_SWIFTSHADER_ICD is empty'
 fi
-# Check that the layer is active: a program that breaks the rule.
+# Checks that the layer is active, with a program that breaks a rule of Vulkan.
 if [ -n "$layered" ]; then
     ! run_on "$lavapipe" engine --without-a-barrier 2>/dev/null ||
         { echo 'engine --without-a-barrier: it succeeded'; exit 1; }

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Kernel, frequencies and the C interface compile for another system, with the project's warnings as
-# errors. Nothing is run. Each library is one unit without optimisation: that finds what a system
-# lacks in a quarter of the time. The argument is the compiler: x86_64-w64-mingw32-g++ or
-# aarch64-linux-gnu-g++.
+# Compiles kernel, frequencies and the C interface for another system, with the project's warnings
+# as errors. Nothing is run. Each library is one unit without optimisation, because this takes a
+# quarter of the time and still finds whatever the system lacks. The argument is the compiler,
+# x86_64-w64-mingw32-g++ or aarch64-linux-gnu-g++.
 #
-# COMPLETE  ON: a compiler that is missing fails the test
+# COMPLETE  if ON, a missing compiler fails the test
 set -eu
 compiler=$1
 command -v "$compiler" >/dev/null || {
@@ -20,7 +20,7 @@ headers=${headers:-/usr/include}
     exit 77; }
 
 rm -rf "$SCRATCH"
-# Vulkan's headers fit every machine; the others beside them belong to this one.
+# Vulkan's headers are the same for every machine; other headers in their folder are for this one.
 mkdir -p "$SCRATCH/include"
 for folder in vulkan vk_video; do
     [ ! -d "$headers/$folder" ] || ln -s "$headers/$folder" "$SCRATCH/include/$folder"
@@ -31,7 +31,7 @@ case $compiler in
     *) system=Windows processor=x86_64 format=x86-64 ;;
 esac
 target=$SCRATCH/build
-# The libraries need only headers: find_package(Vulkan) gets a loader that nobody links.
+# The libraries need only headers, so find_package(Vulkan) gets a loader that is never linked.
 "$CMAKE" -S "$SOURCE" -B "$target" -DCMAKE_SYSTEM_NAME=$system \
     -DCMAKE_SYSTEM_PROCESSOR=$processor -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_C_COMPILER="${compiler%g++}gcc" -DCMAKE_DISABLE_FIND_PACKAGE_VulkanHeaders=ON \
@@ -50,7 +50,7 @@ for library in kernel frequencies; do
     "${compiler%g++}objdump" -f "$file" | grep -q "file format .*$format" ||
         { echo "$file is for another machine"; exit 1; }
 done
-# Of the runtime, what needs no library but Vulkan's headers.
+# Compiles the sources of the runtime that need only Vulkan's headers.
 for part in angle_table buffer device device_list host_rotation; do
     "$compiler" -std=c++20 -Wall -Wextra -Wconversion -Wshadow -Werror -DVKROPE_C_EXPORTS \
         -I"$SOURCE/host" -I"$SOURCE/host/include" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ./dev without a network, on a slow machine, and below a path that shells, CMake and Ninja could
-# misread. The programs that it calls are stubs, so nothing is installed or built here.
+# Tests ./dev without a network, on a slow machine, and in a path that shells, CMake and Ninja could
+# misread. The programs that ./dev calls are stubs, so nothing is installed or built here.
 # shellcheck disable=SC2016 # text for other shells
 set -u
 (. /etc/os-release && echo "$ID $VERSION_ID") 2>/dev/null | grep -qE '^debian (12|13)$' || {
@@ -10,7 +10,7 @@ set -u
 }
 rm -rf "$SCRATCH" && mkdir -p "$SCRATCH/bin" "$SCRATCH/a \$b 'c'" || exit 1
 cd "$SCRATCH/a \$b 'c'" || exit 1
-# take_dev FOLDER: the entry script, and those that it sources.
+# take_dev FOLDER: copies the entry script and the scripts that it sources.
 take_dev() {
     mkdir -p "$1/tests/support" "$1/host/tools/conformance" "$1/bench" &&
         cp "$SOURCE/dev" "$1" && cp "$SOURCE/bench/run.sh" "$1/bench" &&
@@ -31,7 +31,7 @@ echo 'echo "apt-get $*" >>"$CALLED"; echo "${APT_SAYS:-}" >&2; exit 100' | stub 
 echo 'shift 3; for name; do [ "$name" = "${MISSING:-}" ] || echo "installed $name"; done' |
     stub dpkg-query
 echo 'echo 0' | stub id
-# Groups that take 1.5 times and 100 times their budgets at the quick level.
+# The groups unit and device take 1.5 times and 100 times their budgets of the quick level.
 budget() { sed -n "s/^\(budgets='\)*$1 \([0-9]*\) .*/\2/p" "$SOURCE/tests/run.sh"; }
 unit=$(($(budget unit) * 3 / 2)) device=$(($(budget device) * 100))
 stub ctest <<END
@@ -48,7 +48,7 @@ CALLED=$SCRATCH/called
 export PATH CALLED
 unset CXX VULKAN_SDK VKROPE_TIME_FACTOR MISSING APT_SAYS
 
-# says CODE TEXT COMMAND...: ./dev COMMAND... returns CODE and says TEXT.
+# says CODE TEXT COMMAND...: checks that ./dev COMMAND... returns CODE and prints TEXT.
 says() {
     expected=$1
     text=$2
@@ -66,7 +66,7 @@ tool() {
     chmod +x "build/$1/bin/$2"
 }
 
-# Paths that cannot be built in are refused before anything is made there.
+# ./dev must refuse paths in which a build cannot work before it makes any file.
 here=$PWD
 for character in '"' '#' ';' '<' '>' '[' ']' '\' ':'; do
     mkdir "$SCRATCH/a${character}b" && take_dev "$SCRATCH/a${character}b" &&
@@ -76,7 +76,7 @@ for character in '"' '#' ';' '<' '>' '[' ']' '\' ':'; do
     cd "$here" || exit 1
 done
 
-# Without a network missing packages cannot be installed, and the message says that.
+# Without a network missing packages cannot be installed, and the message must say so.
 mkdir -p build/deps
 export APT_SAYS="Err:1 Temporary failure resolving 'mirror.invalid'" MISSING=libfmt-dev
 for command in run test build 'install prefix' bench conform; do
@@ -93,7 +93,7 @@ if (. /etc/os-release && [ "$VERSION_ID" = 12 ]); then
 fi
 [ ! -e prefix ] || wrong 'a failed ./dev install leaves a prefix'
 
-# With all packages installed, no network is needed.
+# With all packages installed, ./dev must work without a network.
 mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13 build/deps/arm64
 : >build/deps/swiftshader/mock_icd.json
 : >"$CALLED"
@@ -105,7 +105,7 @@ says 0 'vkrope rotate' run
 says 0 'installed: ' install prefix
 says 0 'built: ' build
 
-# A violation fails ./dev check. The checkout around this folder does not count.
+# A violation must fail ./dev check. Git must not find the checkout around this folder.
 GIT_CEILING_DIRECTORIES=$(dirname "$(pwd -P)")
 export GIT_CEILING_DIRECTORIES
 mkdir -p tests/package/check && cp "$SOURCE/tests/package/check/run.sh" tests/package/check &&
@@ -115,8 +115,8 @@ says 0 "checked $PWD" check
 echo 'exit 1' >tests/package/check/budgets.sh
 says 1 "checked $PWD" check
 
-# A slow machine has longer time limits, and a group that exceeds its budget for that reason is only
-# named. The line of ctest's stub says what runs.
+# A slow machine has longer time limits, and a group that exceeds its budget only because of that is
+# named but does not fail. The stub of ctest prints its arguments.
 limit=$(sed -n 's/^time_limit=//p' tests/run.sh)
 limit_prove=$(sed -n 's/^time_limit_prove=//p' tests/run.sh)
 says 0 'took 2.5 times' test
@@ -135,13 +135,13 @@ says 0 floats prove
 tool dev vkrope_pace 'echo 0.7'
 says 0 "--timeout $limit -C quick, 1" test
 ! grep -q 'slow machine' "$SCRATCH/log" || wrong 'a fast machine is called slow'
-# A group by its name, or tests by theirs.
+# The argument selects a group by its name, or tests by their names.
 says 0 '-C all -L ^unit$, 1' test unit
 says 0 '-C prove -R conformance_random.lavapipe, 1' test conformance_random.lavapipe
 says 2 '' test --some
 [ ! -s "$CALLED" ] || wrong "apt-get was called: $(cat "$CALLED")"
 
-# An interrupted run leaves no process.
+# An interrupted run must leave no process.
 printf 'sleep 321 & echo $! >"%s/sleeps"; wait\n' "$SCRATCH" | stub ctest
 ./dev test >"$SCRATCH/log" 2>&1 &
 for second in 1 2 3 4 5 6 7 8 9 10; do

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The documentation of the public headers, and the guide, build without a warning; every type and
-# function has a comment.
+# Checks that the documentation of the public headers and the guide build without a warning, and
+# that every type and function has a comment.
 set -eu
 command -v doxygen >/dev/null || { echo 'skipped: doxygen is not installed'; exit 77; }
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 cd "$SOURCE/host"
 
-# build LINE...: the documentation as host/Doxyfile says, but for these lines, into the scratch
-# folder.
+# build LINE...: builds the documentation in the scratch folder with the settings of host/Doxyfile,
+# changed by these lines.
 build() {
     { echo '@INCLUDE = Doxyfile'; echo "OUTPUT_DIRECTORY = $SCRATCH"; printf '%s\n' \
         "$@"; } >"$SCRATCH/Doxyfile"
@@ -20,8 +20,8 @@ build || { echo 'doxygen found something'; exit 1; }
 [ -f "$SCRATCH/html/vkrope_8hpp.html" ] || { echo 'no page about vkrope.hpp was made'; exit 1; }
 build 'EXTRACT_ALL = NO' 'WARN_IF_UNDOCUMENTED = YES' \
     'WARN_AS_ERROR = NO' >"$SCRATCH/undocumented" || true
-# Fields need none, nor does vkrope.hpp: each of its functions calls that of vkrope.h which has its
-# name.
+# Fields need no comment, and neither does vkrope.hpp, because each of its functions calls the
+# function of the same name in vkrope.h.
 if grep 'is not documented' "$SCRATCH/undocumented" |
     grep -vE 'vkrope\.hpp:|\((variable|enumvalue)\)'; then
     exit 1

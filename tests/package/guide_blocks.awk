@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Makes sources of the blocks of a page, and judges what they print. Each block of C++ becomes the
-# body of a function, behind the #include lines that it prints and the engine's own names (my.hpp);
-# blocks that print the same lines share a file. The blocks of a page are one program, which links
-# what the page's first CMake block says; other CMake blocks are only written down. "cpp program"
-# and "c program" are sources as they are.
-#   page    its name           blocks  how many blocks of C++ it has
-#   folder  for the sources, program_PAGE.cpp and .c among them
+# Makes sources of the code blocks of a page, and checks their #include lines. Each block of C++
+# becomes the body of a function, after its #include lines and the engine's own names (my.hpp);
+# blocks with the same #include lines share a file. The blocks of a page are one program, which
+# links the libraries of the page's first CMake block; other CMake blocks are only saved. Blocks
+# marked "cpp program" and "c program" are saved unchanged as program_PAGE.cpp and program_PAGE.c.
+#   page    the name of the page     blocks  the number of blocks of C++ in the page
+#   folder  the folder of the sources
 function wrong(what) { print page ".md, block " n ": " what; failed = 1 }
 function demands(names, header) {
     if (text ~ names && !index(includes, "<" header ">")) wrong("<" header "> is missing")
@@ -42,7 +42,7 @@ inside { print >file; sub(/\/\/.*/, ""); text = text $0 "\n" }
 cmake ~ /\.cmake$/ { sub(/\(app /, "(guide_" page " ") }
 cmake { print >cmake }
 program { print >program }
-# A kernel that a block records with is created on the same page.
+# A kernel with which a block records must be created on the same page.
 inside && match($0, /my::[a-z_]*kernel\.get/) { recorded[substr($0, RSTART, RLENGTH - 4)] = n }
 inside && match($0, /my::[a-z_]*kernel( = |\.reset\([a-z])/) {
     name = substr($0, RSTART, RLENGTH)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every public C++ header compiles alone, first in its file: as C++17 with the compiler of the
-# build, as C++20 with clang++. The C header does so as C11 and as C++.
+# Checks that every public C++ header compiles as the first of a file, as C++17 with the compiler of
+# the build and as C++20 with clang++, and that the C header does so as C11 and as C++.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -9,8 +9,7 @@ failed=0
 
 # compile COMPILER LANGUAGE STANDARD HEADER
 compile() {
-    # Twice: a header that cannot be included again is as broken as one that cannot be
-    # included alone.
+    # The file includes the header twice, since a header must also work if it is included again.
     printf '#include <vkrope/%s>\n#include <vkrope/%s>\nstruct alone;\n' "$4" "$4" >"$SCRATCH/alone"
     "$1" -x "$2" -std="$3" -Wall -Wextra -Wconversion -Wshadow -pedantic -Werror -fsyntax-only \
         -I"$SOURCE/host/include" "$SCRATCH/alone" || {
@@ -35,8 +34,8 @@ for header in "$SOURCE"/host/include/vkrope/*; do
     compile "$other" c++ c++20 "$name"
     checked=$((checked + 1))
 done
-# A result that is ignored is seen: in C++ Status and Result, in C and C++ what the functions
-# return.
+# Compilers must warn of results that are ignored: in C++ of Status and Result, in C and C++ of the
+# values that functions return.
 # ignores COMPILER LANGUAGE STANDARD HEADER STATEMENT
 ignores() {
     printf '#include <vkrope/%s>\nvoid ignores(void);\nvoid ignores(void) { %s }\n' "$4" \

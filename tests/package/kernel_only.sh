@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With runtime, model, tools, tests and bench off, the headers of Vulkan and SPIR-V, and glslang
-# are all that the project needs. weight.sh measures what this builds, each library as one unit.
+# Checks that with runtime, model, tools, tests and bench off, the project needs only glslang and
+# the headers of Vulkan and SPIR-V. weight.sh measures these libraries, each built as one unit.
 set -eu
 rm -rf "$SCRATCH"
-# CMake cannot find the packages that must not be needed.
+# CMake is told not to find the packages that the build must not need.
 "$CMAKE" -S "$SOURCE" -B "$SCRATCH" -DCMAKE_CXX_COMPILER="$CXX" -DVKROPE_WERROR=ON \
     -DCMAKE_BUILD_TYPE=MinSizeRel -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
     -DVKROPE_RUNTIME=OFF -DVKROPE_MODEL=OFF -DVKROPE_TOOLS=OFF -DVKROPE_TESTS=OFF \
@@ -20,7 +20,7 @@ for library in libvkrope_kernel.a libvkrope_frequencies.a; do
     [ -n "$(find "$SCRATCH/installed" -name $library)" ] ||
         { echo "$library was not installed"; exit 1; }
 done
-# No symbol of Vulkan is needed at link time: all go through the caller's vkGetInstanceProcAddr.
+# The library must not link to Vulkan; it calls Vulkan through the caller's vkGetInstanceProcAddr.
 if nm -C "$SCRATCH"/host/kernel/libvkrope_kernel.a | grep -E ' U vk[A-Z]'; then
     echo "the kernel tier links against Vulkan"
     exit 1

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The kit, from its archive alone, in an empty Debian with nothing but lavapipe: with a driver that
-# crashes, one that hangs and one that is right, ./report ends within its limits with one report
-# whose page shows all three; then without a Vulkan loader, and where glibc is too old. Arguments:
-# the archive, the folder of the bad drivers, Debian's suite, the folder for that Debian, whether a
-# missing tool is a failure. Further arguments go to ./report.
+# Tests the kit, unpacked from its archive, in an empty Debian that has only lavapipe. With a driver
+# that crashes, one that hangs and one that is right, ./report must end within its limits with one
+# report whose page shows all three. Then tests the kit without a Vulkan loader, and with a glibc
+# that is too old. The arguments are the archive, the folder of the bad drivers, Debian's suite, the
+# folder for that Debian, whether a missing tool is a failure, and arguments for ./report.
 set -u
 archive=$1
 drivers=$2
@@ -22,7 +22,7 @@ skip() {
 [ "$(id -u)" = 0 ] || skip 'only root can make a chroot'
 command -v debootstrap >/dev/null || skip 'there is no debootstrap'
 
-# A separate namespace: mounts here exist nowhere else, and end with this script.
+# The script runs in a separate namespace, so that its mounts are private and end with it.
 if [ -z "${VKROPE_KIT_NAMESPACE:-}" ]; then
     VKROPE_KIT_NAMESPACE=made
     export VKROPE_KIT_NAMESPACE
@@ -58,8 +58,8 @@ for name in crash hang right; do
     list=$list${list:+:}/mnt/$name.json
 done
 
-# inside VARIABLE=VALUE... COMMAND...: runs it in the empty system, as a user that this system
-# lacks.
+# inside VARIABLE=VALUE... COMMAND...: runs the command in the empty system, with only these
+# variables, PATH and HOME.
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
 echo "$suite: $(inside getconf GNU_LIBC_VERSION); $(inside sh -c 'command -v g++ cc python3' || echo 'no compiler')"
 
@@ -82,13 +82,13 @@ for name in "$(hostname)" "$kit"; do
     ! grep -qw -e "$name" "$1" || wrong "the report names '$name'"
 done
 
-# Commands beside it.
+# The other commands of the kit.
 inside $kit/vkrope devices | grep -q llvmpipe || wrong './vkrope devices lists no llvmpipe'
 inside $kit/conform --filter 'algebra/norm_*_computed' | grep -q '^pass ' ||
     wrong './conform passes nothing'
 inside $kit/bench --help | grep -q benchmark_filter || wrong './bench has no help'
 
-# Without a loader: the one inside.
+# Without a loader in the system, the commands must use the loader in the kit.
 loader=$(inside sh -c 'readlink -f /usr/lib/*/libvulkan.so.1')
 mv "$root$loader" "$root/hidden_loader"
 inside ldconfig
@@ -100,7 +100,7 @@ grep -q llvmpipe "$root/mnt/out" || wrong 'the loader inside finds no driver'
 mv "$root/hidden_loader" "$root$loader"
 inside ldconfig
 
-# Another C library.
+# The kit must refuse a C library that is too old.
 echo 9.99 >"$root$kit/lib/glibc"
 code=0
 inside $kit/vkrope devices >"$root/mnt/out" 2>"$root/mnt/err" || code=$?

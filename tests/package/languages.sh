@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs in Rust and Go call the installed library through its C interface, and rotate on the
-# device. If a compiler is missing, the test names it and leaves its program out.
+# Checks that programs in Rust and Go can call the installed library through its C interface, and
+# rotate on the device. If a compiler is missing, the test names it and leaves its program out.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -14,7 +14,7 @@ LD_LIBRARY_PATH=$(dirname "$(find "$SCRATCH/installed" -name libvkrope.so)")
 export PKG_CONFIG_PATH LD_LIBRARY_PATH
 command -v pkg-config >/dev/null || { echo 'pkg-config is not there'; exit 77; }
 ran=0
-# judge LANGUAGE COMMAND: its output says that it rotated.
+# judge LANGUAGE COMMAND: checks that the output of the command reports a rotation.
 judge() {
     language=$1
     shift
@@ -27,7 +27,7 @@ judge() {
 
 if command -v rustc >/dev/null; then
     cd "$SCRATCH/rust"
-    # As cargo does it: the build script prints what to link.
+    # As with cargo, the build script prints the libraries to link.
     rustc --edition 2021 -o build-script build.rs
     flags=$(./build-script |
         sed -n 's/^cargo:rustc-link-search=/-L /p; s/^cargo:rustc-link-lib=/-l /p')

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The modules of kernels of every kind are valid. SPIRV-Cross, which MoltenVK translates shaders
-# with, turns them into Metal's language, version 2.1, for macOS and for iOS; and the products and
-# sums that must not be contracted stay marked. No Metal compiler sees the result. The arguments:
-# the program that writes modules, and which kernels: `every`, or `some`, each for one of the
-# systems.
+# Checks that the modules of kernels of every kind are valid, and that SPIRV-Cross, with which
+# MoltenVK translates shaders, can translate them to Metal's language, version 2.1, for macOS and
+# for iOS. Products and sums that must not be contracted must stay marked. No Metal compiler
+# compiles the result. The arguments are the program that writes modules, and either `every` or
+# `some`; with `some` each module is translated for only one of the systems.
 set -eu
 modules=$1 which=$2
 for program in spirv-cross spirv-dis spirv-val; do
@@ -28,8 +28,8 @@ translate() {
     count=$((count + 1))
     spirv-cross --msl --msl-version 20100 ${2:+"$2"} --output out.metal "$1" >log 2>&1 ||
         { echo "FAILED: $*" && cat log && failed=1; }
-    # NoContraction becomes functions that are compiled without optimisation. A module that
-    # multiplies nothing has none of them.
+    # SPIRV-Cross translates NoContraction to functions that are compiled without optimisation. A
+    # module without products has none of these functions.
     multiplies=$(spirv-dis "$1" | grep -c OpFMul || true)
     [ "$multiplies" = 0 ] || grep -q 'spvFMul(' out.metal ||
         { echo "FAILED: $*: nothing is marked against contraction" && failed=1; }

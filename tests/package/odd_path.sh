@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Below a path with a $, a space and quotes, the linker of the shared library still gets its
-# exports: the command that Ninja gives a shell names a file that exists. Nothing is compiled.
+# Checks that in a path with a $, a space and quotes, the shared library's linker still gets its
+# list of exports: Ninja's command for the shell must name an existing file. Nothing is compiled.
 # shellcheck disable=SC2016 # the $ is a part of the path
 set -eu
 [ "$CMAKE_GENERATOR" = Ninja ] ||
@@ -20,7 +20,7 @@ library=$("$ninja" -C "$folder/build" -t targets all |
 [ -n "$library" ] || { echo 'no shared library is built'; exit 1; }
 cd "$folder/build"
 command=$("$ninja" -t commands "$library" | tail -n 1)
-# The words as a shell sees them, with a linker that prints them.
+# Prints the words of the command as a shell splits them, with printf in place of the linker.
 words=$(printf '%s\n' "$command" | sed 's/^: && //; s/ && :$//' | sed 's/^[^ ]* /printf "%s\\n" /')
 exports=$(sh -c "$words" | sed -n 's/^-Wl,--version-script=//p; s/^--version-script=//p')
 [ -n "$exports" ] || { echo "no version script is named: $command"; exit 1; }

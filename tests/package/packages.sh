@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The Debian packages: lintian has nothing to say, apt can install them, and unpacked together they
-# give a C consumer, a C++ consumer (each by pkg-config), and commands. And the source archive: it
-# holds what git knows, and it configures.
+# Checks the Debian packages: lintian reports nothing, apt can install them, and unpacked together
+# they serve a C consumer and a C++ consumer (each through pkg-config), and their commands run. Also
+# checks that the source archive has all files that git knows, and that CMake can configure it.
 set -eu
 [ -n "${VK_DRIVER_FILES:-}" ] || { echo 'skipped: no lavapipe'; exit 77; }
 left_out() {
@@ -20,7 +20,7 @@ rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 cd "$SCRATCH"
 
-# A package for each component of the build.
+# The build makes a package for each component.
 cpack --config "$BUILD/CPackConfig.cmake" -G DEB -B "$SCRATCH/debs" >cpack.log 2>&1 ||
     { tail -n 20 cpack.log; exit 1; }
 for package in "libvkrope${VERSION%.*}" libvkrope-dev vkrope-tools; do
@@ -28,14 +28,14 @@ for package in "libvkrope${VERSION%.*}" libvkrope-dev vkrope-tools; do
         wrong "no package $package: $(ls debs)"
 done
 
-# Tags that do not apply: some only concern uploads to Debian. The libraries are for one
+# Some tags of lintian do not apply. One concerns only uploads to Debian. The libraries are for one
 # architecture, so they and the files of pkg-config are in lib itself. The commands have --help, not
 # manual pages.
 lintian --fail-on error,warning debs/*.deb --suppress-tags \
     initial-upload-closes-no-bugs,pkg-config-unavailable-for-cross-compilation,no-manual-page ||
     wrong 'lintian: see above'
 
-# Their dependencies are available, where apt has lists of packages.
+# Where apt has lists of packages, the dependencies must be available.
 if [ -n "$(apt-cache search --names-only '^libvulkan1$' 2>/dev/null)" ]; then
     apt-get install --simulate ./debs/*.deb >apt.log 2>&1 || { cat apt.log; wrong 'apt-get'; }
     [ "$(grep -c '^Inst .*vkrope' apt.log)" = 3 ] || wrong 'apt-get would not install all three'
@@ -58,7 +58,7 @@ cc -std=c11 "$consumers"/c_app/main.c -o c_app $(pkg-config --cflags --libs vkro
 "$root/bin/vkrope" explain --model "$SOURCE/tests/data/models/llama-3.1-8b.json" >explained
 "$root/bin/vkrope-conformance" --version >version
 
-# The source archive.
+# The checks of the source archive.
 cpack --config "$BUILD/CPackSourceConfig.cmake" -B "$SCRATCH/source" >>cpack.log 2>&1 ||
     { tail -n 20 cpack.log; exit 1; }
 mkdir unpacked

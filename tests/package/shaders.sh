@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The installed .glsl files serve other shaders: all files are installed, every branch on a macro
-# compiles from the prefix alone, and a missing macro or file is an #error that names it. CMake and
-# awk pack a module to the same bytes.
+# Checks that other shaders can use the installed .glsl files: all files are installed, every branch
+# on a macro compiles with the prefix alone, and a missing macro or file is an #error that names it.
+# Also checks that CMake and awk pack a module to the same bytes.
 #
 # GLSLANG  the compiler of the build
 set -eu
@@ -22,13 +22,13 @@ done
 cmp "$SCRATCH/by_cmake.inc" "$BUILD/spirv/positions.inc" ||
     wrong 'embed.cmake packs a module to other bytes than embed.awk'
 
-# compile NAME: the shader on standard input, with the prefix as the only folder.
+# compile NAME: compiles the shader on standard input, with the prefix as the only include folder.
 compile() {
     cat >"$SCRATCH/$1.comp"
     "$GLSLANG" --quiet --target-env vulkan1.1 -I"$installed" -S comp -o "$SCRATCH/$1.spv" \
         "$SCRATCH/$1.comp" >"$SCRATCH/$1.log" 2>&1
 }
-# shader NAME MACROS BODY: compiles it. It includes `files`.
+# shader NAME MACROS BODY: compiles a shader that includes `files`.
 files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl'
 shader() {
     {
@@ -44,7 +44,7 @@ shader() {
         echo 'layout(set = 0, binding = 4, std140) uniform Turns { uvec4 their_turns[64]; };'
         echo "$2"
         for file in $files; do echo "#include \"$file\""; done
-        # The rest is the same for all: a unit of 8 halves, or of 4 floats, rotated by c and s.
+        # All shaders share this code, which rotates a unit of 8 halves or 4 floats by c and s.
         cat <<'END'
 void turn_unit(uint at, uint element, Unit c, Unit s) {
     const uint n = element == element_f32 ? 4 : 8;
@@ -67,12 +67,12 @@ END
         echo '}'
     } | compile "$1"
 }
-# must KIND NAME MACROS BODY: a shader of this kind compiles.
+# must KIND NAME MACROS BODY: checks that a shader of this kind compiles.
 must() {
     "$@" || { wrong "$2 does not compile:" && cat "$SCRATCH/$2.log"; }
 }
 compiles() { must shader "$@"; }
-# must_not WORDS KIND NAME MACROS BODY: it does not, and the compiler says WORDS.
+# must_not WORDS KIND NAME MACROS BODY: checks that it does not, and that the compiler says WORDS.
 must_not() {
     says=$1
     shift
@@ -103,14 +103,14 @@ $quads" 'vkrope_buffer_angles(row * 128, at, 8, c, s);'
 compiles buffers_apart "$words
 $apart" 'vkrope_angle_apart(element_bf16, 0, 0, at, c, s);'
 compiles computed "$turns" 'vkrope_computed_angles(row, at, 8, c, s);'
-# Three axes and a phase, added.
+# The sum of three axes and a phase.
 compiles sum "$turns" '
     VkropeTurns sum = VkropeTurns(uvec4(0), uvec4(0), uvec4(0), uvec4(0));
     for (uint axis = 0; axis < 3; ++axis)
         vkrope_add_axis(turn_header_vec4s + 8 * axis, at + axis, 0, 8, sum);
     vkrope_add_axis(turn_header_vec4s + 24, 1, 0, 8, sum);
     vkrope_turned_angles(sum, 8, c, s);'
-# The caller's fractions of turns, and a pair with an angle for each channel.
+# Turns that the caller computes, and a pair with an angle for each channel.
 compiles channels "$turns" '
     uvec4 low = uvec4(0), high = uvec4(at);
     vkrope_add_turns(uvec4(1), uvec4(2), at, low, high);
@@ -133,8 +133,8 @@ $apart
 $turns" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s); vkrope_buffer_angles(row * 128, at, 8, c, s); vkrope_computed_angles(row, at, 8, c, s);'
 
 
-# A whole tensor of another shader, at the positions of a Push: constants are the shader's, or
-# specialised as in rope.comp.
+# A whole tensor of another shader, at the positions of a Push. The constants are the shader's own,
+# or specialised as in rope.comp.
 tokens='#define VKROPE_PUSH their_push
 #define VKROPE_ID_WORD(index) their_cos[index]
 #define VKROPE_SLOT_WORD(index) their_sin[index]'
@@ -145,8 +145,8 @@ tensor='#define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)'
-# tensor_shader NAME MACROS: a shader that declares the names that tensor.glsl needs, and processes
-# a token.
+# tensor_shader NAME MACROS: compiles a shader that declares the names that tensor.glsl needs, and
+# processes a token.
 tensor_shader() {
     {
         echo '#version 450'
@@ -194,7 +194,7 @@ END
     } | compile "$1"
 }
 must tensor_shader tensor "$tokens" "$tensor"
-# If a macro is missing, the files name it.
+# If a macro is missing, the #error must name the macro.
 for macro in $(printf '%s\n' "$tokens" "$tensor" | sed 's/^#define \([A-Z_]*\).*/\1/'); do
     case $macro in VKROPE_TENSOR*) file=tensor.glsl ;; *) file=token.glsl ;; esac
     without="define ${macro}[ (]"
@@ -207,7 +207,7 @@ refuses 'angles.glsl: define VKROPE_ANGLE_TEXTURE, VKROPE_ANGLE_WORD or VKROPE_T
 files='interface.h element.glsl pairing.glsl angles.glsl'
 refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no_turns "$turns" ''
 
-# Quantised stores and the Hadamard transform, of a unit that is a whole row.
+# Quantised stores and the Hadamard transform, for a unit that is a whole row.
 files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl hadamard.glsl quantise.glsl
     blocks.glsl'
 for type in q8_0 q4_0 q4_1 q5_0 q5_1; do
@@ -233,7 +233,7 @@ refuses 'blocks.glsl: include interface.h, element.glsl and quantise.glsl first'
 files='interface.h hadamard.glsl'
 refuses 'hadamard.glsl: include interface.h and element.glsl first' no_element_to_transform '' ''
 
-# Rows that lanes store together, in shared words.
+# Rows that several lanes store together, through shared words.
 gaps='#define VKROPE_STAGED_GAPS 1'
 shared='#define VKROPE_STAGED(index) words[index].w'
 files='interface.h element.glsl pairing.glsl norm.glsl hadamard.glsl quantise.glsl blocks.glsl
@@ -264,7 +264,7 @@ refuses 'staging.glsl: include norm.glsl, hadamard.glsl, quantise.glsl and block
     no_codes_to_stage "$shared
 $gaps" ''
 
-# The ops need all that rope.comp declares: it compiles with the installed files.
+# The ops need all declarations of rope.comp, so rope.comp must compile with the installed files.
 compile whole <"$SOURCE/shaders/rope.comp" ||
     { wrong 'rope.comp does not compile with the installed files:' && cat "$SCRATCH/whole.log"; }
 
@@ -274,7 +274,7 @@ refuses 'ops_lanes.glsl: define VKROPE_OUT_OF_RANGE_WORD(index)' no_status_word 
 refuses 'ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first' \
     no_tensors "$status" ''
 
-# The shader of shaders/README.md, as it stands there.
+# The shader in shaders/README.md must compile unchanged.
 mkdir "$SCRATCH/guide"
 awk '/^```glsl program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' \
     "$SOURCE/shaders/README.md" | compile guide/attention || wrong 'the shader of the page does not compile'
@@ -284,8 +284,8 @@ if command -v spirv-val >/dev/null; then
         wrong 'the shader of shaders/README.md makes an invalid module'
 fi
 
-# Nothing was forgotten: each macro that includes code is defined above, and each function that no
-# other function calls is called.
+# The tests above must be complete: they must define each macro that includes code, and call each
+# function that no other function calls.
 macros=$(sed -n 's/^#ifdef \(VKROPE_[A-Z_]*\)$/\1/p' "$installed"/*.glsl |
     grep -v '_GLSL$' | sort -u)
 [ "$(echo "$macros" | wc -l)" -ge 4 ] || wrong "the macros are not found: $macros"

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/package/threads under thread sanitizer: no report as it is, a report when it breaks the
-# rule.
+# Runs tests/package/threads under thread sanitizer, which must report nothing, except where the
+# program breaks the rule on purpose.
 set -eu
 [ -n "${VK_DRIVER_FILES:-}" ] ||
     { echo 'skipped: no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'; exit 77; }
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 
-# The sanitizer needs its run-time library, and a kernel that maps memory where it expects it;
-# setarch -R sees to the latter.
+# The sanitizer needs its run-time library, and memory at the addresses that it expects, which
+# setarch -R ensures.
 echo 'int main() {}' >"$SCRATCH/probe.cpp"
 "$CXX" -fsanitize=thread -o "$SCRATCH/probe" "$SCRATCH/probe.cpp" 2>/dev/null ||
     { echo "skipped: $CXX has no thread sanitizer"; exit 77; }
@@ -26,11 +26,11 @@ $fixed "$SCRATCH/probe" || { echo 'skipped: thread sanitizer does not run here';
 "$CMAKE" --build "$SCRATCH/build" --target threads -j 2 >>"$SCRATCH/build.log" 2>&1 ||
     { cat "$SCRATCH/build.log"; exit 1; }
 
-# In the library itself too: a sanitizer that sees only the test would find nothing.
+# The library must be built with the sanitizer, too; otherwise the sanitizer would find nothing.
 nm "$SCRATCH/build/vkrope/host/kernel/libvkrope_kernel.a" | grep -q ' U __tsan_' ||
     { echo 'the kernel tier was built without it'; exit 1; }
-# Drivers are not built with the sanitizer: it would see their calls of memcpy and malloc, but not
-# the futexes that order these.
+# Drivers are not built with the sanitizer, so it would see their calls of memcpy and malloc, but
+# not the futexes that order these calls.
 export TSAN_OPTIONS='ignore_noninstrumented_modules=1 exitcode=66'
 
 # shellcheck disable=SC2086

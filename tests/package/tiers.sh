@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The arrows between the tiers, and between the rooms of the tools: a file includes nothing of ours
-# from one that its own may not know (host/README.md, host/tools/README.md).
+# Checks the dependencies between the tiers, and between the folders of the tools: a file includes
+# no header of ours that its folder may not know (host/README.md, host/tools/README.md).
 set -eu
 cd "$SOURCE/host"
 failed=0
 
-# may_include FOLDER PATTERN: files in FOLDER include, of ours, only what matches PATTERN.
+# may_include FOLDER PATTERN: checks that all our headers in files of FOLDER match PATTERN.
 may_include() {
     bad=$(grep -rnE '^#include "' "$1" --include='*.cpp' --include='*.hpp' |
         grep -vE "#include \"($2)\"" || true)
@@ -26,7 +26,7 @@ for file in operation.hpp definition.hpp definition.cpp compare.hpp compare.cpp;
     may_include "verify/$file" 'verify/(oracle/.*|operation|definition|compare)\.hpp|vkrope/vkrope\.h'
 done
 
-# The rooms of the tools, from the lowest floor up. The tiers' own headers are for everyone.
+# The folders of the tools, in the order of their dependencies. Each may include the tiers' headers.
 oracle='oracle|turns|rows|ops|element|quantise|quantise_verdict|code_edges'
 tiers="vkrope/.*|meaning\.hpp|divide_up\.hpp|verify/[a-z_]+\.hpp|verify/oracle/($oracle)\.hpp"
 may_include tools/cli "$tiers|cli/.*"
@@ -40,8 +40,8 @@ may_include tools/explain "$tiers|(cli|io|explain)/.*"
 conformance='model/(import_error|json_document)\.hpp|interface\.h|frequencies/.*'
 may_include tools/conformance "$tiers|(cli|io|conformance)/.*|$conformance"
 
-# One file includes Vulkan Memory Allocator. Public headers have neither JSON nor formatting nor a
-# command line, and throw nothing.
+# Only one file may include Vulkan Memory Allocator. Public headers must not use JSON, formatting,
+# iostream or a command line, and must throw nothing.
 [ "$(grep -rlE 'vk_mem_alloc' . --include='*.?pp' | sort | tr '\n' ' ')" = \
     './runtime/allocator.cpp ' ] || { echo 'vk_mem_alloc.h is included elsewhere'; failed=1; }
 for header in include/vkrope/*; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One version: the project's, the tool's, the newest of the change log, and that of each public
-# header, which the preprocessor can compare.
+# Checks that the project, the tool, the newest entry of the change log, and each public header have
+# the same version, and that the preprocessor can compare the version of a header.
 set -eu
 tool=$("$BUILD/bin/vkrope" --version)
 [ "$tool" = "vkrope $VERSION" ] ||

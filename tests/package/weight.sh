@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What an engine takes on with kernel, frequencies and their C interface: how many bytes, which
-# symbols, which compiler flags. Measured in the tree that kernel_only.sh leaves.
+# Checks what kernel, frequencies and their C interface add to an engine: the bytes, the symbols and
+# the compiler flags. Measures the libraries in the tree that kernel_only.sh leaves.
 set -eu
 limit=$((195 * 1024))
-# Archives hold what a link drops, too: relocations, and each file's names and table of sections.
+# Archives also have data that the linker drops: relocations, and each file's names and sections.
 archive_limit=$((2 * limit))
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -41,21 +41,21 @@ for library in "$kernel" "$frequencies"; do
         "$SCRATCH/$name.symbols" ||
         complain "$name uses exceptions or RTTI"
     ! grep -E ' U __cxa_throw$' "$SCRATCH/$name.symbols" || complain "$name throws"
-    # Constants that hold addresses are in .data.rel.ro, which the loader makes read-only;
-    # DW.ref is the compiler's, for type information.
+    # Constants that contain addresses are in .data.rel.ro, which the loader makes read-only;
+    # the compiler makes DW.ref for type information.
     ! objdump -t "$library" | grep -E ' O \.(data|bss|tdata|tbss)' |
         grep -vE ' O \.data\.rel\.(ro|local\.DW\.ref\.)' ||
         complain "$name has writable global state"
     ! objdump -h "$library" | grep -E '\.(init_array|ctors|fini_array)' ||
         complain "$name has static constructors"
-    # All that it defines for the linker is in the library's namespace or a function of
-    # vkrope.h, but for what templates of the standard library leave behind (W), and DW.ref.
+    # Every external symbol must be in the library's namespace or be a function of vkrope.h,
+    # except instances of the standard library's templates (W) and DW.ref.
     ! grep -E ' [ABCDGRSTV] ' "$SCRATCH/$name.names" | grep -vE ' (vkrope::|vkrope_|DW\.ref\.)' ||
         complain "$name defines other names than vkrope's"
 done
 
-# All sources are in a unit of their library or are one, and the flags of these are as the build
-# says them.
+# Every source must be a unit or in a unit of its library, and every unit must be compiled with the
+# flags of the build.
 for tier in kernel frequencies; do
     (cd "$SOURCE" && find host/$tier -name '*.cpp') | while read -r file; do
         grep -qF "/$file\"" "$tiers/host/$tier/CMakeFiles/vkrope_$tier.dir"/Unity/*.cxx \

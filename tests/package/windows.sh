@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The libraries for Windows work under Wine, on this machine's lavapipe: a program of ours rotates
-# with the bits of `vkrope rotate`.
+# Checks that the libraries for Windows work under Wine, on this machine's lavapipe: a program of
+# ours rotates with the bits of `vkrope rotate`.
 set -eu
 left_out() {
     echo "skipped: $*"
@@ -17,14 +17,14 @@ command -v xvfb-run >/dev/null ||
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH/include" "$SCRATCH/json"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$BUILD/CMakeCache.txt" | head -n 1; }
-# Headers alone fit every machine.
+# The headers are the same for every machine.
 include=$(cached Vulkan_INCLUDE_DIR)
 for folder in vulkan vk_video; do
     [ ! -d "${include:-/usr/include}/$folder" ] ||
         ln -s "${include:-/usr/include}/$folder" "$SCRATCH/include/$folder"
 done
 ln -s /usr/include/nlohmann "$SCRATCH/include/nlohmann"
-# Debian's package names /usr/include, whose other headers are not for Windows.
+# Debian's CMake package adds /usr/include, whose other headers are not for Windows.
 cat >"$SCRATCH/json/nlohmann_jsonConfig.cmake" <<END
 add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED)
 target_include_directories(nlohmann_json::nlohmann_json INTERFACE "$SCRATCH/include")
