@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Writes the modules of kernels of every kind to a folder, as create() hands them to a driver that
-// converts f16 with integers:
+// Writes the modules of kernels of every kind to a folder, as create() passes them to a driver
+// where integer code converts f16:
 //
 //     vkrope_modules some|every FOLDER
 //
-// some: each source of angles with each pairing, each step and each store once, with the element
-// types in turn.
+// With `some` the program writes each angle source with each pairing, each step and each store
+// once, with the element types in turn.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -23,14 +23,14 @@ struct NamedKernel {
     KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
 };
 
-/// Q and K of 128 channels of this type.
+/// Returns a kernel for Q and K of 128 channels of this type.
 KernelInfo q_and_k(Element element, AngleSource angles) {
     KernelInfo info = kernel_info(angles);
     for (const TensorIndex n : {Q, K}) info.tensor[n].in = info.tensor[n].out = element;
     return info;
 }
 
-/// What has a module of its own whatever the element type.
+/// Returns the kernels that have different modules with every element type.
 std::vector<NamedKernel> kernels_of(Element element) {
     std::vector<NamedKernel> all;
     const auto add = [&all](const char* name, const KernelInfo& info) {
@@ -95,7 +95,7 @@ std::vector<NamedKernel> kernels_of(Element element) {
     return all;
 }
 
-/// The files of one kernel; the number of them, or 0 if there is no such kernel.
+/// Writes the files of one kernel. Returns the number of files, or 0 after an error.
 std::size_t write(const std::string& prefix, const KernelInfo& info) {
     const KernelHost host({.float16 = false});
     const Result<Kernel*> created = create(host.ref, info);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Four threads record one kernel at the same time, each into command buffers of its own, with push
-// descriptors and with an arena each; of some kinds each then makes a kernel and an arena of its
-// own on the one device, and records these. Q and K as f32 and as f16, with angles from a table and
-// computed, f16 converted by integers and by the device. All outputs of one element type and source
-// of angles have the same bits.
-// Built with thread sanitizer, which says whether the library shares more than it may.
+// Four threads record one kernel at the same time, each into its own command buffers, with push
+// descriptors or with its own arena. With some kinds of kernels each thread then also makes its own
+// kernel and arena on the one device, and records with them. Q and K are f32 or f16, the angles are
+// from a table or computed, and f16 is converted by integers or by the device. All outputs of one
+// element type and angle source must have the same bits.
+// The program is built with thread sanitizer, which reports state that the library must not share.
 //
 //     threads                 the test
-//     threads --shared-arena  breaks the rule on purpose: two threads use one arena, which the
-//                             sanitizer must report.
+//     threads --shared-arena  breaks the rule on purpose: two threads use one arena, and the
+//                             sanitizer must report them.
 #include <cstdio>
 #include <cstring>
 #include <latch>
@@ -23,18 +23,18 @@ namespace {
 
 using engine::check;
 
-// Rows of one token: query heads, then key heads.
+// The row of a token has query heads, then key heads.
 constexpr std::uint32_t thread_count = 4, frames = 3, calls = 24, head_dim = 64, q_heads = 3,
                         k_heads = 2, tokens = 37;
 constexpr std::size_t values = std::size_t{tokens} * (q_heads + k_heads) * head_dim;
 
-// What is rotated, and how.
+// The element type of a rotation, and the way in which it is computed.
 struct Kind {
     const char* name;
     vkrope::Element element;
     vkrope::AngleSource angles;
     vkrope::Conversion conversion = VKROPE_CONVERSION_INTEGER;
-    bool own = false;  // each thread also makes a kernel: a driver compiles as many as threads
+    bool own = false;  // each thread also makes a kernel, which the driver compiles each time
 };
 constexpr vkrope::AngleSource factored = VKROPE_ANGLES_FACTORED_TEXTURE,
                               computed = VKROPE_ANGLES_COMPUTED;
@@ -55,25 +55,25 @@ vkrope::KernelInfo info_of(const Kind& kind) {
 
 vkrope::DeviceRef device_for(const engine::Gpu& gpu, bool push) {
     vkrope::DeviceRef ref = gpu.ref();
-    // One device for both: an application may well enable push descriptors and not tell vkrope.
+    // One device serves both: an application may enable push descriptors and not tell vkrope.
     if (!push) ref.enabled &= ~std::uint32_t{VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR};
     return ref;
 }
 
-// What all threads use. Nothing of it changes while they run, and nothing guards it: a lock would
-// order the threads, and hide from the sanitizer what they share.
+// The data that all threads use. It does not change while they run. No lock guards it, because a
+// lock would order the threads and hide data races from the sanitizer.
 struct Shared {
     const engine::Gpu& gpu;
     const vkrope::Angles& angles;
     const Kind& kind;
     vkrope::DeviceRef device;
-    const vkrope::Kernel* kernel;  // null: each thread makes its own
+    const vkrope::Kernel* kernel;  // if null, each thread makes a kernel
 
     bool push() const { return device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR; }
     VkDeviceSize bytes() const { return values * vkrope_element_bytes(kind.element); }
 };
 
-// What one thread has for itself.
+// The objects of one thread.
 struct Worker {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
@@ -122,8 +122,8 @@ void wait_for_dispatch(VkCommandBuffer commands, VkPipelineStageFlags stage, VkA
     vkCmdPipelineBarrier(commands, boundary.stage, stage, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-// A frame of one thread: rotations in place, one after the other. In the first, its kernel and its
-// arena are made.
+// Records a frame of one thread: rotations in place, one after the other. In the first frame the
+// function also makes the kernel and the arena of the thread.
 void record_frame(const Shared& shared, Worker& worker, std::latch& start) {
     worker.commands = shared.gpu.begin(worker.pool);
     start.arrive_and_wait();
@@ -131,7 +131,7 @@ void record_frame(const Shared& shared, Worker& worker, std::latch& start) {
         worker.own_kernel = make_kernel(shared.device, shared.kind);
     const vkrope::Kernel* kernel = shared.kernel ? shared.kernel : worker.own_kernel;
     if (!shared.push() && !worker.arena) worker.arena = make_arena(kernel);
-    vkrope_arena_reset(worker.arena);  // its last frame has completed
+    vkrope_arena_reset(worker.arena);  // the last frame of the thread has completed
     const vkrope::Boundary boundary = vkrope::boundary();
     for (std::uint32_t i = 0; i < calls; ++i) {
         if (i != 0) wait_for_dispatch(worker.commands, boundary.stage, boundary.in_place_access);
@@ -141,7 +141,7 @@ void record_frame(const Shared& shared, Worker& worker, std::latch& start) {
     wait_for_dispatch(worker.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
 }
 
-// Multiples of 1/512 between 1 and 2 in either sign: the same numbers in both types.
+// Fills `x` with multiples of 1/512 between 1 and 2 of both signs, which are exact in both types.
 void fill(void* x, vkrope::Element element) {
     for (std::size_t i = 0; i < values; ++i) {
         const std::uint32_t sign = i * 7 % 3 == 0, fraction = std::uint32_t(i * 131 % 512);
@@ -171,8 +171,8 @@ void destroy(const engine::Gpu& gpu, Worker& worker) {
 
 using Bytes = std::vector<std::byte>;
 
-// Records each frame in all threads at once, submits it from this one, and returns what every
-// thread computed.
+// Records each frame in all threads at once, submits it from the calling thread, and returns the
+// output, which all threads must have in common.
 Bytes rotate_in_threads(const Shared& shared) {
     std::vector<Worker> workers(thread_count);
     for (Worker& worker : workers) worker = make_worker(shared);
@@ -197,8 +197,8 @@ Bytes rotate_in_threads(const Shared& shared) {
     return output;
 }
 
-// One kernel for all threads, with push descriptors and with arenas; then, if the kind says so, a
-// kernel and an arena for each.
+// Rotates with one kernel for all threads, with push descriptors and with arenas; then, if the kind
+// says so, with a kernel and an arena for each thread.
 Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles, const Kind& kind) {
     Bytes first;
     for (const bool push : {true, false}) {
@@ -218,7 +218,7 @@ Bytes rotate_in_all_ways(const engine::Gpu& gpu, const vkrope::Angles& angles, c
     return first;
 }
 
-// Whether the device is one that may; else it says why not.
+// Returns whether the device can convert f16 natively; if not, prints the reason.
 bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
     const auto made = vkrope::create(gpu.ref(), info_of(kind));
     vkrope_kernel_destroy(made.value);
@@ -230,7 +230,7 @@ bool converts_natively(const engine::Gpu& gpu, const Kind& kind) {
     return true;
 }
 
-// What the contract forbids. Recorded only: the commands are thrown away.
+// Does what the contract forbids. The commands are only recorded and never submitted.
 void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
     const vkrope::DeviceRef device = device_for(gpu, false);
     vkrope::Kernel* kernel = make_kernel(device, kinds[0]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rotate CONFIG.JSON f32|f16|bf16 TOKENS Q_HEADS Q K_HEADS K FIRST_POSITION: rotates the raw
-// tensors [tokens, heads, head_dim] in the files Q and K by every source of angles, and leaves what
-// the default source gave.
+// tensors [tokens, heads, head_dim] in the files Q and K with every angle source, and leaves the
+// results of the default source in these files.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

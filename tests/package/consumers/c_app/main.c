@@ -18,7 +18,7 @@ static void check(vkrope_result result, const char* what, const vkrope_error* er
     exit(1);
 }
 
-/* Ends the program with a sentence unless the condition is true. */
+/* Ends the program with an error message unless the condition is true. */
 static void require(int condition, const char* sentence) {
     if (condition) return;
     fprintf(stderr, "%s\n", sentence);
@@ -36,7 +36,7 @@ static double angle_of(int at, int pair) {
     return at * pow(base, -2.0 * pair / head_dim);
 }
 
-/* `rotated` is `row` at `position`, within the bound of a factored texture: 6 u (|x0| + |x1|). */
+/* Checks `rotated` against `row` at `position`, within 6 u (|x0| + |x1|) for a factored texture. */
 static void is_rotated(const char* what, const float* row, const float* rotated) {
     for (int j = 0; j < pairs; ++j) {
         const double x0 = row[j], x1 = row[j + pairs];
@@ -47,7 +47,7 @@ static void is_rotated(const char* what, const float* row, const float* rotated)
     }
 }
 
-/* Fills the table of a model's angles in memory of the program; needs no device. */
+/* Fills a model's angle table in the program's memory, which needs no device. */
 static void use_table(const vkrope_rope_params* rotation) {
     float table[position + 1][pairs][2];
     vkrope_error error;
@@ -57,7 +57,7 @@ static void use_table(const vkrope_rope_params* rotation) {
     require(plan.bytes == sizeof table, "the plan has other bytes than the table");
     check(vkrope_fill_angles(rotation, &plan, table, sizeof table, &error), "vkrope_fill_angles",
           &error);
-    /* One rounding to float, and what double arithmetic adds to it. */
+    /* The bound is one rounding to float, and the errors of double arithmetic. */
     const double bound = 0x1p-25 * (1 + 0x1p-20);
     for (int p = 0; p <= position; ++p) {
         for (int j = 0; j < pairs; ++j) {
@@ -114,7 +114,7 @@ static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_er
     return vkrope_record(commands, w->kernel, &call, w->arena, error);
 }
 
-/* A callback that fails: nothing is submitted, and its words come back. */
+/* A callback that fails. The library submits nothing and returns the words of the callback. */
 static vkrope_result refuse(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     (void)user_data;
     (void)commands;
@@ -163,7 +163,7 @@ int main(void) {
     static const char json[] =
         "{\"model_type\": \"llama\", \"hidden_size\": 8, \"num_attention_heads\": 2, "
         "\"rope_theta\": 10000.0, \"max_position_embeddings\": 2048}";
-    /* Before 1.0, another minor version may be another interface. */
+    /* Before 1.0, another minor version may have another interface. */
     require(vkrope_version() >> 12 == VKROPE_VERSION >> 12, "compiled for another version");
     vkrope_error error;
     vkrope_model* model = NULL;

@@ -13,7 +13,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
                                           VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* message,
                                           void* count) {
-    // The loader warns of drivers that it cannot open: nothing that this program does.
+    // The loader warns of drivers that it cannot open, which is no mistake of this program.
     if (message->pMessageIdName && std::strcmp(message->pMessageIdName, "Loader Message") == 0)
         return VK_FALSE;
     std::fprintf(stderr, "%s\n", message->pMessage);
@@ -34,7 +34,7 @@ bool instance_offers(const char* name) {
     return false;
 }
 
-// The first queue family that computes, or the number of families.
+// Returns the index of the first compute queue family, or the number of families if there is none.
 std::uint32_t compute_family(VkPhysicalDevice physical, std::uint32_t& count) {
     vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
     std::vector<VkQueueFamilyProperties> families(count);
@@ -110,7 +110,7 @@ void Gpu::create_device(Enable enable) {
     queue_family_ = compute_family(physical_, families);
     if (queue_family_ == families) fail("the device has no compute queue");
 
-    // What vkrope makes use of joins what the engine enables for itself.
+    // The engine enables the extensions and features that vkrope can use along with its own.
     const auto needs = vkrope::requirements(instance_, physical_, vkGetInstanceProcAddr);
     check(needs.status, "requirements");
     std::vector<const char*> extensions;

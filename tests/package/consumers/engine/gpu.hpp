@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an engine has anyway: its own instance, device, queue, memory and command buffers. vkrope is
-// asked only which extensions the device should enable.
+// The parts of an engine: its instance, device, queue, memory and command buffers. The engine asks
+// vkrope only which extensions the device should enable.
 #pragma once
 
 #ifdef ENGINE_VOLK
@@ -21,7 +21,7 @@ namespace engine {
 struct Buffer {
     VkBuffer handle = VK_NULL_HANDLE;
     VkDeviceMemory memory = VK_NULL_HANDLE;
-    void* mapped = nullptr;  ///< null unless it was made for the host
+    void* mapped = nullptr;  ///< null unless the buffer was made for the host
     VkDeviceSize bytes = 0;
 
     VkDescriptorBufferInfo whole() const { return {handle, 0, bytes}; }
@@ -33,13 +33,13 @@ struct Image {
     VkImageView view = VK_NULL_HANDLE;
 };
 
-/// Ends the program with a sentence: enough for a test.
+/// Ends the program with an error message, which is enough for a test.
 [[noreturn]] void fail(const std::string& sentence);
 void check(VkResult result, const char* call);
 void check(const vkrope::Status& status, const char* call);
 
-/// What an engine enables of what vkrope makes use of: nothing; what the device offers as
-/// extensions; or, without any extension, what Vulkan 1.2 has in its core.
+/// The features that an engine enables of those that vkrope can use: none; those that the device
+/// offers as extensions; or, without any extension, those in the core of Vulkan 1.2.
 enum class Enable { nothing, extensions, vulkan_1_2 };
 
 /// The first device with a compute queue. Messages of validation layers are printed and counted.
@@ -50,7 +50,7 @@ class Gpu {
     Gpu(const Gpu&) = delete;
     Gpu& operator=(const Gpu&) = delete;
 
-    /// What vkrope is given: handles, and what this engine enabled.
+    /// Returns the handles for vkrope, and the features that this engine enabled.
     vkrope::DeviceRef ref() const;
 
     const VkPhysicalDeviceProperties& properties() const { return properties_; }
@@ -59,14 +59,14 @@ class Gpu {
     unsigned messages() const { return messages_; }
 
     Buffer make_buffer(VkDeviceSize bytes, VkBufferUsageFlags usage, bool for_host) const;
-    /// The view's image is filled in.
+    /// Makes an image and its view; the function sets the image in `view`.
     Image make_image(const VkImageCreateInfo& info, VkImageViewCreateInfo view) const;
     VkCommandPool make_command_pool() const;
     VkCommandBuffer begin(VkCommandPool pool) const;
     void destroy(Buffer& buffer) const;
     void destroy(Image& image) const;
 
-    /// Ends, submits and waits. The queue must not be in use elsewhere.
+    /// Ends and submits the commands, and waits. No other thread may use the queue.
     void submit_and_wait(VkCommandBuffer commands) const;
 
    private:

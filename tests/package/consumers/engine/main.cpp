@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// An engine with a Vulkan device of its own: rotates the Q and K of packed QKV rows in place,
-// inside its own command buffer, between two copies, and compares every value with cos and sin.
-// Built with the loader, with volk (ENGINE_VOLK), with nothing enabled (ENGINE_NO_PUSH), without
-// extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2), and in C++17 beside the library's sources.
+// An engine with its own Vulkan device rotates the Q and K of packed QKV rows in place, in its own
+// command buffer between two copies, and compares every value with cos and sin. The engine is built
+// with the loader, with volk (ENGINE_VOLK), with no features enabled (ENGINE_NO_PUSH), without
+// extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2), and in C++17 with the library's sources.
 //
 //     engine                      the test
 //     engine --without-a-barrier  breaks the rule on purpose: reads Q and K back too early, which
@@ -23,12 +23,12 @@ constexpr engine::Enable enable = engine::Enable::vulkan_1_2;
 constexpr engine::Enable enable = engine::Enable::extensions;
 #endif
 
-// Rows of one token: query heads, then key heads, then value heads.
+// The row of a token has query heads, then key heads, then value heads.
 constexpr std::uint32_t head_dim = 64, q_heads = 4, k_heads = 2, row_heads = q_heads + 2 * k_heads,
                         tokens = 19;
 constexpr std::size_t values = std::size_t{tokens} * row_heads * head_dim;
 constexpr VkDeviceSize bytes = values * sizeof(float);
-constexpr std::int32_t first_positions[] = {5, 40};  // one frame each
+constexpr std::int32_t first_positions[] = {5, 40};  // the first position of each frame
 constexpr std::uint32_t frames = 2;
 
 float input(std::size_t i) {
@@ -44,7 +44,7 @@ void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAcces
     vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-// The heads of one kind, where they stand in the packed rows.
+// Returns the heads of Q or of K as a view into the packed rows.
 vkrope::Tensor heads_of(const engine::Buffer& qkv, std::uint32_t first, std::uint32_t count) {
     vkrope::Tensor tensor;
     const VkDeviceSize offset = VkDeviceSize{first} * head_dim * sizeof(float);
@@ -65,8 +65,8 @@ vkrope::Call frame_call(const engine::Buffer& qkv, const engine::Table& table,
     return call;
 }
 
-// Values that are further from the definition than the contract allows, or changed though they
-// should not.
+// Counts the values that differ from the definition by more than the contract allows, and the
+// values that changed though they should not.
 unsigned wrong_values(const vkrope::RopeParams& rotation, vkrope::AngleSource source,
                       std::int32_t first_position, const float* rotated) {
     const double u = vkrope_error_bound(source, rotation.attention_factor) * 0x1p-24;
@@ -108,14 +108,14 @@ int main(int argc, char** argv) {
     check(info.status, "kernel_info");
     const auto kernel = vkrope::own(vkrope::create(gpu.ref(), info.value));
     check(kernel.status, "create");
-    vkrope::Owned<vkrope::DescriptorArena> arena;  // two sets: what one frame may need
+    vkrope::Owned<vkrope::DescriptorArena> arena;  // has two sets, as a frame may need two
     if (!(gpu.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
         auto made = vkrope::own(vkrope::create_arena(kernel.value.get(), 2));
         check(made.status, "create_arena");
         arena = std::move(made.value);
     }
-    // Declares float controls and 16-bit floats, whether they were enabled as extensions or as part
-    // of Vulkan 1.2.
+    // The modules of this kernel declare float controls and 16-bit floats, whether these were
+    // enabled as extensions or as part of Vulkan 1.2.
     if (gpu.ref().enabled & VKROPE_DEVICE_FEATURE_SHADER_FLOAT16) {
         auto half = info.value;
         half.tensor[vkrope::Q].in = half.tensor[vkrope::Q].out = half.tensor[vkrope::K].in =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An angle table in a texture of the engine's own.
+// An angle table in a texture that the engine makes.
 #pragma once
 
 #include "gpu.hpp"
@@ -15,7 +15,7 @@ struct Table {
     vkrope::Angles angles() const { return {&plan, image.view, {}}; }
 };
 
-/// RoPE of whole head rows, base 10 000.
+/// Returns the RoPE of whole head rows with base 10 000.
 inline vkrope::RopeParams plain_rotation(std::uint32_t head_dim) {
     vkrope::RopeParams rotation;
     rotation.head_dim = rotation.rotary_dim = head_dim;
@@ -25,8 +25,8 @@ inline vkrope::RopeParams plain_rotation(std::uint32_t head_dim) {
     return rotation;
 }
 
-/// Makes the texture of `plan` and records its upload. Later commands may read it where vkrope
-/// does.
+/// Makes the texture of `plan` and records its upload. Later commands may read the texture in the
+/// stages in which vkrope reads it.
 ///
 /// fill  writes plan.bytes bytes
 template <class Fill>
@@ -45,7 +45,7 @@ Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Angle
     return table;
 }
 
-/// The table of a rotation, for positions below `max_position`: what a kernel reads by default.
+/// Uploads the table that a kernel reads by default, for positions below `max_position`.
 inline Table upload_table(const Gpu& gpu, VkCommandBuffer commands,
                           const vkrope::RopeParams& rotation, std::uint64_t max_position) {
     const auto plan = vkrope::plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, max_position,

@@ -25,7 +25,7 @@ const (
 	headDim = 64
 )
 
-// check turns the error of a call into a value of Go.
+// check returns the error of a call as a Go error.
 func check(result C.vkrope_result, failed *C.vkrope_error) error {
 	if result == C.VKROPE_SUCCESS {
 		return nil

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// my.hpp, so that the guide's blocks can be linked. Nothing here is run.
+// Defines the functions of my.hpp, so that the guide's blocks can be linked. Nothing here is run.
 #include "my.hpp"
 
 #include <vkrope/vkrope.hpp>

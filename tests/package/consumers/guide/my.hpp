@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What the guide, host/guide, takes for granted: `my::` is what an engine has anyway.
-// tests/package/consumers.sh puts each C++ block of the guide into a function of its own, in a file
-// of its own, behind the #include lines that the block prints and then this file. Therefore no
-// header of vkrope is included here.
+// Declares, in `my::`, the parts of an engine that the guide (host/guide) uses undeclared.
+// tests/package/consumers.sh puts each C++ block of the guide into a separate function, after the
+// #include lines that the block prints and then this file. Therefore this file includes no header
+// of vkrope.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -33,7 +33,7 @@ struct RopeParams;
 
 namespace my {
 
-/// vkrope::Owned.
+/// The same as vkrope::Owned.
 template <class Object>
 using Owned = std::unique_ptr<Object, vkrope::Destroyer>;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Asks pkg-config where vkrope is; PKG_CONFIG_PATH names a prefix that is not the system's.
+// Asks pkg-config where vkrope is. PKG_CONFIG_PATH names any prefix that is not the system's.
 use std::process::Command;
 
 fn main() {

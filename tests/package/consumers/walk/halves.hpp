@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Helpers of the programs that check their results: packed rows of f16, values, sentences.
+// Helpers of the programs that check their results: packed rows of f16, values of f16, and errors.
 #pragma once
 
 #include <cmath>
@@ -14,16 +14,16 @@ namespace walk {
 
 using Half = std::uint16_t;
 
-/// Packed rows [tokens, q_heads + 2 kv_heads, head_dim] of f16, as from one matrix product.
+/// Packed rows [tokens, q_heads + 2 kv_heads, head_dim] of f16, the output of one matrix product.
 struct Packed {
     std::uint32_t head_dim, q_heads, kv_heads;
 
     constexpr std::uint32_t heads() const { return q_heads + 2 * kv_heads; }
     constexpr std::size_t row() const { return std::size_t{heads()} * head_dim; }
-    /// Channels of K, or of V, of one token.
+    /// The number of channels of K, or of V, in one token.
     constexpr std::size_t kv_row() const { return std::size_t{kv_heads} * head_dim; }
 
-    /// Heads of the rows, as a tensor.
+    /// Returns a tensor of `count` heads of the rows, from `first_head` on.
     vkrope::Tensor slice(VkDescriptorBufferInfo packed, std::uint32_t first_head,
                          std::uint32_t count) const {
         packed.offset += VkDeviceSize{first_head} * head_dim * sizeof(Half);
@@ -56,7 +56,7 @@ inline vkrope::Status is_one_dispatch(const Made& made, const vkrope::Call& call
 
 inline double value(Half half) {
     const int exponent = half >> 10 & 31, mantissa = half & 1023;
-    if (exponent == 31) return NAN;  // which nothing is near to
+    if (exponent == 31) return NAN;  // compares as near to no value
     const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24)
                                            : std::ldexp(1024 + mantissa, exponent - 25);
     return half >> 15 ? -magnitude : magnitude;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model of two layer types from its config.json: one kernel, two tables, layers without RoPE
-// skipped, and a cache shift that leaves out the attention factor.
+// Uses a model of two layer types from its config.json, with one kernel and two tables. It skips
+// layers without RoPE, and shifts a cache without the attention factor.
 #include <array>
 #include <cstdio>
 
@@ -51,7 +51,7 @@ vkrope::Status make_tables(const Gpu& gpu, const Model& model, vkrope::AngleSour
     return {};
 }
 
-// The attention factor multiplies once, here.
+// Only this call multiplies by the attention factor.
 vkrope::Call rotation(const Table& table, const Buffers& buffers, std::uint32_t tokens) {
     const vkrope::Tensor q{.where = buffers.q, .heads = 4}, k{.where = buffers.k, .heads = 2};
     return {.tokens = tokens,
@@ -61,7 +61,7 @@ vkrope::Call rotation(const Table& table, const Buffers& buffers, std::uint32_t 
             .angles = table.angles()};
 }
 
-// Keys that carry the factor already move to other positions.
+// Moves keys to other positions without the attention factor, since they are scaled already.
 vkrope::Call shift_of_cache(const Table& table, const Buffers& buffers, std::uint32_t cells) {
     const vkrope::Tensor cache{.where = buffers.cache, .heads = 2};
     return {.tokens = cells,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The programs on a device: each step succeeds, and no validation message comes.
+// Runs the programs on a device. Each step must succeed without a validation message.
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -98,7 +98,7 @@ const Program programs[] = {{"paged_decode", paged_decode, llama},
                             {"qwen3_layer", qwen3_layer, qwen3},
                             {"qwen3_layer, q8_0", qwen3_layer_q8_0, qwen3}};
 
-// Steps that failed, each said; a program without a step is none.
+// Prints the failed steps and returns their number. A program without any step counts as a failure.
 int walk(const Program& program, const Gpu& gpu, std::size_t& taken) {
     const std::vector<Step> steps = program.steps(gpu, program.config);
     int failures = steps.empty();
@@ -139,7 +139,7 @@ int main() {
     gpu.rotate = [&](const walk::Made& made, const vkrope::Call& call) {
         const VkCommandBuffer commands = device.begin(pool);
         const vkrope::Status recorded = vkrope::record(commands, made.kernel, call, made.arena);
-        if (!recorded) return recorded;  // the command buffer is left to the pool
+        if (!recorded) return recorded;  // the pool frees the command buffer
         const vkrope::Boundary boundary = vkrope::boundary();
         VkMemoryBarrier written = {};
         written.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// DeepSeek-V3: q [tokens, 128, 192] rotates channels 128 to 191; kv_a [tokens, 576] rotates 512 to
-// 575 and goes to the latent cache.
+// Rotates the tensors of DeepSeek-V3: channels 128 to 191 of q [tokens, 128, 192], and channels 512
+// to 575 of kv_a [tokens, 576], which is written to the latent cache.
 #include "walk.hpp"
 
 namespace walk {
@@ -11,7 +11,7 @@ constexpr std::uint32_t heads = 128, nope_dim = 128, rope_dim = 64, q_dim = nope
                         latent_dim = 512, row_dim = latent_dim + rope_dim, page_size = 64,
                         tokens = 8;
 
-// rotary_dim 64, offsets 128 and 512, attention factor 1.
+// The model has rotary_dim 64, offsets 128 and 512, and attention factor 1.
 vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSource source) {
     return {.pairing = VKROPE_INTERLEAVED,
             .rotary_dim = rope.rotary_dim,
@@ -22,8 +22,8 @@ vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSour
             .scatter_kv = true};
 }
 
-// Q in place, 64 of 192 channels. K out of place into the paged cache: the 512 latent channels are
-// copied, the last 64 rotated.
+// Rotates 64 of 192 channels of Q in place. K goes out of place to the paged cache: the 512 latent
+// channels are copied, the last 64 are rotated.
 vkrope::Call mla_layer(const Table& table, const Buffers& buffers) {
     const vkrope::Tensor q{.where = buffers.q, .heads = heads};
     return {.tokens = tokens,
@@ -37,7 +37,7 @@ vkrope::Call mla_layer(const Table& table, const Buffers& buffers) {
                             .row_stride = row_dim}};
 }
 
-// Unabsorbed prefill: k [tokens, 128, 192] wants the one rotated k_pe in each of its heads. Both
+// In an unabsorbed prefill, each head of k [tokens, 128, 192] needs the one rotated k_pe. Both
 // views start at the window.
 vkrope::Call expand_k_pe(const Table& table, const Buffers& buffers) {
     VkDescriptorBufferInfo kv_a = buffers.k, k = buffers.cache;

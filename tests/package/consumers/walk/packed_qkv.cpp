@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An engine that gets Q, K and V out of one matrix product: from the packed rows Q goes to a tensor
-// of its own, and K and V go to the pages of their caches, in one record(); or Q and K are rotated
-// where they lie. The results are held against loops that know the model's base and nothing of the
-// library.
+// An engine that gets Q, K and V from one matrix product. One record() moves Q from the packed rows
+// to a separate tensor, and K and V to the pages of their caches; another rotates Q and K in place.
+// The results are compared with loops that use the model's base and nothing of the library.
 #include <algorithm>
 
 #include "halves.hpp"
@@ -16,11 +15,11 @@ constexpr Packed layout = {head_dim, q_heads, kv_heads};
 constexpr std::uint32_t page_size = 4, pages = 6, rows = pages * page_size;
 constexpr std::int32_t first_position = 3000;
 constexpr std::size_t kv_row = layout.kv_row(), packed_row = layout.row();
-constexpr Half unwritten = 0x5a5a;  // what the caches hold before
+constexpr Half unwritten = 0x5a5a;  // the content of the caches before the call
 
-// ---- What the engine asks of the library ----
+// ---- The engine's calls of the library ----
 
-// V is stored as K is, and turned by nothing.
+// V is stored in the same way as K, without a rotation.
 vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::RopeParams& rope,
                                                const vkrope::AngleTableLayout& plan) {
     auto info = vkrope::kernel_info(rope, plan, VKROPE_F16, VKROPE_F16);
@@ -46,7 +45,7 @@ vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
             .out_of_range = tensors.outside};
 }
 
-// V is where it goes already: naming it costs nothing.
+// V is already at its destination, so it costs nothing to name V in the call.
 vkrope::Call in_place(const VkDescriptorBufferInfo& packed, const Table& table) {
     const vkrope::Tensor q = layout.q(packed), k = layout.k(packed), v = layout.v(packed);
     return {.tokens = tokens,
@@ -56,10 +55,10 @@ vkrope::Call in_place(const VkDescriptorBufferInfo& packed, const Table& table) 
             .angles = table.angles()};
 }
 
-// ---- What it knows by itself ----
+// ---- The engine's own calculation ----
 
-// Q and K have finite numbers of a few magnitudes, and V has any bits, for they must arrive as they
-// are.
+// Returns packed rows. Q and K are finite numbers of a few magnitudes; V is any bits, which must
+// arrive unchanged.
 std::vector<Half> projection() {
     std::vector<Half> packed(tokens * packed_row);
     std::uint32_t state = 1;
@@ -72,13 +71,14 @@ std::vector<Half> projection() {
     return packed;
 }
 
-// -1 is padding; the row after the last one is a mistake, which the library counts.
+// Returns the slot of a token: -1 for padding, or, for token 12, the row after the last one, which
+// is a mistake that the library must count.
 std::int32_t slot_of(std::uint32_t token) {
     return token == 7 ? -1 : token == 12 ? std::int32_t(rows) : std::int32_t(token * 5 % rows);
 }
 
-// Whether `got` is the half nearest to a value that is within 6 u (|x0| + |x1|) of the exact one:
-// the contract of this angle source.
+// Returns whether `got` is the half nearest to a value that is within 6 u (|x0| + |x1|) of `exact`,
+// which is the contract of this angle source.
 bool is_near(double got, double exact, double size) {
     const double bound = 6 * 0x1p-24 * size;
     const int exponent = std::max(std::ilogb(std::abs(exact) + bound), -14);

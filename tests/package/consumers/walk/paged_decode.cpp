@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A llama-like engine: one decode step of 64 sequences into a paged KV cache.
+// Runs one decode step of a llama-like engine with 64 sequences into a paged KV cache.
 #include "walk.hpp"
 
 namespace walk {
@@ -18,7 +18,7 @@ vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSour
             .scatter_kv = true};
 }
 
-// Activations in f32; a cache of [pages, 16, 8, 128] in f16 for each layer; slot -1 is padding.
+// The activations are f32; each layer has a cache [pages, 16, 8, 128] of f16; slot -1 is padding.
 vkrope::Call rope_layer(const Table& table, const Buffers& buffers, std::uint32_t layer) {
     constexpr std::int64_t row = std::int64_t{k_heads} * head_dim;
     VkDescriptorBufferInfo cache = buffers.cache;

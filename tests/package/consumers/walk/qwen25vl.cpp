@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Qwen2.5-VL: chunked prefill with M-RoPE ids [3, max_tokens]; a chunk uses [first, first
-// + n); then decode.
+// Runs Qwen2.5-VL: a chunked prefill with M-RoPE ids [3, max_tokens], of which a chunk uses
+// [first, first + n), and then decode.
 #include "walk.hpp"
 
 namespace walk {
@@ -11,8 +11,8 @@ constexpr std::uint32_t q_heads = 28, k_heads = 4, head_dim = 128, vision_heads 
                         max_position = 4096;
 constexpr std::int64_t packed_row = (q_heads + 2 * k_heads) * head_dim;
 
-// Text: 16 x t, 24 x h, 24 x w, pairs of head_dim 128. Vision: head_dim 80, axes (h, w), the
-// exponent restarts on each.
+// For text, head_dim is 128 and 16 pairs use axis t, 24 axis h and 24 axis w. For vision, head_dim
+// is 80, the axes are (h, w), and the exponents restart on each axis.
 vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSource source,
                                vkrope::PositionSource positions) {
     return {
@@ -25,11 +25,11 @@ vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::AngleSour
         .sections = positions == VKROPE_POSITIONS_AXIS_IDS ? rope.sections : vkrope::Sections{}};
 }
 
-// Q and K are views into packed rows [tokens, 36, 128]: heads 0 to 27, and 28 to 31.
+// Q and K are views into packed rows [tokens, 36, 128]: Q is heads 0 to 27, K is heads 28 to 31.
 vkrope::Call prefill_chunk(const Table& table, const Buffers& buffers, std::uint32_t first,
                            std::uint32_t n, std::uint32_t max_tokens) {
     vkrope::Positions slice{.ids = buffers.ids,
-                            .axis_stride = max_tokens};  // three rows, a slice of each
+                            .axis_stride = max_tokens};  // a slice of each of three rows
     slice.ids.offset += first * sizeof(std::int32_t);
     slice.ids.range -= first * sizeof(std::int32_t);
     VkDescriptorBufferInfo keys = buffers.q;
@@ -40,7 +40,7 @@ vkrope::Call prefill_chunk(const Table& table, const Buffers& buffers, std::uint
     return {.tokens = n, .in = {q, k}, .out = {q, k}, .positions = slice, .angles = table.angles()};
 }
 
-// The three axes of a text token agree: one row of ids serves all.
+// The three axes of a text token have the same id, so one row of ids serves all of them.
 vkrope::Call decode(const Table& table, const Buffers& buffers, std::uint32_t sequences) {
     const vkrope::Tensor q{.where = buffers.q, .heads = q_heads},
         k{.where = buffers.k, .heads = k_heads};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A decoder layer of Qwen3-8B's shapes, from the packed rows of the QKV product to the paged
-// caches: Q and K are normed with the layer's weights and rotated, Q is scaled, K and V go to their
-// slots, all in one dispatch. Once with caches of f16, and once with caches of q8_0 behind the
-// Hadamard transforms of llama.cpp. The results are held against loops that know nothing of the
-// library.
+// Runs a decoder layer of Qwen3-8B's shapes, from the packed rows of the QKV product to the paged
+// caches, in one dispatch: Q and K are normed with the layer's weights and rotated, Q is scaled,
+// and K and V go to their slots. The layer runs once with caches of f16, and once with caches of
+// q8_0 after the Hadamard transforms of llama.cpp. The results are compared with loops that use
+// nothing of the library.
 #include <algorithm>
 #include <cstdlib>
 
@@ -19,12 +19,12 @@ constexpr std::uint32_t page_size = 4, pages = 3, rows = pages * page_size;
 constexpr std::int32_t first_position = 1000;
 constexpr float softmax_scale = 0.0883883461f;  // 1 / sqrt(head_dim)
 constexpr std::size_t kv_row = layout.kv_row(), packed_row = layout.row();
-constexpr std::byte unwritten = std::byte{0x5a};          // what the caches hold before
+constexpr std::byte unwritten = std::byte{0x5a};          // the content of the caches before
 constexpr std::uint32_t in_block = 32, block_bytes = 34;  // of q8_0
 
-// ---- What the engine asks of the library ----
+// ---- The engine's calls of the library ----
 
-// Norms, their eps and the head counts come from the model.
+// The norms, their eps and the head counts are those of the model.
 vkrope::Result<vkrope::KernelInfo> kernel_info(const vkrope::RopeParams& rope,
                                                const vkrope::AngleTableLayout& plan,
                                                vkrope::Element cache) {
@@ -45,7 +45,7 @@ struct Layer {
     std::vector<float> q_norm, k_norm;  // [head_dim]
 };
 
-// Once a layer, while the engine loads.
+// The engine calls this once for each layer, while it loads the model.
 vkrope::Result<std::vector<std::byte>> parameters_of(const vkrope::KernelInfo& info,
                                                      const Layer& layer) {
     const auto plan = vkrope::plan_parameters(info);
@@ -74,13 +74,13 @@ vkrope::Call to_cache(const Tensors& tensors, const Table& table) {
             .q_scale = softmax_scale};
 }
 
-// ---- What it knows by itself ----
+// ---- The engine's own calculation ----
 
 std::uint32_t random(std::uint32_t& state) {
     return state = state * 1664525 + 1013904223;
 }
 
-// Finite numbers of a few magnitudes.
+// Returns packed rows of finite numbers of a few magnitudes.
 std::vector<Half> projection() {
     std::vector<Half> packed(tokens * packed_row);
     std::uint32_t state = 7;
@@ -102,13 +102,13 @@ std::int32_t slot_of(std::uint32_t token) {
     return token == 2 ? -1 : std::int32_t(token * 5 % rows);
 }
 
-// A channel as it must be: exactly, and the size of what the contract's errors are relative to.
+// The exact value of a channel, and the size to which the contract's error bounds are relative.
 struct Exact {
     double value = 0, size = 0;
 };
 using Row = std::vector<Exact>;
 
-// RMS norm with a weight, the rotation of halves, a factor.
+// Returns the row of a token after RMS norm with a weight, rotation (half_split), and scaling.
 Row finished(std::uint32_t token, const std::vector<float>& weight, double scale, const Half* in) {
     double squares = 0;
     for (std::uint32_t c = 0; c < head_dim; ++c) squares += value(in[c]) * value(in[c]);
@@ -132,8 +132,8 @@ Row as_it_is(const Half* in) {
     return row;
 }
 
-// Each block times the matrix whose element (i, j) is -1 to the number of bits that i and j share,
-// over the root of the block's channels.
+// Multiplies each block by the Hadamard matrix, whose element (i, j) is (-1)^(number of bits that i
+// and j share) over the square root of the number of channels in a block.
 Row transformed(const Row& row, std::uint32_t block) {
     if (block == 0) return row;
     Row out(row.size());
@@ -150,7 +150,7 @@ Row transformed(const Row& row, std::uint32_t block) {
     return out;
 }
 
-// What was stored in a channel, and how far its step may round it.
+// The value that was stored in a channel, and the largest rounding error of the storage type.
 struct Stored {
     double value = 0, rounding = 0;
 };
@@ -166,8 +166,8 @@ std::vector<Stored> stored_halves(const std::byte* row) {
     return stored;
 }
 
-// d and 32 codes. A code rounds by half of d, and the f16 d by 2^-11 of each code. The largest code
-// is 127: of a d that is too large, no code is near.
+// A block is d and 32 codes. The rounding of a code is up to half of d; the rounding of d to f16 is
+// up to 2^-11 of each code. The largest code must be 127, so that a d that is too large fails.
 std::vector<Stored> stored_q8_0(const std::byte* row) {
     std::vector<Stored> stored(head_dim);
     for (std::uint32_t c = 0; c < head_dim; ++c) {
@@ -188,8 +188,8 @@ std::vector<Stored> stored_q8_0(const std::byte* row) {
     return stored;
 }
 
-// The contract has 6 u for the rotation, 10.5 for the norm of each member, 2 for the scale and 9
-// for a Hadamard transform.
+// The contract allows 6 u for the rotation, 10.5 u for the norm of each member of the pair, 2 u for
+// the scale and 9 u for a Hadamard transform.
 vkrope::Status is_near(const std::string& name, const std::vector<Stored>& stored,
                        const Row& exact) {
     for (std::uint32_t c = 0; c < head_dim; ++c) {
@@ -204,7 +204,7 @@ struct Outcome {
     std::vector<std::byte> packed, q, k_cache, v_cache;
 };
 
-// Bytes of the heads of a token in a cache.
+// Returns the size of a token's heads in a cache, in bytes.
 std::size_t cache_row(const vkrope::KernelInfo& info) {
     return kv_row / vkrope_block_channels(info.tensor[vkrope::K].out) *
            vkrope_element_bytes(info.tensor[vkrope::K].out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Training: forward in bf16 on packed [tokens, groups, q_per_group + 2, D] (Megatron, InternLM2),
-// backward on f32 gradients.
+// Runs the forward pass of training on packed bf16 [tokens, groups, q_per_group + 2, D] (Megatron,
+// InternLM2), and the backward pass on f32 gradients.
 #include "walk.hpp"
 
 namespace walk {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t groups = 8, per_group = 4, D = 128, batch = 2, seq = 64;
 
-// n heads of every group, starting at `first`.
+// Returns a tensor of n heads of every group, from head `first` on.
 vkrope::Tensor plane(VkDescriptorBufferInfo packed, std::uint32_t first, std::uint32_t n) {
     packed.offset += VkDeviceSize{first} * D * 2;
     packed.range -= VkDeviceSize{first} * D * 2;
@@ -23,7 +23,7 @@ vkrope::Tensor plane(VkDescriptorBufferInfo packed, std::uint32_t first, std::ui
             .group_stride = std::int64_t{per_group + 2} * D};
 }
 
-// [batch, heads, seq, D]
+// Returns a tensor with the layout [batch, heads, seq, D].
 vkrope::Tensor gradient(const VkDescriptorBufferInfo& where, std::uint32_t heads) {
     return {.where = where,
             .heads = heads,
@@ -41,7 +41,7 @@ vkrope::KernelInfo kernel_info(const vkrope::RopeParams& rope, vkrope::Element i
             .positions = VKROPE_POSITIONS_IDS};
 }
 
-// V, plane per_group + 1, keeps its bits.
+// V is plane per_group + 1, which the call leaves unchanged.
 vkrope::Call forward(const Table& table, const Buffers& buffers,
                      const vkrope::Positions& positions) {
     const vkrope::Tensor q = plane(buffers.cache, 0, per_group),
@@ -54,7 +54,7 @@ vkrope::Call forward(const Table& table, const Buffers& buffers,
             .angles = table.angles()};
 }
 
-// The transpose: the attention factor multiplies again, and is not divided out.
+// Computes the transpose: it multiplies by the attention factor again, and does not divide by it.
 vkrope::Call backward(const Table& table, const Buffers& buffers,
                       const vkrope::Positions& positions) {
     return {.batch = batch,
@@ -78,7 +78,7 @@ std::vector<Step> training(const Gpu& gpu, std::string_view config_json) {
     const Made back(gpu.ref,
                     kernel_info(model.rope, VKROPE_F32, VKROPE_BF16, model.table.plan.source));
     taken.push_back({"backward kernel", back.status});
-    // One row of ids, which both sequences share.
+    // Both sequences share one row of ids.
     const vkrope::Positions wide{
         .ids = gpu.buffers.ids64, .int64 = true, .batch_stride = vkrope::broadcast},
         narrow{.ids = gpu.buffers.ids, .batch_stride = vkrope::broadcast};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs as engines want to write them, against the public headers alone, on a device of the
-// engine's own. Each is a list of steps, every one of which must succeed.
+// Programs that use the library as engines do, with only its public headers, on the engine's own
+// device. Each program is a list of steps, which must all succeed.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@
 
 namespace walk {
 
-/// Tensors and indices; which of them a program uses is its own matter.
+/// Tensors and indices. A program may use only some of them.
 struct Buffers {
     VkDescriptorBufferInfo q = {}, k = {}, cache = {};
     VkDescriptorBufferInfo ids = {}, ids64 = {},
                            slot_mapping = {};  ///< 0, 1, 2, ... as int32, int64, int32
 };
 
-/// A kernel and the descriptors of a few calls, destroyed together.
+/// A kernel and an arena for a few calls, which are destroyed together.
 class Made {
    public:
     Made(const vkrope::DeviceRef& device, const vkrope::KernelInfo& info);
@@ -31,7 +31,7 @@ class Made {
     vkrope::DescriptorArena* arena = nullptr;  ///< null with push descriptors
 };
 
-/// What the engine around each program has anyway.
+/// The parts of an engine that the programs need.
 struct Gpu {
     vkrope::DeviceRef ref;
     Buffers buffers;
@@ -40,14 +40,14 @@ struct Gpu {
         upload_texture;
     std::function<VkDescriptorBufferInfo(VkBufferUsageFlags, const std::vector<std::byte>&)>
         upload_buffer;
-    /// What a buffer holds, once the commands that write it have completed and made it visible to
-    /// the host.
+    /// Returns the content of a buffer; the commands that write it must have completed and made it
+    /// visible to the host.
     std::function<std::vector<std::byte>(const VkDescriptorBufferInfo&)> download;
-    /// Records one call, makes what it writes visible to the host, submits it and waits.
+    /// Records one call, makes its outputs visible to the host, submits it and waits.
     std::function<vkrope::Status(const Made&, const vkrope::Call&)> rotate;
 };
 
-/// A model's table on the device: a texture, or a buffer.
+/// A model's angle table on the device, in a texture or in a buffer.
 struct Table {
     vkrope::AngleTableLayout plan;
     VkImageView view = VK_NULL_HANDLE;
@@ -58,18 +58,18 @@ struct Table {
 vkrope::Result<Table> make_table(const Gpu& gpu, const vkrope::RopeParams& rope,
                                  vkrope::AngleSource source, std::uint64_t max_position);
 
-/// A step that was taken.
+/// A step that the program has taken, and its result.
 struct Step {
     const char* name;
     vkrope::Status status;
 };
 
-/// A model and its table, which are the first steps of most programs.
+/// A model and its table, the results of the first steps of most programs.
 struct Loaded {
     vkrope::RopeParams rope;
     Table table;
 };
-/// max_position  0: the model's own
+/// max_position  if 0, the maximum position of the model
 Loaded load_model(const Gpu& gpu, std::string_view config_json, vkrope::AngleSource source,
                   std::uint64_t max_position, std::vector<Step>& taken);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Rotates Q and K in host memory on the best Vulkan device, through the C interface.
 //
-// Structs that the library makes stay behind their pointers; those that the program makes are
-// declared whole.
+// The program uses structs that the library makes only through pointers; it declares all fields of
+// structs that it makes itself.
 use std::ffi::{c_char, c_void, CStr};
 use std::ptr::{null, null_mut};
 
@@ -83,7 +83,7 @@ extern "C" {
     fn vkrope_host_rotation_destroy(made: Handle);
 }
 
-/// The error of a call, as a value of Rust.
+/// Returns the error of a call as a Rust error.
 fn check(call: impl FnOnce(*mut Error) -> i32) -> Result<(), String> {
     let mut error = Error {
         code: 0,
@@ -98,7 +98,7 @@ fn check(call: impl FnOnce(*mut Error) -> i32) -> Result<(), String> {
     }
 }
 
-/// An object of the library, destroyed with its function.
+/// An object of the library, and the function that destroys it.
 struct Owned(Handle, unsafe extern "C" fn(Handle));
 
 impl Drop for Owned {
@@ -147,7 +147,7 @@ fn run() -> Result<String, String> {
     let work = make(vkrope_host_rotation_destroy, |made, error| unsafe {
         vkrope_host_rotation_create(device.0, vkrope_model_get_params(model.0), &shape, made, error)
     })?;
-    // [tokens, heads, head_dim]: pair j of each row is the point (1, 0).
+    // The layout is [tokens, heads, head_dim]; pair j of each row is the point (1, 0).
     let row = |i: usize| {
         if i % HEAD_DIM < HEAD_DIM / 2 {
             1.0f32
