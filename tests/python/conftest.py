@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests share: a device, model files, tensors."""
+"""Fixtures that the tests share: devices, model files, tensors."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ import vkrope
 from definition import rounded
 
 
-# That debugging is on: as in tests/device/main.cpp.
+# The layer warns that debugging is enabled; tests/device/main.cpp has the same list.
 EXPECTED_MESSAGES = {
     "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
     "BestPractices-specialuse-extension",
@@ -22,7 +22,7 @@ EXPECTED_MESSAGES = {
 
 @contextlib.contextmanager
 def checked_device(**options):
-    """A device under the validation layer, which must say nothing."""
+    """Opens a device with the validation layer, which must report nothing unexpected."""
     messages = []
     with vkrope.Device(
         os.environ.get("VKROPE_DEVICE", ""),
@@ -43,7 +43,7 @@ def device():
 
 @pytest.fixture
 def device_with_sets():
-    """One that binds descriptor sets, as where push descriptors are missing."""
+    """A device that binds descriptor sets, as if push descriptors were missing."""
     with checked_device(push_descriptors=False) as opened:
         yield opened
 
@@ -56,13 +56,13 @@ def models():
 
 @pytest.fixture(scope="session")
 def llama(models):
-    """Llama 3.1: 64 pairs, half_split, scaled."""
+    """The rotation of Llama 3.1, with 64 pairs, half_split, and scaling."""
     return vkrope.frequencies(models / "llama-3.1-8b.json")
 
 
 @pytest.fixture
 def tensor():
-    """Makes a tensor of a shape; uint16 holds bfloat16."""
+    """A function that makes a random tensor of a shape; uint16 contains bfloat16."""
     random = np.random.default_rng(20240917)
 
     def make(*shape, dtype=np.float32):

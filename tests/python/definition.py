@@ -7,25 +7,25 @@ UNIT = 2.0**-24
 
 
 def widened(array):
-    """The values of an array as float64; uint16 holds bfloat16."""
+    """Returns the values of an array as float64; uint16 contains bfloat16."""
     if array.dtype == np.uint16:
         return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     return array.astype(np.float64)
 
 
 def rounded(values, dtype):
-    """float64 rounded to nearest even, once."""
+    """Returns float64 values rounded once to nearest even."""
     if dtype != np.uint16:
         return values.astype(dtype)
-    # float32 would round twice: instead, to 8 bits of mantissa in float64 (a power of two times
-    # an integer), which float32 holds exactly.
+    # A conversion through float32 would round twice. So this rounds to 8 bits of mantissa in
+    # float64 (a power of two times an integer), which float32 represents exactly.
     mantissa, exponent = np.frexp(values)
     short = np.ldexp(np.rint(np.ldexp(mantissa, 8)), exponent - 8).astype(np.float32)
     return (short.view(np.uint32) >> 16).astype(np.uint16)
 
 
 def pairs_of(windows, pairing, offset=0):
-    """The two channels of each pair, window after window."""
+    """Returns the two channels of each pair, window after window."""
     first, second = [], []
     for start, rotary_dim in windows:
         j = np.arange(rotary_dim // 2)
@@ -36,7 +36,7 @@ def pairs_of(windows, pairing, offset=0):
 
 
 def axes_of(sections, pairs):
-    """The axis that rotates each pair, as vkrope_section_order states it."""
+    """Returns the axis that rotates each pair, as vkrope_section_order specifies."""
     if sections is None:
         return np.zeros(pairs, int)
     if sections.order == "sequential":
@@ -48,14 +48,14 @@ def axes_of(sections, pairs):
 
 def rotated(values, rotation, positions, *, pairing=None, pairing_out=None, offset=0, inverse=False,
             gain="apply"):
-    """The exact result in float64, and the size |x0| + |x1| that errors are measured by.
+    """Returns the exact result in float64, and the size |x0| + |x1| that scales the error bound.
 
     positions: [tokens], [batch, tokens] or [axes, batch, tokens]
     """
     x = widened(values)
     batch, tokens = x.shape[:2]
     groups, pairs = rotation.head_groups, rotation.rotary_dim // 2
-    # [head_groups, axes that are added, pairs]
+    # The shape is [head_groups, axes whose angles are added, pairs].
     inv_freq = rotation.inv_freq.astype(np.longdouble).reshape(groups, -1, pairs)
     positions = np.asarray(positions).astype(np.longdouble)
     if inv_freq.shape[1] > 1:
@@ -85,9 +85,9 @@ def rotated(values, rotation, positions, *, pairing=None, pairing_out=None, offs
 
 
 def assert_right(actual, expected, bound):
-    """Every value is within the contract: B u of the size, then rounded to nearest even.
+    """Checks every value against the contract: an error of B u of the size, then one rounding.
 
-    expected: what rotated() returns
+    expected: the result of rotated()
     bound:    B
     """
     exact, size = expected

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions that run the command: explain, check; and rotate() compared with `vkrope rotate`."""
+"""Tests explain() and check(), which run the command; compares rotate() with `vkrope rotate`."""
 
 import json
 import os

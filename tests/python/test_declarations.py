@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The package declares the contents of vkrope.h."""
+"""Checks that the package declares the contents of vkrope.h."""
 
 import importlib.util
 import os
@@ -25,7 +25,7 @@ def load(path):
 
 @pytest.fixture(scope="module")
 def maker():
-    """The program that makes vkrope._declarations."""
+    """The module that makes vkrope._declarations."""
     return load(Path(os.environ["VKROPE_PYTHON"]) / "declarations.py")
 
 
@@ -38,7 +38,7 @@ def test_every_function_of_the_header_is_there():
 
 
 def test_sizes_are_those_of_the_compiler(tmp_path):
-    """The library is compiled; the package computes where fields are by itself."""
+    """The package computes sizes and offsets of fields itself, and the library is compiled."""
     assert len(STRUCTS) > 30
     checks = []
     for name in STRUCTS:

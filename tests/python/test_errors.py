@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every wrong input is an exception with a sentence, and nothing is changed."""
+"""Checks that every wrong input raises an exception with a sentence and changes nothing."""
 
 import numpy as np
 import pytest
@@ -192,7 +192,7 @@ def test_kernels_refuse(device, llama):
     refused(r"q has the shape \(2, 128\)", q=q[0, 0])
     refused("q has the stride 2 between channels", q=q[..., ::2])
     refused("without out_k or out_v", q=q, slot_mapping=ids)
-    # What this kernel does not use: the library refuses it by its name.
+    # The library refuses arguments that this kernel does not use, by their names.
     factors = device.array(np.ones(4, np.float32))
     refused("slot_mapping", q=q, k=q, out_k=q, slot_mapping=ids)
     refused("scale_tokens", q=q, q_scale_tokens=factors)

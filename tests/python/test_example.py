@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The example that checks a PyTorch model."""
+"""Tests the example that checks a PyTorch model."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ def example():
     path = Path(os.environ["VKROPE_PYTHON"]) / "examples" / "check_transformers.py"
     specification = importlib.util.spec_from_file_location("check_transformers", path)
     module = importlib.util.module_from_spec(specification)
-    # The example finds itself by its name.
+    # The example finds its own module by this name.
     sys.modules["check_transformers"] = module
     specification.loader.exec_module(module)
     yield module

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rotations: read from model files, made of numbers, and changed."""
+"""Tests rotations that are read from model files, made of numbers, and changed."""
 
 import json
 

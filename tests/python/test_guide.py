@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Python blocks of the guide run, one after the other."""
+"""Runs the Python blocks of the guide, one after the other."""
 
 import os
 import re

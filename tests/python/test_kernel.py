@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernels and arrays in device memory."""
+"""Tests kernels and arrays in device memory."""
 
 import gc
 
@@ -182,7 +182,7 @@ def test_norms_of_the_model(device, tensor):
         x = array.astype(np.float64)
         normed = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * weight
         assert_right(result.numpy(), rotated(normed, rotation, np.arange(3, 7)), BOUND + 10.5)
-    # The first token takes the first weight, the others the other one.
+    # The first token uses the first weight, the other tokens the second one.
     two = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, two_parameter_sets=True)
     both = two.parameters(q={"weight": weights[0]}, second={"q": {"weight": weights[1]}})
     with pytest.raises(vkrope.InvalidArgumentError, match="second"):
@@ -196,7 +196,7 @@ def test_norms_of_the_model(device, tensor):
     x = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
     normed = np.concatenate([x[:, :1] * weights[0], x[:, 1:] * weights[1]], axis=1)
     assert_right(into.numpy(), rotated(normed, rotation, np.arange(3, 7)), BOUND + 10.5)
-    # Left out: the rotation alone, and weights would have no effect.
+    # With ops=False the kernel only rotates, and refuses weights because it would not use them.
     alone = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, ops=False)
     there = device.array(tensor(1, 4, 3, 128))
     with pytest.raises(vkrope.InvalidArgumentError, match="parameters"):
@@ -218,7 +218,7 @@ def test_gain(device, models, tensor):
 
 
 def test_objects_may_be_dropped_in_any_order(llama, tensor):
-    """A device lives as long as what was made with it, also within a cycle of references."""
+    """A device lives as long as all objects made with it, also within a cycle of references."""
     for _ in range(3):
         device = vkrope.Device("0")
         kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=8)

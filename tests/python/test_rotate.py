@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""rotate(): values against the definition, layouts, and where memory is shared."""
+"""Tests rotate(): values against the definition, layouts, and arrays that share memory."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import vkrope
 
 from definition import assert_right, rotated
 
-BOUND = 6  # of the factored texture, the default
+BOUND = 6  # the error bound in u of the factored texture, which is the default
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint16])
@@ -39,7 +39,7 @@ SUMS = of_numbers(
     head_groups=2, phase=np.linspace(0, 1, 8).reshape(2, 4),
 )  # fmt: skip
 AXES = np.arange(3 * 2 * 3).reshape(3, 2, 3) * 7
-# name: (the rotation, arguments of rotate()); of q [2, 3, 4, head_dim]
+# Maps a name to (the rotation, arguments of rotate()); q is [2, 3, 4, head_dim].
 ROTATIONS = {
     **{f"{angles} angles": (LLAMA, dict(first_position=1000, angles=angles))
        for angles in ("computed", "direct_texture", "direct_buffer")},
@@ -96,7 +96,7 @@ def test_layouts(device, llama, tensor, layout):
         result = vkrope.rotate(*given, rotation=llama, layout=layout, device=device)
         np.testing.assert_array_equal(result.q, expected.q.transpose(axes))
         np.testing.assert_array_equal(result.k, expected.k.transpose(axes))
-        if given is not mixed:  # the results lie in memory as the inputs do
+        if given is not mixed:  # the results have the memory layout of the inputs
             assert [array.strides for array in result[:2]] == [array.strides for array in given]
 
 
@@ -125,12 +125,12 @@ def test_results_go_where_the_caller_says(device, llama, tensor):
     out = np.zeros_like(q)
     assert np.shares_memory(vkrope.rotate(q, rotation=llama, out_q=out, device=device).q, out)
     np.testing.assert_array_equal(out, expected)
-    # Into a part of another array, which has gaps.
+    # The output is a part of another array, so it has gaps.
     whole = np.zeros((2, 5, 6, 128), np.float32)
     vkrope.rotate(q, rotation=llama, out_q=whole[:, :, 1:5], device=device)
     np.testing.assert_array_equal(whole[:, :, 1:5], expected)
     assert not whole[:, :, 0].any() and not whole[:, :, 5].any()
-    # In place.
+    # The rotation is in place.
     vkrope.rotate(q, rotation=llama, out_q=q, device=device)
     np.testing.assert_array_equal(q, expected)
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The wheel is built without a network from what is installed, holds what it needs, and passes the
-# Python tests in a virtual environment of its own, on lavapipe: the numbers of devices are for the
-# other tests.
+# Checks that the wheel is built without a network from the installed files, contains all that it
+# needs, and passes the Python tests in a new virtual environment. These run on lavapipe only, since
+# other tests compare devices.
 #
 # SOURCE, BUILD, SCRATCH  folders      CMAKE  the program
 # VK_DRIVER_FILES         manifest of lavapipe
-# COMPLETE                ON: what would be left out fails
+# COMPLETE                if ON, the test fails where it would be skipped
 set -eu
 left_out() {
     echo "skipped: $*"
@@ -34,10 +34,10 @@ done
 $python -m zipfile -l "$wheel" | grep -q '\.dist-info/LICENSE ' ||
     { echo 'the wheel has no licence'; exit 1; }
 
-# numpy, cffi and pytest are the system's.
+# The environment uses the system's numpy, cffi and pytest.
 $python -m venv --system-site-packages "$SCRATCH/venv"
 "$SCRATCH/venv/bin/pip" install --quiet --no-index --no-deps "$wheel"
-rm -rf "$SCRATCH/installed/lib" "$SCRATCH/installed/bin" # the wheel carries its own
+rm -rf "$SCRATCH/installed/lib" "$SCRATCH/installed/bin" # the wheel has its own copies
 
 cp "$SOURCE"/tests/python/*.py "$SCRATCH"
 cd "$SCRATCH"
