@@ -29,7 +29,7 @@ void check(Device& on, const RopeParams& r, const HostShape& shape,
 
 }  // namespace
 
-TEST_CASE("a HostRotation keeps the contract for every layout, type, source and set of positions") {
+TEST_CASE("a HostRotation meets the contract for all layouts, types, angle sources and positions") {
     struct Case {
         HostShape shape;
         Direction direction = VKROPE_FORWARD;

@@ -51,7 +51,7 @@ TEST_CASE("many heads, wide rows: all invocations of a token run, and none ends 
                                       of.k.offset);
         const AngleTable table = must(
             AngleTable::make(device(), r, VKROPE_ANGLES_FACTORED_TEXTURE, 16));
-        Bytes in[2], before[2], after[2][2];  // after[mapping]
+        Bytes in[2], before[2], after[2][2];  // the first index of `after` is the mapping
         std::size_t bytes[2];
         for (const int key : {0, 1}) {
             const std::size_t elements = std::size_t{of.tokens} * sides[key].heads *

@@ -126,7 +126,7 @@ constexpr TensorInfo f16{VKROPE_F16, VKROPE_F16, D, 0}, f32{VKROPE_F32, VKROPE_F
 
 }  // namespace
 
-TEST_CASE("1 TiB: as few dispatches as the limits allow, and nothing that Vulkan forbids") {
+TEST_CASE("1 TiB: a call takes as few dispatches as the limits allow, and breaks no Vulkan rule") {
     messages = 0;
     {
         Device on = open();

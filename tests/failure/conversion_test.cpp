@@ -111,7 +111,7 @@ TEST_CASE(
                     CAPTURE(int(rounding));
                     CAPTURE(int(denorms));
                     CAPTURE(off);
-                    // The modes of a module without 16-bit floats: only those of 32 bits.
+                    // A module without 16-bit floats has only modes of 32 bits.
                     std::set<Mode> single;
                     if (off != VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) {
                         if (rte32) single.insert({rounding_mode_rte, 32});
@@ -169,7 +169,8 @@ TEST_CASE(
     REQUIRE(all_native.size() == 1);
     REQUIRE(normals.size() == 1);
     REQUIRE(integer.size() == 1);
-    CHECK(*all_native.begin() < *normals.begin());  // normals convert subnormal halves by integers
+    // Modules of the kind `normals` are longer, since they convert subnormal halves by integers.
+    CHECK(*all_native.begin() < *normals.begin());
 }
 
 TEST_CASE("a module declares the capability of each of its modes, and none without modes") {

@@ -191,7 +191,7 @@ TEST_CASE("an arena makes one pool and all sets at once, with the caller's alloc
     fake().forget_calls();
     vkrope_arena_reset(arena.value);
     CHECK(fake().calls().empty());
-    vkrope_kernel_destroy(kernel.value);  // the arena outlives it
+    vkrope_kernel_destroy(kernel.value);  // the arena outlives the kernel
     fake().forget_calls();
     vkrope_arena_destroy(arena.value);
     CHECK(fake().calls() ==
@@ -304,7 +304,7 @@ TEST_CASE(
             CHECK(serves(q_and_k, by_ids));
             CHECK(serves(q_and_k, alone) == (storage_buffers >= without_v));
             CHECK(serves(by_ids, alone) == (storage_buffers >= without_v));
-            // With fewer buffers, V has a dispatch of its own and is bound like K, so that these
+            // With fewer buffers, V has a separate dispatch and is bound like K, so that these
             // kernels bind no more than without V.
             if (storage_buffers >= without_v) {
                 CHECK(serves(q_and_k, with_v(q_and_k)) == (storage_buffers >= without_v + 2));

@@ -74,7 +74,7 @@ class Tolerated {
     std::vector<Seen> seen_;
 };
 
-/// What a run makes fail: a call that returns a VkResult or an operator new, counted from 1.
+/// The call that fails in a run, counted from 1: one with a VkResult, or one of operator new.
 struct Failing {
     std::size_t call = 0;
     VkResult with = VK_SUCCESS;

@@ -221,7 +221,7 @@ std::vector<Scenario> kernel_scenarios() {
         record_a_call("norms of tokens, push descriptors", {}, norms_of_tokens(factored)),
         record_a_call("norms of tokens, arena", eight_buffers, norms_of_tokens(computed), 2),
         record_a_call("norms of tokens, arena, apart", apart, norms_of_tokens(factored), 3),
-        // Rows of int8 and of q4_0 differ in layout, so that V has a dispatch of its own.
+        // Rows of int8 and of q4_0 differ in layout, so that V has a separate dispatch.
         record_a_call("quantised K and V, push descriptors", {}, quantised(texture), 2),
         record_a_call("quantised K and V, processor", processor, quantised(direct_buffer), 2),
         record_a_call("quantised K and V, arena, apart", apart, quantised(computed), 3),

@@ -65,15 +65,15 @@ TEST_CASE("record: a call with an error in its ops records not even the dispatch
         check_error(by(call), code, words);
         CHECK(fake().calls().empty());
     };
-    // A workgroup covers 16 heads of a token, and the device allows one workgroup along y: 17 heads
-    // are too many.
+    // A workgroup covers 16 heads of a token, and the device allows one workgroup along y, so that
+    // 17 heads are too many.
     for (const std::uint32_t v_heads : {16u, 17u}) {
         for (const bool push_descriptors : {true, false}) {
             const KernelInfo info = with_ops(
                 with_v(kernel_info()),
                 full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN, VKROPE_NORM_PLACE_BEFORE), 8, 2,
                 v_heads);
-            // V takes a dispatch of its own, after that of Q and K.
+            // V has a separate dispatch, after the dispatch of Q and K.
             Recorder recorder({.storage_buffers = 8,
                                .workgroup_count = {65535, 1, 65535},
                                .push_descriptors = push_descriptors},

@@ -38,8 +38,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "record: the boundary names what the compute stage does to each kind of memory, and no more") {
+TEST_CASE("record: the boundary has exactly the compute stage's accesses to each kind of memory") {
     const Boundary at = boundary();
     CHECK(at.stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
     CHECK(at.input_access == (VK_ACCESS_SHADER_READ_BIT |

@@ -92,7 +92,7 @@ Status submit_nothing(void* prepared) {
                   &nanoseconds);
 }
 
-// Runs all steps of a program that has no kernels of its own.
+// Runs all steps of a program that makes no kernels.
 template <vkrope_angle_source angles>
 Status rotate_once(void* prepared) {
     static constexpr std::int32_t positions[] = {5, 6, 7};

@@ -13,7 +13,7 @@ swiftshader=${SWIFTSHADER:-}
 [ -n "$lavapipe" ] || { echo 'skipped: no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'; exit 77; }
 
 result=0
-# left_out PART: WHY
+# left_out PART: REASON: says that the part is left out, which is a failure if COMPLETE is ON.
 left_out() {
     echo "left out: $*"
     [ "${COMPLETE:-}" != ON ] || exit 1

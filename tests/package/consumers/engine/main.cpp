@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
     std::uint64_t bits = 0;  // a hash of all results, for comparing builds
     const vkrope::Boundary boundary = vkrope::boundary();
     for (const std::int32_t first_position : first_positions) {
-        vkrope_arena_reset(arena.get());  // the frame before has completed
+        vkrope_arena_reset(arena.get());  // the previous frame has completed
         commands = gpu.begin(pool);
         const VkBufferCopy whole = {0, 0, bytes};
         vkCmdCopyBuffer(commands, upload.handle, qkv.handle, 1, &whole);

@@ -16,7 +16,7 @@ struct Layer {
 };
 
 struct Model {
-    std::array<vkrope::RopeParams, 2> rope;  // full attention, sliding attention
+    std::array<vkrope::RopeParams, 2> rope;  // of full attention and of sliding attention
     std::vector<Layer> layers;
 };
 

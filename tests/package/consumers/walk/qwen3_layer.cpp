@@ -20,7 +20,7 @@ constexpr std::int32_t first_position = 1000;
 constexpr float softmax_scale = 0.0883883461f;  // 1 / sqrt(head_dim)
 constexpr std::size_t kv_row = layout.kv_row(), packed_row = layout.row();
 constexpr std::byte unwritten = std::byte{0x5a};          // the content of the caches before
-constexpr std::uint32_t in_block = 32, block_bytes = 34;  // of q8_0
+constexpr std::uint32_t in_block = 32, block_bytes = 34;  // channels and bytes of a q8_0 block
 
 // ---- The engine's calls of the library ----
 

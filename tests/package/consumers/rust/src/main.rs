@@ -19,7 +19,7 @@ struct DeviceInfo {
     name: *const c_char,
 }
 
-/// vkrope_host_shape.
+/// The same as vkrope_host_shape.
 #[repr(C)]
 struct HostShape {
     batch: u32,
