@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// C accepts any number for an enumeration; in C++ a number without an enumerator may be undefined.
-// Tests write and pass such numbers as C does.
+// Passes numbers without an enumerator as C does. C accepts any number for an enumeration; in C++ a
+// number without an enumerator may be undefined.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ std::uint32_t number_in(const Enum& field) {
 template <class T>
 using AsInC = std::conditional_t<std::is_enum_v<T>, std::uint32_t, T>;
 
-/// A function as C calls it, with enumerations as numbers.
+/// Returns a function as C calls it, with numbers for enumerations.
 template <class Result, class... Parameters>
 auto as_in_c(Result (*function)(Parameters...)) {
     return reinterpret_cast<Result (*)(AsInC<Parameters>...)>(

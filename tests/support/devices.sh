@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Fetches the devices of the tests: SwiftShader, the lavapipe of Debian 13, and that of arm64; this
-# machine has its lavapipe. ./dev sources this file and provides its functions.
+# Fetches the devices of the tests: SwiftShader, the lavapipe of Debian 13, and that of arm64. This
+# machine already has its own lavapipe. ./dev sources this file and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
-# A second Vulkan device for the tests, with few features where lavapipe has them all, and a mock
-# that computes nothing but takes buffers of any size. Debian ships both inside Chromium, which is
-# not installed.
+# Fetches a second Vulkan device for the tests, with few features where lavapipe has all of them,
+# and a mock device that computes nothing but takes buffers of any size. Debian ships both inside
+# Chromium, which is not installed.
 fetch_swiftshader() {
     [ -n "$debian" ] && [ ! -e build/deps/swiftshader/mock_icd.json ] || return 0
     case $(dpkg --print-architecture) in amd64 | arm64) ;; *) return 0 ;; esac
@@ -13,7 +13,7 @@ fetch_swiftshader() {
     rm -rf build/deps/part && mkdir -p build/deps/part/swiftshader
     quietly swiftshader with_lists unpack_swiftshader ||
         unavailable swiftshader 'SwiftShader could not be downloaded from chromium-common'
-    # The loader takes this path relative to the file that says it, so the checkout may move.
+    # The loader resolves this path relative to the JSON file, so the checkout may move.
     echo '{"file_format_version": "1.0.0", "ICD": {"library_path": "./libvk_swiftshader.so", "api_version": "1.3.0"}}' \
         >build/deps/part/swiftshader/icd.json
     echo '{"file_format_version": "1.0.0", "ICD": {"library_path": "./libVkICD_mock_icd.so", "api_version": "1.3.0"}}' \
@@ -30,10 +30,10 @@ unpack_swiftshader() (
         ./usr/lib/chromium/libVkICD_mock_icd.so
 )
 
-# Debian 12's packages are older, and their validation layer misses bugs
-# (tests/device/seeded_bugs_test.cpp). Debian 13's libraries need Debian 13's C library, so
-# build/deps/debian13/run starts a program with all of them and with nothing of this system's
-# Vulkan.
+# Fetches Debian 13's lavapipe and validation layer, because Debian 12's validation layer is older
+# and misses bugs (tests/device/seeded_bugs_test.cpp). Debian 13's libraries need Debian 13's C
+# library, so build/deps/debian13/run starts a program with all of them and with nothing of this
+# system's Vulkan.
 fetch_debian13() {
     [ "$debian" = 12 ] && [ ! -d build/deps/debian13 ] || return 0
     case $(dpkg --print-architecture) in amd64 | arm64) ;; *) return 0 ;; esac
@@ -48,9 +48,9 @@ fetch_debian13() {
     rm -r build/deps/part
 }
 
-# unpack_packages SUITE ARCHITECTURE PACKAGE...: into root/ of this folder, with all that they need.
-# With separate lists, cache and settings, apt computes what a system without any package would
-# install.
+# unpack_packages SUITE ARCHITECTURE PACKAGE... unpacks the packages, and all that they need, into
+# root/ of this folder. With separate lists, cache and settings, apt computes what a system without
+# any package would install.
 unpack_packages() {
     suite=$1
     architecture=$2
@@ -91,8 +91,8 @@ unpack_debian13() (
         keep_needed "$PWD"/root/usr/lib/*-linux-gnu || exit
     cat >debian13/run <<'END'
 #!/bin/sh
-# run PROGRAM ARGUMENT...: with Debian 13's dynamic loader, libraries, Vulkan loader, lavapipe and
-# validation layer. A library that only the program needs and that is not here is this system's.
+# run PROGRAM ARGUMENT... starts a program with Debian 13's dynamic loader, libraries, Vulkan
+# loader, lavapipe and validation layer. A library that only the program needs is this system's.
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 export VK_DRIVER_FILES="$here/lvp_icd.json" VK_LAYER_PATH="$here/layers"
 export VK_IMPLICIT_LAYER_PATH="$here/none"
@@ -101,7 +101,7 @@ END
     chmod +x debian13/run
 )
 
-# lavapipe for arm64, on which tests/package/arm64.sh runs what it builds for arm64.
+# Fetches lavapipe for arm64, on which tests/package/arm64.sh runs what it builds for arm64.
 fetch_arm64() {
     [ "$debian" = 12 ] && [ ! -d build/deps/arm64 ] || return 0
     [ "$(dpkg --print-architecture)" = amd64 ] || return 0
@@ -118,8 +118,8 @@ unpack_arm64() (
     cd build/deps/part && unpack_packages bookworm arm64 libc6 libvulkan1 mesa-vulkan-drivers
 )
 
-# keep_needed FOLDER: copies the driver, the layer, the Vulkan loader and all that they need. The
-# rest is other drivers.
+# keep_needed FOLDER copies the driver, the layer, the Vulkan loader and all that they need. The
+# remaining files belong to other drivers.
 keep_needed() {
     for library in libvulkan_lvp.so libVkLayer_khronos_validation.so libvulkan.so.1; do
         echo " => $1/$library"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes valid and invalid GGUF files. The format: docs/gguf.md of ggml.
+// Writes valid and invalid GGUF files in the format of docs/gguf.md of ggml.
 #pragma once
 
 #include <bit>
@@ -93,7 +93,7 @@ class GgufBuilder {
         return *this;
     }
 
-    /// Everything before the tensors' data.
+    /// Returns everything before the tensors' data.
     std::string head() const {
         return "GGUF" + little(version, 4) + little(tensor_count_ + extra_tensors, 8) +
                little(value_count_ + extra_values, 8) + values_ + tensors_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels, buffers and calls of the kernel tier on the test device.
+// Provides kernels, buffers and calls of the kernel tier on the test device.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ inline Owned<Kernel> make_kernel(Device& on, const KernelInfo& info) {
     return Owned<Kernel>(must(create(on.ref(), info)));
 }
 
-/// An arena for this many dispatches; null if the device needs none.
+/// Returns an arena for this many dispatches; null if the device needs none.
 template <class Kind>
 Owned<DescriptorArena> make_arena(Device& on, const Kind& kernel, std::uint32_t dispatches) {
     if (on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
@@ -26,7 +26,7 @@ inline Buffer upload(Device& on, const Bytes& bytes) {
     return buffer;
 }
 
-/// The bytes of any numbers.
+/// Returns the bytes of any numbers.
 template <class Number>
 Bytes bytes_of(const std::vector<Number>& numbers) {
     Bytes bytes(numbers.size() * sizeof(Number));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The device of the tests, with the validation layer on: any message that is not on the short list
-// of expected messages fails the run.
+// Opens the device of the tests with the validation layer on. Any message that is not on the short
+// list of expected messages fails the run.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -14,18 +14,18 @@
 
 namespace vkrope::test {
 
-/// Opened once; VKROPE_DEVICE selects it. With push descriptors if the device offers them, or
-/// without; always without them if gpu_assisted().
+/// Returns the device, which is opened once and which VKROPE_DEVICE selects. It uses push
+/// descriptors if the device offers them and the caller wants them, but never if gpu_assisted().
 Device& device(bool push_descriptors = true);
 
-/// Whether this run uses GPU-assisted validation: the layer rewrites the shaders to check their
-/// accesses.
+/// Returns whether this run uses GPU-assisted validation, in which the layer rewrites the shaders
+/// to check their accesses.
 bool gpu_assisted();
 
-/// Number of messages so far that are not on the list of expected ones.
+/// Returns the number of messages so far that are not on the list of expected messages.
 std::size_t unexpected_messages();
 
-/// The value; if there is none, fails the test with the sentence of the status.
+/// Returns the value; if there is none, fails the test with the sentence of the status.
 template <class T>
 T must(Result<T> result) {
     INFO(result.status.what);
@@ -45,7 +45,7 @@ inline oracle::Type type_of(Element element) {
     return oracle::Type(std::uint32_t(element));
 }
 
-/// `count` elements, uniform in [-4, 4], repeatable.
+/// Returns `count` elements, uniform in [-4, 4], the same for the same seed.
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
 
 inline std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index) {
@@ -58,7 +58,7 @@ inline float value(Element element, const Bytes& bytes, std::size_t index) {
     return oracle::widen(type_of(element), stored(element, bytes, index));
 }
 
-/// A rotation with inv_freq base^(-2j/R) and the windows of Q and of K.
+/// Returns a rotation with inv_freq base^(-2j/R) and the windows of Q and of K.
 RopeParams rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
                     std::uint32_t q_offset = 0, std::uint32_t k_offset = 0,
                     double attention_factor = 1.0);

@@ -26,14 +26,14 @@ PFN_vkVoidFunction entry_point(Function function) {
     return reinterpret_cast<PFN_vkVoidFunction>(function);
 }
 
-/// The descriptor of a write, without its set.
+/// Returns the descriptor of a write, without its set.
 Descriptor descriptor_of(const VkWriteDescriptorSet& write);  // fake_pipelines.cpp
 
 inline const VkPhysicalDevice the_physical_device = reinterpret_cast<VkPhysicalDevice>(
     std::uintptr_t{0xfa0});
 inline const VkQueue the_queue = reinterpret_cast<VkQueue>(std::uintptr_t{0xfb0});
 
-/// A call that returns nothing.
+/// Enters a call that returns nothing.
 class Entered {
    public:
     explicit Entered(const char* entry) { fake().enter(entry); }
@@ -59,7 +59,7 @@ struct Child;
 
 template <class Info, class Handle>
 struct Child<VkResult(VKAPI_PTR*)(VkDevice, const Info*, const VkAllocationCallbacks*, Handle*)> {
-    /// Of which nothing but their existence matters.
+    /// Describes an object of which only the existence matters.
     static Object plain(const Info&) { return {}; }
 
     template <Name entry, VkObjectType type, Object (*describe)(const Info&)>
@@ -87,18 +87,18 @@ struct Child<VkResult(VKAPI_PTR*)(VkDevice, const Info*, const VkAllocationCallb
     }
 };
 
-/// Two entry points: `describe` makes the object of a create info.
+/// Two entry points, where `describe` makes the object from a create info.
 #define VKROPE_CHILD(creates, destroys, type, describe)                                           \
     {#creates,                                                                                    \
      entry_point(Child<PFN_##creates>::create<#creates, VK_OBJECT_TYPE_##type, describe>)},       \
     {                                                                                             \
 #destroys, entry_point(Child <PFN_##creates>::destroy <#destroys, VK_OBJECT_TYPE_##type>) \
     }
-/// Two entry points, for objects of which nothing but their existence matters.
+/// Two entry points for objects of which only the existence matters.
 #define VKROPE_PLAIN_CHILD(creates, destroys, type) \
     VKROPE_CHILD(creates, destroys, type, Child<PFN_##creates>::plain)
 
-/// The two calls of an enumeration. `result` is the injected result.
+/// Answers the two calls of an enumeration. `result` is the injected result.
 template <class Item>
 VkResult enumerate(VkResult result, const std::vector<Item>& all, std::uint32_t* count,
                    Item* items) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Command buffers. Copies are executed at submission;
-// dispatches are checked and kept.
+// Implements command buffers. Copies are executed at submission; dispatches are checked and kept.
 #include <algorithm>
 #include <cstring>
 
@@ -120,7 +119,7 @@ VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer commands, VkPipelineLa
         {.entry = "vkCmdPushConstants", .layout = layout, .pushed = {bytes, bytes + size}});
 }
 
-// The last command with that name, which a dispatch depends on.
+// Returns the last command with that name, on which a dispatch depends.
 const Command* last(const std::vector<Command>& commands, const char* entry,
                     const char* or_entry = "") {
     for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
@@ -161,8 +160,8 @@ bool same(const std::vector<VkDescriptorSetLayoutBinding>& a,
     });
 }
 
-// Everything that a pipeline reads must be in its layout and bound; the layout of the set must be
-// defined identically.
+// Checks that everything that a pipeline reads is in its layout and bound, and that the layout of
+// the set is defined identically.
 void check_bindings(const Object& pipeline, const Object& layout, const Command& bound,
                     std::set<std::uint64_t>& uses) {
     const Object* set = bound.set
@@ -234,7 +233,7 @@ VKAPI_ATTR void VKAPI_CALL barrier(VkCommandBuffer commands, VkPipelineStageFlag
     fake().record(commands, command);
 }
 
-// `bytes` bytes of a buffer or an image, from byte `offset` on; null if it does not have them.
+// Returns `bytes` bytes of a buffer or image from byte `offset` on; null if there are fewer.
 template <class Handle>
 std::byte* part_of(VkObjectType type, Handle handle, VkDeviceSize offset, VkDeviceSize bytes,
                    const char* entry) {
@@ -260,7 +259,7 @@ VKAPI_ATTR void VKAPI_CALL copy_buffer(VkCommandBuffer commands, VkBuffer from, 
                   {number_of(from), number_of(to)});
 }
 
-// Whole lines of texels of 16 bytes.
+// Copies whole lines of texels of 16 bytes.
 VKAPI_ATTR void VKAPI_CALL copy_to_image(VkCommandBuffer commands, VkBuffer from, VkImage to,
                                          VkImageLayout, std::uint32_t,
                                          const VkBufferImageCopy* regions) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Instance and devices: the properties that the fake reports.
+// Implements instance and devices, with the properties that the fake reports.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -219,7 +219,7 @@ VKAPI_ATTR void VKAPI_CALL get_queue_families(VkPhysicalDevice, std::uint32_t* c
         *families = {VK_QUEUE_COMPUTE_BIT, 1, fake().config.timestamps ? 64u : 0u, {1, 1, 1}};
 }
 
-// Device-local and host-visible memory: small, so that an allocation is cheap.
+// Both types of memory, device-local and host-visible, are small, so an allocation is cheap.
 VKAPI_ATTR void VKAPI_CALL get_memory(VkPhysicalDevice, VkPhysicalDeviceMemoryProperties* memory) {
     const Entered entered("vkGetPhysicalDeviceMemoryProperties");
     *memory = {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Memory, buffers and images: host memory that keeps what is copied into it. Memory that is not
-// coherent is kept twice, as the host and as the device see it.
+// Implements memory, buffers and images as host memory that keeps what is copied into it. Memory
+// that is not coherent is kept twice, as the host and as the device see it.
 #include <algorithm>
 
 #include "entry_points.hpp"
@@ -42,7 +42,7 @@ VKAPI_ATTR void VKAPI_CALL unmap_memory(VkDevice, VkDeviceMemory memory) {
     if (object) object->mapped = false;
 }
 
-// Copies these ranges from what one side sees of the memory to what the other sees.
+// Copies these ranges from what one side sees of the memory to what the other side sees.
 VkResult copy_ranges(const char* entry, std::uint32_t count, const VkMappedMemoryRange* ranges,
                      std::vector<std::byte> Object::*from, std::vector<std::byte> Object::*to) {
     const Unobserved unobserved;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shader modules, pipelines and descriptors: everything that determines what a dispatch sees.
+// Implements shader modules, pipelines and descriptors, which determine what a dispatch sees.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace vkrope::test {
 
 namespace {
 
-// Capabilities of a module must be enabled, and reported by the device.
+// Checks that a capability of a module is enabled, and that the device reports it.
 void check_capability(std::uint32_t capability) {
     constexpr std::uint32_t float16 = 9, denorm_preserve = 4464, rounding_mode_rtz = 4468;
     if (capability == float16 && !fake().float16_enabled())
@@ -47,7 +47,7 @@ void check_words(const std::vector<std::uint32_t>& words) {
     }
 }
 
-// The bindings that an instruction of a function names: only these must be bound.
+// Returns the bindings that an instruction of a function names. Only these must be bound.
 std::set<std::uint32_t> static_uses(const std::vector<std::uint32_t>& words) {
     constexpr std::uint32_t op_load = 61, op_access_chain = 65, op_in_bounds_access_chain = 66,
                             op_array_length = 68, op_decorate = 71, binding = 33;
@@ -83,7 +83,7 @@ std::uint32_t number_for(const std::vector<std::uint32_t>& words) {
     return number;
 }
 
-// As a driver stores it: VkPipelineCacheHeaderVersionOne, then one word for each module.
+// Returns a cache as drivers store it: VkPipelineCacheHeaderVersionOne, then a word per module.
 std::vector<std::byte> stored(const Object& cache) {
     const std::uint32_t header[4] = {16 + VK_UUID_SIZE, 1, fake().config.vendor,
                                      fake().config.device_id};
@@ -99,7 +99,7 @@ std::vector<std::byte> stored(const Object& cache) {
     return all;
 }
 
-// A driver may crash on data that it has not written.
+// A driver may crash on initial data that it has not written.
 Object pipeline_cache_of(const VkPipelineCacheCreateInfo& info) {
     const auto* data = static_cast<const std::byte*>(info.pInitialData);
     const std::vector<std::byte> all(data, data + info.initialDataSize);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The queue, what it signals, and the times that it writes.
+// Implements the queue, what it signals, and the times that it writes.
 #include "entry_points.hpp"
 
 namespace vkrope::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Objects, calls and faults; the entry points are in the other files of this folder.
+// Implements objects, calls and faults; the entry points are in the other files of this folder.
 #include "fake_vulkan.hpp"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Fake& fake() {
 
 void Fake::restart(FakeConfig with) {
     const Unobserved unobserved;
-    const std::uint64_t next = next_;  // never reuses a handle: a stale one stays wrong
+    const std::uint64_t next = next_;  // handles are never reused: a stale one stays wrong
     *this = Fake{};
     next_ = next;
     config = std::move(with);

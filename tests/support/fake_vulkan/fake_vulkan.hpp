@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A Vulkan 1.1 implementation that computes nothing and records everything, behind
-// vkGetInstanceProcAddr: no loader, no driver, no GPU.
+// Implements Vulkan 1.1 behind vkGetInstanceProcAddr without loader, driver or GPU. The fake
+// computes nothing and records everything.
 //
-// It keeps what was bound, pushed and dispatched, counts calls, fails the call that a test names,
-// holds memory that is not coherent, of which the device sees only what is flushed and the host
-// only what is invalidated, and checks every call for mistakes that a forgiving driver would hide:
-// handles that are unknown, destroyed or still in use, children that outlive their parent, a
-// different allocator at destruction than at creation, descriptors that do not fit. Outputs of a
+// The fake keeps what was bound, pushed and dispatched, counts calls, and fails the call that a
+// test names. Of memory that is not coherent, the device sees only what was flushed and the host
+// only what was invalidated. The fake checks every call for mistakes that a forgiving driver would
+// hide: handles that are unknown, destroyed or still in use, children that outlive their parent,
+// another allocator at destruction than at creation, descriptors that do not fit. Outputs of a
 // failed call are filled with a wrong handle, since the specification leaves them undefined. There
 // is one fake per process, for one thread at a time.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace vkrope::test {
 
-/// Properties of the only physical device.
+/// The properties of the only physical device.
 struct FakeConfig {
     std::uint32_t storage_buffers = 16;  ///< maxPerStageDescriptorStorageBuffers
     VkDeviceSize offset_alignment = 16;  ///< minStorageBufferOffsetAlignment
@@ -36,35 +36,35 @@ struct FakeConfig {
     std::uint32_t vendor = 0;          ///< vendorID
     std::uint32_t device_id = 0;       ///< deviceID
     std::uint32_t driver_version = 7;  ///< driverVersion
-    /// First bytes of pipelineCacheUUID and driverUUID.
+    /// The first bytes of pipelineCacheUUID and driverUUID.
     std::uint8_t pipeline_cache_uuid = 0, driver_uuid = 0;
     std::uint32_t api_version = VK_API_VERSION_1_1;
     bool push_descriptors = true;  ///< offers VK_KHR_push_descriptor
     bool float16 = true;           ///< offers VK_KHR_shader_float16_int8 ...
     bool float16_feature = true;   ///< ... with shaderFloat16
-    /// What VK_KHR_shader_float_controls reports; nullopt: it is not offered.
+    /// The properties of VK_KHR_shader_float_controls; nullopt if the extension is not offered.
     std::optional<VkPhysicalDeviceFloatControlsProperties> float_controls = {};
     bool debug_utils = true;               ///< offers VK_EXT_debug_utils
-    bool device_finds_debug_utils = true;  ///< vkGetDeviceProcAddr finds its functions; otherwise
-                                           ///< only vkGetInstanceProcAddr does
+    bool device_finds_debug_utils = true;  ///< vkGetDeviceProcAddr finds functions of debug_utils;
+                                           ///< otherwise only vkGetInstanceProcAddr does
     bool validation = false;               ///< VK_LAYER_KHRONOS_validation is installed
-    bool timestamps = true;                ///< the queue has them
+    bool timestamps = true;                ///< the queue supports timestamps
     bool coherent = false;               ///< host-visible memory needs neither flush nor invalidate
     bool never_finishes = false;         ///< every wait times out
     std::set<std::string> missing = {};  ///< missing entry points
 };
 
-/// A call that returns a VkResult, in call order.
+/// A call that returns a VkResult, and may therefore fail.
 struct Point {
     const char* entry = "";
-    bool fills_array = false;  ///< an enumeration with room for results: may be VK_INCOMPLETE
+    bool fills_array = false;  ///< fills an array, so may return VK_INCOMPLETE
 };
 
-/// The call that fails, counted from 1 over all calls that return a VkResult; 0: none.
+/// The failure to inject in call `at`, counted from 1 over all calls with a VkResult; 0: none.
 struct Failure {
     std::size_t at = 0;
     VkResult with = VK_SUCCESS;
-    bool stays = false;  ///< also every later call of the same entry point
+    bool stays = false;  ///< every later call of the same entry point fails, too
 };
 
 struct Descriptor {
@@ -74,17 +74,17 @@ struct Descriptor {
     VkDescriptorImageInfo image = {};
 };
 
-/// One recorded command; its name determines which fields it has.
+/// A recorded command. Its name determines which fields it has.
 struct Command {
     std::string entry;
     VkPipeline pipeline = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
     VkDescriptorSet set = VK_NULL_HANDLE;
-    /// By binding: from a push, or from the bound set.
+    /// The descriptors by binding, from a push or from the bound set.
     std::map<std::uint32_t, Descriptor> descriptors = {};
     std::vector<std::byte> pushed = {};
     std::uint32_t groups[3] = {0, 0, 0};
-    VkPipelineStageFlags stages[2] = {0, 0};  ///< source, destination
+    VkPipelineStageFlags stages[2] = {0, 0};  ///< source and destination
     std::vector<VkMemoryBarrier> memory_barriers = {};
     std::vector<VkBufferMemoryBarrier> buffer_barriers = {};
     std::string label = {};
@@ -95,16 +95,16 @@ enum class CommandState { initial, recording, executable, pending };
 
 struct Object {
     VkObjectType type = VK_OBJECT_TYPE_UNKNOWN;
-    std::uint64_t parent = 0;  ///< pools: their destruction destroys this object; devices,
-                               ///< instances: must not be destroyed first
+    std::uint64_t parent = 0;  ///< a pool, whose destruction destroys this object, or a device
+                               ///< or instance, which must be destroyed after this object
     const VkAllocationCallbacks* allocator = nullptr;
-    void* allocation = nullptr;  ///< from that allocator
-    bool pending = false;        ///< the queue may be using it
-    std::string name = {};       ///< by VK_EXT_debug_utils
+    void* allocation = nullptr;  ///< made with `allocator`
+    bool pending = false;        ///< the queue may be using the object
+    std::string name = {};       ///< set through VK_EXT_debug_utils
 
     VkDeviceSize bytes = 0;  // buffers, images, memory
     VkFlags usage = 0;
-    std::uint64_t memory = 0;  // memory bound to a buffer or image; of an image view, its image's
+    std::uint64_t memory = 0;  // bound to the buffer or image; of an image view, to its image
     VkDeviceSize memory_offset = 0;
     std::vector<std::byte> content = {};       // memory, as the device sees it
     std::vector<std::byte> host_content = {};  // memory that is mapped but not coherent
@@ -138,61 +138,61 @@ class Fake {
     FakeConfig config;
     Failure failure;
 
-    /// Resets everything: nothing created, nothing called.
+    /// Resets the fake to a state in which nothing was created or called.
     void restart(FakeConfig with = {});
 
-    /// Every call since the beginning, or since forget_calls(), in order.
+    /// Returns every call since the beginning, or since forget_calls(), in order.
     const std::vector<std::string>& calls() const { return calls_; }
     std::size_t count(const std::string& entry) const;
     void forget_calls();
 
-    /// Every call since the beginning that could fail.
+    /// Returns every call since the beginning that could fail, in order.
     const std::vector<Point>& points() const { return points_; }
 
-    /// Broken rules, one sentence each.
+    /// Returns the broken rules, one sentence each.
     const std::vector<std::string>& faults() const { return faults_; }
     void fault(const std::string& sentence);
 
-    /// "VkBuffer 0x…" for each living object.
+    /// Returns "VkBuffer 0x…" for each living object.
     std::vector<std::string> alive() const;
 
-    /// Null if there is no such living object, which is a fault unless `quiet`.
+    /// Returns null if no such object lives, which is a fault unless `quiet`.
     Object* find(VkObjectType type, std::uint64_t handle, const char* entry, bool quiet = false);
     template <class Handle>
     Object* find(VkObjectType type, Handle handle, const char* entry, bool quiet = false) {
         return find(type, number_of(handle), entry, quiet);
     }
 
-    /// What the device sees of a buffer, an image or an image view, from its first byte on; null
-    /// without memory.
+    /// Returns what the device sees of a buffer, an image or an image view, from its first byte on;
+    /// null without memory.
     std::byte* content_of(const Object& object);
 
-    /// The commands of a command buffer.
+    /// Returns the commands of a command buffer.
     const std::vector<Command>& commands(VkCommandBuffer buffer);
 
-    /// Every content that vkGetPipelineCacheData returned. Initial data of a pipeline cache must be
-    /// one of them.
+    /// Every content that vkGetPipelineCacheData returned. The initial data of a pipeline cache
+    /// must be one of these.
     std::set<std::vector<std::byte>> cache_data;
 
-    /// Initial data that pipeline caches were created with, in order; empty: none.
+    /// The initial data of each created pipeline cache, in order; empty for a cache without any.
     std::vector<std::vector<std::byte>> initial_cache_data;
 
-    /// The words of every shader module that was created.
+    /// Returns the words of every shader module that was created.
     const std::vector<std::vector<std::uint32_t>>& shaders() const { return shaders_; }
 
     // ---- For the entry points ----
 
     void enter(const char* entry);
-    /// The result that the call must return; VK_SUCCESS unless it fails.
+    /// Returns the result that the call must return: VK_SUCCESS unless the call must fail.
     VkResult enter_fallible(const char* entry, bool fills_array = false);
-    /// 0 if the allocator has no memory.
+    /// Returns 0 if the allocator has no memory.
     std::uint64_t create(VkObjectType type, std::uint64_t parent,
                          const VkAllocationCallbacks* allocator, Object object = {});
     void destroy(VkObjectType type, std::uint64_t handle, const VkAllocationCallbacks* allocator,
                  const char* entry);
     void record(VkCommandBuffer buffer, Command command, std::set<std::uint64_t> uses = {});
     void submit(VkCommandBuffer buffer, std::uint64_t fence);
-    void finish();  ///< the queue is idle: nothing is pending
+    void finish();  ///< makes the queue idle, so that nothing is pending
     void keep_shader(const std::vector<std::uint32_t>& words) { shaders_.push_back(words); }
     bool enabled(const char* extension) const;    ///< by any living instance or device
     bool float16_enabled() const;                 ///< by any living device
@@ -209,7 +209,7 @@ class Fake {
 
 Fake& fake();
 
-/// A handle that no object has.
+/// Returns a handle that no object has.
 template <class Handle>
 Handle wrong_handle() {
     return reinterpret_cast<Handle>(std::uintptr_t{0xdead0});
@@ -218,7 +218,7 @@ Handle wrong_handle() {
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL fake_get_instance_proc_addr(VkInstance instance,
                                                                      const char* name);
 
-/// An entry point with its type.
+/// Looks up an entry point and casts it to its type.
 #define VKROPE_FAKE(name, instance) \
     reinterpret_cast<PFN_##name>(vkrope::test::fake_get_instance_proc_addr(instance, #name))
 

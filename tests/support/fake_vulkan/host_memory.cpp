@@ -8,7 +8,7 @@ namespace vkrope::test {
 
 namespace {
 
-// Constant-initialised: operator new is called before main().
+// Constant-initialised, because operator new is called before main().
 bool observing = false;
 std::size_t paused = 0, count = 0, failing = 0;
 

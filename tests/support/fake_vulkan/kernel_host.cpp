@@ -33,7 +33,7 @@ CountedAllocator::CountedAllocator() {
     callbacks = {this, allocate, reallocate, release, nullptr, nullptr};
 }
 
-// Objects of the fake, whose parameters do not matter here.
+// Adds an object of the fake, whose parameters do not matter here.
 template <class Handle>
 void KernelHost::add(Handle handle, VkObjectType type) {
     made_.emplace_back(type, number_of(handle));
@@ -190,7 +190,7 @@ Call with_ops(const KernelHost& host, const KernelInfo& info, Call call) {
         return ops.scale_tokens && tensor.heads != 0 ? VkDescriptorBufferInfo{host.words, at, bytes}
                                                      : VkDescriptorBufferInfo{};
     };
-    // Not at multiples of what a device binds at.
+    // The offsets are not multiples of what a device binds at.
     call.scale_tokens[Q] = factors(info.tensor[Q].ops, call.in[Q], 0xc0000 + 4);
     call.scale_tokens[K] = factors(info.tensor[K].ops, call.in[K], 0xd0000 + 12);
     call.scale_tokens[V] = factors(info.tensor[V].ops, call.in[V], 0xe0000 + 8);

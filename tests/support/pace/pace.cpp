@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Prints how many times as long as usual a known piece of work takes on this machine now, with all
-// other load: two threads, as two tests run at a time, that compute, branch, and read and write
-// more memory than a cache holds.
+// other load. Two threads, like two tests at a time, compute, branch, and read and write more
+// memory than a cache has.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
