@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Computed angles: fixed-point turns, polynomials with the attention factor inside, then the
-// rotation. 4.5 u a (|x0| + |x1|).
+// Proves the error bound of computed angles, 4.5 u a (|x0| + |x1|). Their steps are fixed-point
+// turns, polynomials that include the attention factor, and the rotation.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,18 +21,18 @@ namespace {
 constexpr double limit = vkrope::error_bound(VKROPE_ANGLES_COMPUTED, 1);
 static_assert(limit == vkrope::error_bound(VKROPE_ANGLES_COMPUTED, 1.5));
 
-// The polynomials of vkrope_turn, whose size the estimate needs. Its result is compared with the
+// The coefficients of vkrope_turn, whose size the estimate needs. The estimate is compared with the
 // errors of vkrope_turn.
 constexpr std::array sine = {-0.16666655242443085, 0.008332177996635437, -0.0001951729936990887};
 constexpr std::array cosine = {0.041666656732559204, -0.0013887732056900859, 2.4477192710037343e-5};
 
-/// In units of u a.
+/// The errors of cos and sin in units of u a.
 struct Errors {
     double cos = 0, sin = 0;
 };
 
-/// The error of the polynomials in exact arithmetic, in units of u: the largest of 2^16 angles.
-/// Between these it changes by less than 1e-4.
+/// Returns the errors of the polynomials in exact arithmetic, in units of u: the largest of 2^16
+/// angles. Between these angles the errors change by less than 1e-4.
 Errors approximation() {
     Errors most;
     for (int i = 0; i <= 1 << 16; ++i) {
@@ -45,7 +45,7 @@ Errors approximation() {
     return {most.cos + 1e-4, most.sin + 1e-4};
 }
 
-/// The error of a polynomial p0 + z (p1 + z p2), in units of u, if z has the error z_error.
+/// Returns the error, in units of u, of p0 + z (p1 + z p2) if z has the error z_error.
 double polynomial_error(const std::array<double, 3>& p, double z, double z_error) {
     const double inner = half_ulp_near(z * std::fabs(p[2])) + std::fabs(p[2]) * z_error +
                          half_ulp_near(std::fabs(p[1]));
@@ -53,18 +53,18 @@ double polynomial_error(const std::array<double, 3>& p, double z, double z_error
            half_ulp_near(std::fabs(p[0]));
 }
 
-/// Upper bounds of the errors of cos and sin at an angle in [0, pi / 4], step by step through
-/// vkrope_turn: each result has the errors of its operands times their factors, and its own
-/// rounding. Names are as in the shader.
+/// Returns upper bounds of the errors of cos and sin at an angle in [0, pi / 4]. Each step of
+/// vkrope_turn has the errors of its operands times their factors, and its own rounding. Names are
+/// as in the shader.
 Errors component_errors(Interval angle, Interval factor) {
     static const Errors polynomials = approximation();
-    // The rounding of a result that contains the factor.
+    // The rounding error of a result that contains the factor.
     const auto rounding = [&](double magnitude) {
         return half_ulp_near(factor.high * magnitude) / factor.low;
     };
     const double x = angle.high, z = x * x;
-    // The part of 7 bits is exact; the other is at most 2^-6 of it, and has the errors of its
-    // constant, its product and a sum. So does rest_low, below 6e-6 radians.
+    // The part of 7 bits is exact. The other part is at most 2^-6 of x and has the errors of its
+    // constant, its product and a sum. rest_low, below 6e-6 radians, has the same errors.
     const double small = 3 * 0x1p-6 * (x + 6e-6) + 3 * 6e-6;
     const double x_error = half_ulp_near(x) + small, ax_error = rounding(x) + small;
     const double z_error = 2 * x * x_error + half_ulp_near(z);
@@ -81,8 +81,8 @@ Errors component_errors(Interval angle, Interval factor) {
 
     Errors errors;
     errors.sin = ax_error + cubic_error + polynomials.sin + rounding(max_sin(angle));
-    // `rough` and `lost` add up to a - az / 2, ignoring u^2: half_az and both differences are
-    // exact.
+    // `rough` and `lost` add up to a - az / 2, ignoring u^2, because half_az and both differences
+    // are exact.
     errors.cos = az_error / 2 + quartic_error + rounding(q * z * z + 2 * double(u)) +
                  polynomials.cos + rounding(max_cos(angle));
     // Products of errors.
@@ -91,21 +91,21 @@ Errors component_errors(Interval angle, Interval factor) {
     return errors;
 }
 
-// The angle, in units of u: each fraction was truncated to 2^-64 turn, times up to 2^31 positions,
-// so is a phase, and their sum to 2^-32 turn.
+// Returns the error of the angle in units of u. Each fraction was truncated to 2^-64 turn, times up
+// to 2^31 positions. A phase was truncated to 2^-64 turn, and their sum to 2^-32 turn.
 constexpr double angle_error(int axes) {
     return (axes * 0x1p-33 + 0x1p-64 + 0x1p-32) * double(two_pi) / double(u);
 }
 
-/// Upper bound of the factor of |x0| and |x1| in the error of the rotation: the errors of the
-/// components, and the roundings of product and sum, which are at most 2 u of the component.
+/// Returns an upper bound of the factor of |x0| and |x1| in the error of the rotation: the errors
+/// of the components, and the roundings of product and sum, at most 2 u of the component.
 double rotation_bound(Errors errors, double cos, double sin, int axes = 1) {
     const double unit = double(u), of_cos = errors.cos + angle_error(axes) * sin,
                  of_sin = errors.sin + angle_error(axes) * cos;
     return std::max(of_cos + 2 * (cos + unit * of_cos), of_sin + 2 * (sin + unit * of_sin));
 }
 
-/// cos and sin of all 2^32 turns in 80 bits, as sums of two angles.
+/// Computes cos and sin of all 2^32 turns in 80 bits, as sums of two angles.
 class ExactTurns {
    public:
     ExactTurns() {
@@ -128,8 +128,8 @@ struct Sweep {
            rotation = 0;  // largest errors of the components, and the resulting bound
 };
 
-/// Checks `count` turns, a multiple of 4, from `first` on with stride `stride`; every `compared`-th
-/// also against the estimate.
+/// Checks `count` turns, a multiple of 4, from `first` on with stride `stride`. Compares every
+/// `compared`-th turn with the estimate, too.
 Sweep sweep(double attention_factor, std::uint32_t first, std::uint32_t stride, std::uint64_t count,
             std::uint64_t compared) {
     static const ExactTurns exact_turns;
@@ -207,8 +207,8 @@ TEST_CASE("computed angles: cos and sin of every turn") {
     double worst_factor = 0;
     for (std::size_t i = 0; i < factors.size(); ++i) {
         const double factor = factors[i];
-        // With --all: every turn within an eighth of 0; the other quarters have the same bits, see
-        // below.
+        // With --all, checks every turn within an eighth of 0. The other quarters have the same
+        // bits, see below.
         Sweep found;
         if (all && i < chosen)
             found = sweep(factor, 0xe0000000u, 1, std::uint64_t{1} << 30, 4096);

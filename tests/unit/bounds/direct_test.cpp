@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Direct tables: cos and sin rounded once from double, then the rotation. 2.5 u (|x0| + |x1|), and
-// 3 u a (|x0| + |x1|) with an attention factor.
+// Proves the error bounds of direct tables, whose cos and sin are rounded once from double: 2.5 u
+// (|x0| + |x1|), and 3 u a (|x0| + |x1|) with an attention factor.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@ using namespace vkrope::bounds;
 
 namespace {
 
-/// Upper bound of the factor of |x0| in the error, in units of u a, for entries at `angle` in [0,
-/// pi / 2]. The factor of |x1| is the same at another angle, so the largest value is the bound.
+/// Returns an upper bound of the factor of |x0| in the error, in units of u a, at `angle` in [0, pi
+/// / 2]. The factor of |x1| is the same at another angle, so the largest value is the bound.
 ///
 /// Nothing is neglected. Two successive roundings, of product and sum, each at most u / (1 + u) of
-/// its result, are 2 u - u^2 of it. An entry is at most the rounded factor. The phase was truncated
-/// to 2^-64 turn per position; errors of double in the entry are below 2^-28 u.
+/// the result, are 2 u - u^2 of it. An entry is at most the rounded factor. The phase was truncated
+/// to 2^-64 turn per position. Errors of double in the entry are below 2^-28 u.
 double estimate(Interval angle, Interval factor, double positions) {
     const double unit = double(u);
     const double cosine = max_cos(angle), entry = factor.high * cosine;
@@ -50,7 +50,7 @@ vkrope::CosSin direct(std::uint64_t phase, std::uint64_t, double attention_facto
 
 TEST_CASE("direct tables: the bound is proved") {
     // A table for 2^25 positions has 256 MiB for one pair. For the 2^31 positions that a plan may
-    // ask for, the truncated phase counts.
+    // ask for, the truncation of the phase matters.
     const double plain = proved({1, 1}, 0x1p25, 1e-9), factor = proved({1, 2}, 0x1p25, 1e-8);
     const double far = proved({1, 1}, 0x1p31, 1e-6), far_factor = proved({1, 2}, 0x1p31, 1e-6);
     std::printf("direct, proved: %.8f, with a factor %.8f; to 2^31 positions %.6f, %.6f\n", plain,

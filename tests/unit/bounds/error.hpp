@@ -13,12 +13,12 @@ namespace vkrope::bounds {
 inline constexpr long double u = 0x1p-24L;
 inline constexpr long double two_pi = 0x1.921fb54442d18469898cc517p+2L;
 
-/// Whether to try everything: --all.
+/// Whether to try everything, as --all asks.
 extern bool all;
 
 using shader_source::turn_factor;
 
-// cos and sin of each source; phases in units of 2^-64 turn.
+// These return cos and sin of each source; phases are in units of 2^-64 turn.
 
 inline CosSin computed(std::uint64_t phase, const shader::VkropeTurnFactor& factor) {
     glsl::vec4 c, s;
@@ -67,7 +67,7 @@ inline Exact exact(std::uint64_t phase) {
     }
 }
 
-/// The larger error of the two, in units of u a (|x0| + |x1|).
+/// Returns the larger error of the two, in units of u a (|x0| + |x1|).
 inline double error_of(Rotated y, float x0, float x1, const Exact& angle, double attention_factor) {
     const long double a = attention_factor, c = a * angle.cos, s = a * angle.sin;
     const long double e0 = std::fabs(y.y0 - (x0 * c - x1 * s)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The factored table: coarse and fine rows rounded once, the factor in the fine ones, added as
-// angles, then the rotation. 6 u a (|x0| + |x1|).
+// Proves the error bound of the factored table, 6 u a (|x0| + |x1|). Coarse and fine rows are
+// rounded once, with the factor in the fine rows, then added as angles; the rotation follows.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,14 +16,14 @@ using namespace vkrope::bounds;
 
 namespace {
 
-/// Upper bound of the factor of |x0| in the error, in units of u a.
+/// Returns an upper bound of the factor of |x0| in the error, in units of u a.
 ///
-/// Angles in [0, pi / 2] are enough: signs change no rounding. cos of the sum is |cos cos -+ sin
-/// sin|, where the sign + gives the larger result with the same parts, and sin of the sum is the
-/// same with the complement of the coarse angle.
+/// Angles in [0, pi / 2] are enough, because signs change no rounding. cos of the sum is |cos cos
+/// -+ sin sin|, where the sign + gives the larger result with the same parts, and sin of the sum is
+/// the same with the complement of the coarse angle.
 ///
-/// Coarse and fine entries have their rounding errors, times the entry that they are multiplied by;
-/// then come two products, their sum, and the two roundings of the rotation. 1e-4 covers products
+/// Coarse and fine entries have their rounding errors, times the entry that they are multiplied by.
+/// Then come two products, their sum, and the two roundings of the rotation. 1e-4 covers products
 /// of errors, errors of double, and the phases, truncated to 2^-42 turn. If the exact sum is a
 /// power of two, earlier errors may raise it above, where half an ulp is twice as large.
 double estimate(Interval coarse, Interval fine, Interval factor) {

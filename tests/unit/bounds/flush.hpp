@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic that takes subnormal numbers for zero, as some devices have it.
+// Treats subnormal numbers as zero, as the arithmetic of some devices does.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace vkrope::bounds {
 
-/// While it lives, this thread flushes subnormal operands and results, if asked to and if the
-/// processor can. Calls functions that are not inlined, lest their arithmetic moves out of its
-/// scope.
+/// While an object of this class lives, this thread flushes subnormal operands and results, if
+/// asked to and if the processor can. Callers call functions that are not inlined, so that no
+/// arithmetic moves out of the scope of the object.
 class Flushing {
    public:
 #if defined(__x86_64__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The Hadamard transform of the shader against the oracle: rows that hill climbing makes as bad as
-// it can stay within the error that the oracle allows.
+// Checks the Hadamard transform of the shader against the oracle. Rows that hill climbing makes as
+// bad as possible stay within the error that the oracle allows.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using vkrope::oracle::Approximate;
 
 namespace {
 
-/// A row of blocks of 2^levels channels, transformed as a kernel with units of n elements does it.
+/// Returns a row of blocks of 2^levels channels, transformed by a kernel with units of n elements.
 std::vector<float> transformed(const std::vector<float>& row, shader::uint n, shader::uint levels) {
     std::vector<shader::Unit> units;
     for (std::size_t first = 0; first < row.size(); first += n) {
@@ -45,7 +45,7 @@ std::vector<float> transformed(const std::vector<float>& row, shader::uint n, sh
     return out;
 }
 
-/// The largest share of its allowed error that a channel uses.
+/// Returns the largest share of its allowed error that a channel uses.
 double share_of(const std::vector<float>& row, shader::uint levels) {
     std::vector<Approximate> exact;
     for (const float x : row) exact.push_back({x, 0});
@@ -106,6 +106,6 @@ TEST_CASE("hadamard: within the oracle's error, in the worst rows that a search 
         }
         std::printf("Hadamard of %zu channels: %.2f of the allowed error\n", n, most);
         CHECK(most <= 1);
-        CHECK(most > 0.02);  // the search finds something
+        CHECK(most > 0.02);  // the search finds at least some error
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows that are hard to quantise, and the types that a row is stored as.
+// Makes rows that are hard to quantise, and lists the types that a row is stored as.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ inline float random_float(Random& random) {
     return std::bit_cast<float>(std::uint32_t(random()));
 }
 
-/// A finite number with an exponent in [low, high].
+/// Returns a finite number with an exponent in [low, high].
 inline float scattered(Random& random, int low, int high) {
     const int exponent = low + int(random() % std::uint64_t(high - low + 1));
     return float(std::ldexp((1 + uniform(random)) * (random() % 2 == 0 ? 1 : -1), exponent));
@@ -42,7 +42,7 @@ inline float scattered(Random& random, int low, int high) {
 
 inline constexpr int kinds = 16;
 
-/// A row that is hard in one of several ways.
+/// Returns a row that is hard in one of several ways.
 inline Row hard_row(Random& random, int kind, std::size_t channels) {
     using oracle::narrow;
     using oracle::Type;
@@ -74,7 +74,7 @@ inline Row hard_row(Random& random, int kind, std::size_t channels) {
         }
     }
     if (random() % 64 == 0) row.assign(channels, random() % 2 == 0 ? HUGE_VALF : -HUGE_VALF);
-    // Some have a NaN, an infinity, or a zero.
+    // Some rows have a NaN, an infinity, or a zero.
     const float spice[] = {std::numeric_limits<float>::quiet_NaN(),
                            -std::numeric_limits<float>::infinity(),
                            std::numeric_limits<float>::infinity(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The lanes of a workgroup that store rows together, with the shader's own source: between two
-// barriers each lane takes its steps before the next one does. What they read and write of the
-// shared words is recorded, so that a test finds races and counts bank conflicts.
+// Simulates the lanes of a workgroup that store rows together, with the shader's own source.
+// Between two barriers each lane takes its steps before the next lane does. Accesses to the shared
+// words are recorded, so that a test finds races and counts bank conflicts.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,19 @@ namespace vkrope::bounds {
 
 using shader::uint;
 
-/// A read or write of a lane: of a word, or of four words of 16 aligned bytes.
+/// A lane's read or write of one word, or of four words in 16 aligned bytes.
 struct Access {
     uint first = 0;
     std::size_t words = 1;
     bool writes = false;
 };
 
-/// Shared words, and what each lane did with them since the last barrier.
+/// The shared words, and the accesses of each lane since the last barrier.
 struct SharedWords {
     std::vector<uint> words;
     std::vector<std::vector<Access>> lanes;
-    std::size_t lane = 0;  ///< that takes its steps
-    bool outside = false;  ///< whether a lane went beyond the words
+    std::size_t lane = 0;  ///< the lane that takes its steps
+    bool outside = false;  ///< whether a lane accessed a word out of range
 
     uint& at(uint index, bool writes) {
         lanes[lane].push_back({index, 1, writes});
@@ -66,14 +66,14 @@ namespace vkrope::shader {
 
 namespace vkrope::bounds {
 
-/// What all lanes do up to the next barrier; `step` takes the number of the lane.
+/// Runs all lanes up to the next barrier; `step` takes the index of the lane.
 template <class Step>
 void until_barrier(std::size_t lanes, const Step& step) {
     shared.lanes.assign(lanes, {});
     for (shared.lane = 0; shared.lane < lanes; ++shared.lane) step(uint(shared.lane));
 }
 
-/// Whether a lane wrote a word that another one wrote or read, with no barrier between them.
+/// Returns whether a lane wrote a word that another lane wrote or read since the last barrier.
 inline bool raced() {
     std::vector<std::set<std::size_t>> users(shared.words.size()), writers(shared.words.size());
     for (std::size_t lane = 0; lane < shared.lanes.size(); ++lane) {
@@ -89,8 +89,8 @@ inline bool raced() {
     return false;
 }
 
-/// The accesses of a lane, where four in a row to four words of 16 aligned bytes are one, as
-/// compilers for GPUs make them.
+/// Returns a lane's accesses, where four in a row to the words of 16 aligned bytes count as one,
+/// because compilers for GPUs join them.
 inline std::vector<Access> joined(const std::vector<Access>& apart) {
     std::vector<Access> made;
     for (std::size_t i = 0; i < apart.size();) {
@@ -108,8 +108,8 @@ inline std::vector<Access> joined(const std::vector<Access>& apart) {
     return made;
 }
 
-/// The most words of one of 32 banks that lanes ask for at a time: 32 lanes, or 8 where they ask
-/// for 16 bytes each.
+/// Returns the most words in one of 32 banks that lanes request at a time. 32 lanes request words
+/// at a time, or 8 lanes if each requests 16 bytes.
 inline std::size_t worst_conflict() {
     constexpr std::size_t subgroup = 32, banks = 32;
     std::vector<std::vector<Access>> lanes;

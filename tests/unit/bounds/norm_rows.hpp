@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Norms of rows as a kernel computes them, with the shader's own source compiled as C++.
+// Computes norms of rows as a kernel does, with the shader's own source compiled as C++.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct NormOf {
     float eps = 1e-6f;
 };
 
-/// The sum over a row of units of `unit_elements`; leaf_of changes a unit before it is added up.
+/// Returns the sum over a row of units of `unit_elements`; leaf_of changes units before the sum.
 template <class Leaf>
 float tree_sum(const float* row, std::size_t head_dim, shader::uint unit_elements, Leaf leaf_of) {
     const std::size_t units = head_dim / unit_elements;
@@ -49,7 +49,7 @@ inline float row_sum(const std::vector<float>& row, shader::uint unit_elements, 
     });
 }
 
-/// The norm of [heads, head_dim] with a weight of 1 + w.
+/// Returns the norm of [heads, head_dim] with a weight of 1 + w.
 inline std::vector<float> normed(const NormOf& of, const std::vector<float>& row,
                                  shader::uint unit_elements, float w) {
     const std::size_t head_dim = row.size() / of.heads;

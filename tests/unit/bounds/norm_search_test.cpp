@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The bound of every kind of norm, as the oracle carries it from step to step: RMS and layer norms,
-// of a head and of a token, with a bias before, up to 4096 channels. Hill climbing looks for the
-// rows that come nearest to it, with the shader's own source compiled as C++.
+// Checks the bound of every kind of norm, as the oracle computes it from step to step: RMS and
+// layer norms, of a head and of a token, with a bias before, up to 4096 channels. Hill climbing
+// looks for the rows that come nearest to it, with the shader's own source compiled as C++.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -24,13 +24,13 @@ struct Kind {
     bool bias = false;
 };
 
-/// What the search varies.
+/// The values that the search varies.
 struct Row {
     std::vector<float> x, bias;
     float w = 0;
 };
 
-/// The largest error of a channel as a share of the one that the oracle allows it.
+/// Returns the largest error of a channel as a share of the error that the oracle allows.
 double share_of(const Kind& kind, const Row& row) {
     std::vector<float> biased = row.x;
     for (std::size_t i = 0; i < row.bias.size(); ++i) biased[i] += row.bias[i];
@@ -65,7 +65,7 @@ double share_of(const Kind& kind, const Row& row) {
     return worst;
 }
 
-/// Numbers around 0, tiny ones, for which eps matters, or ones that hardly differ.
+/// Returns numbers around 0, tiny ones, for which eps matters, or ones that hardly differ.
 Row first_row(const Kind& kind, int start, Random& random) {
     const auto number = [&] {
         const double x = uniform(random) * 2 - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Norms, with the shader's own source compiled as C++: the reciprocal root for every float in
-// [1, 4), sums that overflow, and an eps that has no part. norm_search_test.cpp looks for the worst
-// rows.
+// Checks norms, with the shader's own source compiled as C++: the reciprocal root for every float
+// in [1, 4), sums that overflow, and an eps that has no effect. norm_search_test.cpp looks for the
+// worst rows.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr double unit = 0x1p-24;
 
-/// The largest relative error of a normalised channel, in units of u.
+/// Returns the largest relative error of a normalised channel, in units of u.
 double error_of(const std::vector<float>& row, shader::uint unit_elements, float eps, float w) {
     long double squares = 0;
     for (const float x : row) squares += static_cast<long double>(x) * x;
@@ -48,7 +48,7 @@ TEST_CASE("norm: the reciprocal root is within 1.8 u, for every mantissa and bot
     std::printf("reciprocal root: %.3f u\n", worst);
     CHECK(worst <= 1.8);
     CHECK(worst > 1);
-    // The exponent only moves the result, exactly.
+    // The exponent only scales the result, exactly.
     for (int e = -49; e <= 63; ++e) {
         for (const float m : {1.0f, 1.7f, 2.0f, 3.9999998f}) {
             CHECK(shader::vkrope_inverse_root(std::ldexp(m, 2 * e)) ==
@@ -82,8 +82,8 @@ TEST_CASE("norm: sums that overflow are formed of scaled values, which costs no 
     }
 }
 
-TEST_CASE("norm: eps has no part where squares overflow, nor where the sum of values does") {
-    // Of 64 channels the squares overflow, times 2^-80 they are far below eps; the mean is 0.
+TEST_CASE("norm: eps has no effect where squares overflow, nor where the sum of values does") {
+    // The squares of 64 channels overflow. Times 2^-80 they are far below eps. The mean is 0.
     for (const float huge : {1.2e19f, 1e20f, 3e38f}) {
         std::vector<float> row(64);
         for (std::size_t i = 0; i < row.size(); ++i) row[i] = i % 2 == 0 ? huge : -huge;
@@ -95,8 +95,8 @@ TEST_CASE("norm: eps has no part where squares overflow, nor where the sum of va
                 CHECK(std::fabs(got[i] - (i % 2 == 0 ? 1 : -1)) <= 10 * unit);
         }
     }
-    // Of 2^20 channels about 2^108 the sum of values overflows. Times 2^-80 they are 32 from their
-    // mean, exactly, and their squares do not overflow, but eps would be seen beside them.
+    // The sum of 2^20 channels about 2^108 overflows. Times 2^-80 the channels are 32 from their
+    // mean, exactly, and their squares do not overflow, but eps would change the result.
     std::vector<float> token(std::size_t{1} << 20);
     for (std::size_t i = 0; i < token.size(); ++i)
         token[i] = 0x1p108f + (i % 2 == 0 ? 0x1p86f : 0.f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Angles with a phase, and sums over axes, by the functions of the shader on the words and texels
-// that fill_angles writes. The bounds of the sources hold for them too, since a phase joins the
+// Checks angles with a phase, and sums over axes, with the shader's functions on the words and
+// texels that fill_angles writes. The bounds of the sources apply, since a phase is added to the
 // angle in units of 2^-64 turn, before anything is rounded to f32.
 #include <doctest/doctest.h>
 
@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t pairs = 16;
 constexpr std::int64_t lowest = INT32_MIN, highest = INT32_MAX;
 
-/// Positions about 0, the ends of digits, and the ends of a table for `rows` positions.
+/// Returns positions about 0, the ends of digits, and the ends of a table for `rows` positions.
 std::vector<std::int64_t> positions_to(std::uint64_t rows, Random& random) {
     const auto end = std::int64_t(rows);
     std::vector<std::int64_t> result;
@@ -42,7 +42,7 @@ std::vector<std::int64_t> positions_to(std::uint64_t rows, Random& random) {
     return result;
 }
 
-/// Frequencies of models, and phases up to the largest that a rotation may have.
+/// Returns frequencies of models, and phases up to the largest that a rotation may have.
 RopeParams rotation_with_phases(double attention_factor, Random& random, std::uint32_t axes = 1) {
     RopeParams rotation;
     rotation.head_dim = 2 * pairs;
@@ -76,7 +76,7 @@ class Filled {
 
     const AngleTableLayout& layout() const { return plan_; }
 
-    /// cos and sin in row `row` of a direct_buffer.
+    /// Returns cos and sin in row `row` of a direct_buffer.
     CosSin in_row(std::uint64_t row, std::size_t pair) const {
         float of[2];
         const auto* bytes = reinterpret_cast<const std::byte*>(words_.data());
@@ -105,7 +105,7 @@ bool same_bits(CosSin a, CosSin b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-/// The sum over axes of position and frequency, and the phase, in real arithmetic.
+/// Returns the sum over axes of position times frequency, plus the phase, in real arithmetic.
 Exact exact_of(const RopeParams& rotation, std::span<const std::int64_t> positions,
                std::size_t pair) {
     Exact sum = exact(1, rotation.phase[pair]);
@@ -116,14 +116,14 @@ Exact exact_of(const RopeParams& rotation, std::span<const std::int64_t> positio
     return sum;
 }
 
-/// The error of the rotation of a random pair: see error_of.
+/// Returns the error of the rotation of a random pair; see error_of.
 double error_at(CosSin angle, const Exact& of, double attention_factor, Random& random) {
     const float x0 = float(uniform(random) - 0.5) * 8,
                 x1 = std::ldexp(float(uniform(random) - 0.5), int(random() % 8));
     return error_of(rotate(x0, x1, angle), x0, x1, of, attention_factor);
 }
 
-/// The table row that a direct table has for a position: see AngleTableLayout.
+/// Returns the row of a direct table for a position; see AngleTableLayout.
 std::uint64_t direct_row(std::int64_t position, std::uint64_t rows) {
     return position >= 0 ? std::uint64_t(position) : rows - 1 + std::uint64_t(-position);
 }
@@ -150,7 +150,7 @@ TEST_CASE("vkrope_add_turns: a product and a sum of 64 bits, of positions of eve
     for (const std::uint32_t position : positions) {
         for (const std::uint64_t fraction : numbers) {
             for (const std::uint64_t angle : numbers) {
-                // Four pairs at once; each must keep its own carry.
+                // The function adds four pairs at once. Each pair must keep its own carry.
                 const std::array<std::uint64_t, 4> fractions = {fraction, angle, ~fraction,
                                                                 fraction << 32 | angle >> 32};
                 const std::array<std::uint64_t, 4> angles = {angle, fraction, angle + 1, ~angle};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The contract at positions and frequencies of models: each source, from fraction of a turn to
-// rotated pair.
+// Checks the contract at positions and frequencies of models, for each source, from the fraction of
+// a turn to the rotated pair.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ vkrope::shader::Unit unit_of(const std::array<float, 8>& e) {
     return {{e[0], e[1], e[2], e[3]}, {e[4], e[5], e[6], e[7]}};
 }
 
-/// The largest error of eight pairs, rotated at once: see error_of.
+/// Returns the largest error of eight pairs, rotated at once: see error_of.
 double largest_error(const vkrope::shader::Unit& c, const vkrope::shader::Unit& s,
                      const std::array<float, 8>& x0, const std::array<float, 8>& x1,
                      const std::array<Exact, 8>& angles, double attention_factor) {
@@ -57,7 +57,7 @@ double largest_error(const vkrope::shader::Unit& c, const vkrope::shader::Unit& 
 
 }  // namespace
 
-TEST_CASE("every source holds its bound at the positions of models") {
+TEST_CASE("every source keeps its bound at the positions of models") {
     std::array<double, sources.size()> largest = {};
     std::size_t rotated = 0;
     Random random(12);
@@ -87,7 +87,7 @@ TEST_CASE("every source holds its bound at the positions of models") {
                         const double share = largest_error(c, s, x0, x1, angles, a) / bound;
                         largest[source] = std::max(largest[source], share);
                         rotated += 8;
-                        // Omitted, and divided out: two more errors, of a float and of a product.
+                        // Gains that omit or divide out the factor round a float and a product.
                         if (!std::count(attention_factors.begin() + 1, attention_factors.end(), a))
                             continue;
                         for (const double gain : {1 / a, 1 / (a * a)}) {

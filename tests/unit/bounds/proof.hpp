@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Proves bounds by branch and bound: the largest value of an error estimate over a box of angles
-// and factors.
+// Proves bounds by branch and bound, which finds the largest value of an error estimate over a box
+// of angles and factors.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ struct Interval {
     double low = 0, high = 0;
 };
 
-/// The largest rounding error, in units of u, of a result of at most this magnitude: half the
-/// spacing of f32 just below it.
+/// Returns the largest rounding error, in units of u, of a result of at most this magnitude: half
+/// the spacing of f32 just below it.
 inline double half_ulp(double magnitude) {
     if (magnitude <= 0) return 0;
     int exponent = 0;
@@ -25,13 +25,13 @@ inline double half_ulp(double magnitude) {
     return std::ldexp(1.0, mantissa == 0.5 ? exponent - 2 : exponent - 1);
 }
 
-/// The same for a result that earlier errors may have raised above a power of two.
+/// Returns the same for a result that earlier errors may have raised above a power of two.
 inline double half_ulp_near(double magnitude) {
     return half_ulp(magnitude * (1 + 1e-6));
 }
 
-/// An upper bound of `estimate` over the box, at most `gap` above its largest value at the centres
-/// of parts. `estimate` of a box must be at least its value at each point of the box.
+/// Returns an upper bound of `estimate` over the box, at most `gap` above its largest value at the
+/// centres of parts. `estimate` of a box must be at least its value at each point of the box.
 template <std::size_t N, class Estimate>
 double supremum(const std::array<Interval, N>& whole, double gap, Estimate estimate) {
     struct Part {
@@ -69,7 +69,7 @@ double supremum(const std::array<Interval, N>& whole, double gap, Estimate estim
     return parts.top().upper;
 }
 
-// Upper bounds of |cos| and |sin| for angles in [0, pi / 2]; they include the error of double.
+// Return upper bounds of |cos| and |sin| in [0, pi / 2], which include the error of double.
 inline double max_cos(Interval angle) {
     return std::fmin(1.0, std::cos(angle.low) + 1e-15);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Divisions and roundings of quantised stores: the shader's own source against f32 division and
-// against the oracle's codes.
+// Checks divisions and roundings of quantised stores: the shader's own source against f32 division
+// and against the oracle's codes.
 #include "verify/oracle/quantise.hpp"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ uint bits_of(float x) {
     return std::bit_cast<uint>(x);
 }
 
-/// The oracle's codes of all floats of one sign, as runs: ends()[i] is the last float with code i.
+/// Returns runs of the oracle's codes of floats of one sign: [i] is the last float with code i.
 std::vector<uint> ends_of(const Element& element, uint sign) {
     std::vector<uint> ends;
     const uint most = element.type == element_e4m3fn ? 0x7e
@@ -77,7 +77,7 @@ uint signed_code(const Element& element, uint size, uint sign) {
 [[gnu::noinline]] uvec4 quotient_codes(uint type, uvec4 bits, const VkropeMadeScale& scale) {
     return vkrope_codes(type, vkrope_quotient(uintBitsToFloat(bits), scale));
 }
-/// By a product, if it has one that is certain.
+/// Computes codes by a product, if the scale has a reciprocal; returns whether they are certain.
 [[gnu::noinline]] bool product_codes(uint type, uvec4 bits, const VkropeMadeScale& scale,
                                      uvec4& codes) {
     bool certain = false;
@@ -92,7 +92,7 @@ uint signed_code(const Element& element, uint size, uint sign) {
     return vkrope_made_scale(type, extremes, as_float(least));
 }
 
-/// A scale as it is: no magnitude makes a larger one.
+/// Returns the scale `bits`, which no magnitude makes larger.
 VkropeMadeScale scale_of(uint bits) {
     return made_scale(element_int8, 0, bits);
 }
@@ -147,7 +147,7 @@ TEST_CASE("quantise: scales of all mantissas are the f32 quotient, and those tha
             ++checked;
             const float x = as_float(magnitude);
             wrong += vkrope_divided(type, magnitude, 0) == bits_of(x / divisor) ? 0 : 1;
-            // As of a lifted channel, 2^64 times as large.
+            // Divides a lifted channel, which is 2^64 times as large.
             if (magnitude >= 0x800000u && magnitude < 0x40000000u) {
                 const uint lifted = magnitude + (64u << 23);
                 wrong += vkrope_divided(type, lifted, 64) == bits_of(x / divisor) ? 0 : 1;
@@ -215,7 +215,7 @@ TEST_CASE("quantise: quotients are f32 quotients, also next to where they would 
         for (uint& bits : given) {
             uint mantissa = uint(random() % 0x800000u) + 0x800000u;
             if (random() % 4 != 0) {
-                // The mantissa whose quotient is next to the middle of two floats.
+                // This is the mantissa whose quotient is next to the middle of two floats.
                 const std::uint64_t middle = 2 * std::uint64_t{mantissa} + 1;
                 const int shift = random() % 2 == 0 ? 24 : 25;
                 const std::uint64_t near = (middle * divisor >> shift) + random() % 2;
@@ -264,7 +264,7 @@ TEST_CASE("quantise: products have the codes of quotients where they are certain
     }
 }
 
-TEST_CASE("quantise: any float with any scale, given or made, has the oracle's code") {
+TEST_CASE("quantise: any float with any scale, given or computed, has the oracle's code") {
     const uint specials[] = {0, 1, 0x7fffffu, 0x800000u, 0x7f7fffffu, 0x7f800000u, 0x7fc00000u};
     const std::size_t count = all ? 20000000 : 200000;
     for (const bool flushes : {false, true}) {
@@ -301,7 +301,7 @@ TEST_CASE("quantise: any float with any scale, given or made, has the oracle's c
                 if (i / 3 % 2 == 0) {
                     const float scaled = number * as_float(scale | negative);
                     wrong_given += listed(got)[c] == code_of(element.store, scaled) ? 0 : 1;
-                } else if (scale != 0 || !std::isinf(number)) {  // no row with it has this scale
+                } else if (scale != 0 || !std::isinf(number)) {  // no such row has this scale
                     const bool zero = scale == 0 && !std::isnan(number);
                     const float scaled = zero ? 0.f : number / factor;
                     wrong_made += listed(got)[c] == code_of(element.store, scaled) ? 0 : 1;

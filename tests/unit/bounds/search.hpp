@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hill climbing for the largest error, which is compared with a bound.
+// Searches for the largest error by hill climbing, so that tests can compare it with a bound.
 #pragma once
 
 #include <bit>
@@ -30,8 +30,8 @@ struct Trial {
     double error = 0;
 };
 
-/// A changed x, with a magnitude far from overflow and underflow. Half of the changes affect few
-/// bits, so that there are steps of all sizes.
+/// Returns a changed x, with a magnitude far from overflow and underflow. Half of the changes
+/// affect few bits, so that there are steps of all sizes.
 inline float varied(Random& random, float x) {
     const auto step = std::uint32_t((random() & 0x7fffff) >> random() % 23);
     std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
@@ -106,7 +106,7 @@ struct Searched {
     double plain = 0, factor = 0;
 };
 
-/// Climbs at a = 1, close to it, and over all factors; prints what it finds.
+/// Climbs at a = 1, close to 1, and over all factors, and prints the largest errors.
 template <class Source>
 Searched searched(const char* name, std::uint64_t seed, int steps, bool has_fine, Source source) {
     const int starts = all ? 10000 : 1000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rows that one lane or several lanes transform and store, with the shader's own source: not a byte
-// differs from the oracle's, without a race, and without lanes that wait for a bank of shared
-// memory, in each step between two barriers.
+// Checks rows that one lane or several lanes transform and store, with the shader's own source. Not
+// a byte differs from the oracle's. Between two barriers no lanes race, and no lanes wait for a
+// bank of shared memory.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -20,10 +20,10 @@ using namespace vkrope::shader;
 
 namespace {
 
-/// Rows of a workgroup whose lanes have two units of a row each, or more: as on a GPU.
+/// The rows of a workgroup whose lanes have two or more units of a row each, as on a GPU.
 struct Rows {
-    uint channels, unit, lanes;  ///< lanes of a row
-    uint count = 0;              ///< rows of the workgroup
+    uint channels, unit, lanes;  ///< lanes: of a row
+    uint count = 0;              ///< number of rows in the workgroup
 
     uint words() const { return VKROPE_ROW_WORDS(channels, staged_gaps); }
     VkropeRow of(uint lane) const {
@@ -38,7 +38,7 @@ Rows rows_of(uint channels, uint unit) {
     return rows;
 }
 
-/// Worst conflicts of the steps of a kind.
+/// The worst bank conflict among the steps of each kind.
 struct Worst {
     std::size_t conflict = 0;
     std::string step;
@@ -56,7 +56,7 @@ float channel_of(uint row, uint channel) {
     return std::sin(float(row * 977 + channel) * 0.7f) * float(1 + channel % 7);
 }
 
-/// Every lane stages its units, which are half a row apart, with the levels inside them.
+/// Stages every lane's units, which are half a row apart, with the levels inside units done.
 void stage(const Rows& rows, uint levels, Worst& worst) {
     shared.words.assign(std::size_t{rows.count} * rows.words(), 0);
     until_barrier(rows.workgroup(), [&](uint lane) {
@@ -77,7 +77,7 @@ void stage(const Rows& rows, uint levels, Worst& worst) {
     worst.note("units");
 }
 
-/// The other levels, in passes as a kernel takes them.
+/// Transforms the other levels, in the passes of a kernel.
 void transform(const Rows& rows, uint levels, Worst& worst) {
     const uint inside = VKROPE_UNIT_LEVELS(rows.unit);
     if (levels <= inside) return;
@@ -109,10 +109,10 @@ std::vector<float> by_levels(std::vector<float> row, uint levels) {
 
 // ---- Codes ----
 
-/// How rows are stored.
+/// The ways to store rows.
 struct How {
     uint type = 0;
-    float scale = 0;  ///< given, or the floor of a scale that is made
+    float scale = 0;  ///< a given scale, or the floor of a computed scale
     bool made = false, power_of_two = false;
     bool flushes = false;  ///< the processor flushes subnormals
 
@@ -121,8 +121,8 @@ struct How {
     }
 };
 
-/// What a workgroup stores of these rows, each from byte `to` on: as ops_shared.glsl does it,
-/// from barrier to barrier.
+/// The bytes that a workgroup stores of these rows, each row from byte `to` on. The steps between
+/// barriers are those of ops_shared.glsl.
 struct Stored {
     std::vector<Bytes> rows;
     std::vector<uint> scales;
@@ -135,7 +135,7 @@ void put(Bytes& bytes, int at, uint word) {
     }
 }
 
-/// Stages codes; single ones of a row that is whole words are stored at once.
+/// Stages codes. If a row has whole words, single codes are stored at once.
 [[gnu::noinline]] void make_codes(const Rows& rows, const How& how, bool whole, Worst& worst,
                                   Stored& stored) {
     const uint type = how.type;
@@ -221,11 +221,11 @@ Stored store(const Rows& rows, const How& how, const std::vector<Row>& numbers, 
             put(stored.rows[lane / rows.lanes], from, word);
         }
     });
-    if (whole) worst.note("bytes");  // others are merged, which is rare
+    if (whole) worst.note("bytes");  // other rows are merged, which is rare
     return stored;
 }
 
-/// Whether a row is stored as the oracle stores it.
+/// Returns whether a row is stored as the oracle stores it.
 bool right(Store of, const How& how, const Row& row, const Stored& stored, uint number) {
     const Bytes& bytes = stored.rows[number];
     if (how.made) {
@@ -243,7 +243,7 @@ constexpr std::pair<uint, uint> shapes[] = {{32, 8},  {64, 8},   {96, 8},   {128
 
 }  // namespace
 
-TEST_CASE("staged rows: a Hadamard transform by several lanes is its levels in order") {
+TEST_CASE("staged rows: a Hadamard transform by several lanes equals its levels in order") {
     std::size_t rows_checked = 0;
     for (const uint gaps : {0u, 1u}) {
         staged_gaps = gaps;
@@ -271,7 +271,7 @@ TEST_CASE("staged rows: a Hadamard transform by several lanes is its levels in o
                         }
                     }
                     CHECK(wrong == 0);
-                    // Units of one or two elements are of calls whose strides rule out 16 bytes.
+                    // Units of one or two elements occur if strides rule out 16-byte access.
                     const bool common = channels == 64 || channels == 128 || channels == 256;
                     if (gaps == 1 && unit >= 4 && common) {
                         CAPTURE(worst.step);
@@ -292,7 +292,7 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
             const bool alone = vkrope::oracle::block_channels(of) == 1;
             for (const auto& [channels, unit] : shapes) {
                 for (const uint kind :
-                     {0u, 1u, 2u}) {  // a processor's rows; without gaps; with them
+                     {0u, 1u, 2u}) {  // rows of a processor; without gaps; with gaps
                     Rows rows = rows_of(channels, unit);
                     if (kind == 0) rows = {channels, unit, 1, 8};
                     staged_gaps = kind == 2 ? 1 : 0;
@@ -339,7 +339,7 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
     CHECK(blocks > 1000000);
 }
 
-TEST_CASE("staged rows: blocks next to the d from which on 1/d overflows, 2^-128") {
+TEST_CASE("staged rows: blocks next to d = 2^-128, from which down 1/d overflows") {
     staged_gaps = 0;
     const Rows one{32, 4, 1, 1};
     for (const bool flushes : {false, true}) {
@@ -364,7 +364,7 @@ TEST_CASE("staged rows: blocks next to the d from which on 1/d overflows, 2^-128
             CAPTURE(int(of));
             CAPTURE(flushes);
             CHECK(wrong == 0);
-            CHECK(zeros > 100);  // both sides are there
+            CHECK(zeros > 100);  // both sides occur
             CHECK(zeros < 300);
         }
     }
