@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The rules that only the C interface has: zero as the default, codes, counts of arrays, null and
-// numbers that are not enumerators. Linked with the shared library, to test what other languages
-// call. vkrope.hpp calls the same functions, so the other tests are tests of them, too.
+// Checks the rules that only the C interface has: zero as the default, codes, counts of arrays,
+// null and numbers that are not enumerators. The test links the shared library, which other
+// languages call. vkrope.hpp calls the same functions, so the other tests also test them.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -25,7 +25,7 @@ vkrope_rope_params four_channels() {
     return rotation;
 }
 
-/// Of a call that refused an argument.
+/// Checks the error of a call that refused an argument.
 void check_refused(vkrope_result result, const vkrope_error& error, const std::string& words) {
     CHECK(result == VKROPE_ERROR_INVALID_ARGUMENT);
     check_error(error, result, words);
@@ -45,7 +45,7 @@ TEST_CASE("C: the header's version is the library's and the project's") {
     CHECK(header == VKROPE_TEST_VERSION);
 }
 
-TEST_CASE("C: every code has words of its own, any other number has some") {
+TEST_CASE("C: every code has its own text, and any other number has some text") {
     std::vector<std::string> seen;
     for (int code = VKROPE_SUCCESS; code >= VKROPE_ERROR_INTERNAL; --code) {
         const std::string words = vkrope_status_string(vkrope_result(code));
@@ -57,7 +57,7 @@ TEST_CASE("C: every code has words of its own, any other number has some") {
     CHECK(std::string(vkrope_status_string(vkrope_result(1))) == "unknown result");
 }
 
-TEST_CASE("C: an error is written whole, success clears it, and nobody has to ask for it") {
+TEST_CASE("C: an error is written completely, success clears it, and callers need not ask for it") {
     vkrope_error error = {VKROPE_ERROR_INTERNAL, VK_INCOMPLETE, "left by someone else"};
     double inv_freq[2];
     CHECK(vkrope_default_inv_freq(-1.0, 4, inv_freq, &error) == VKROPE_ERROR_INVALID_ARGUMENT);
@@ -83,14 +83,14 @@ TEST_CASE("C: without Vulkan there is no device, and no crash") {
     CHECK(list == nullptr);
 }
 
-TEST_CASE("C: a count that no memory holds is an error") {
+TEST_CASE("C: a count too large for any memory is an error") {
     double inv_freq[1] = {1};
     vkrope_error error;
     check_refused(vkrope_scale_linear(inv_freq, SIZE_MAX / 8, 2, &error), error, "count");
     CHECK(inv_freq[0] == 1);
 }
 
-TEST_CASE("C: arrays without a size are read only where their count is the rule's") {
+TEST_CASE("C: arrays without a size are read only if the related count follows its rule") {
     vkrope_error error;
     vkrope_angle_table_layout plan = {};
     double inv_freq[4] = {}, phase[2] = {};
@@ -193,7 +193,7 @@ TEST_CASE("C: null where an object must be is an error, and nothing to destroy")
 
 namespace {
 
-// Calls with numbers that are not enumerators.
+// Calls a function with numbers that are not enumerators.
 template <class Enum, class Call>
 void refuses_numbers(const char* name, Call&& call) {
     for (const std::uint32_t number : no_enumerators) {
@@ -208,9 +208,9 @@ void refuses_numbers(const char* name, Call&& call) {
 
 }  // namespace
 
-// tests/unit/kernel/create_rules_test.cpp has those of a kernel, tests/failure/c_enum_test.cpp
-// those of a call and of a device. Under the undefined-behaviour sanitizer this also shows that
-// none of these numbers is treated as an enumerator on the way.
+// tests/unit/kernel/create_rules_test.cpp tests those of a kernel, tests/failure/c_enum_test.cpp
+// those of a call and of a device. Under the undefined-behaviour sanitizer this also shows that the
+// library never treats these numbers as enumerators.
 TEST_CASE("C: numbers that are not enumerators are refused, and named") {
     vkrope_angle_table_layout plan = {};
     refuses_numbers<vkrope_pairing>(

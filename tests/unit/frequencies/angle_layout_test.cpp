@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where a plan of an angle table says that its texels and rows lie.
+// Checks where a plan of an angle table says that its texels and rows are.
 #include <doctest/doctest.h>
 
 #include "angle_tables.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("a texture is folded into columns of a power of two where it does not 
     }
 }
 
-TEST_CASE("texels lie where the plan says") {
+TEST_CASE("texels are where the plan says") {
     struct Case {
         const char* name;
         std::uint32_t pairs, max_position, max_image_side;
@@ -58,7 +58,7 @@ TEST_CASE("texels lie where the plan says") {
     }
 }
 
-TEST_CASE("a buffer is one row a position") {
+TEST_CASE("a buffer has one row per position") {
     for (const std::uint32_t pairs : {1u, 3u, 64u}) {
         const RopeParams rotation = rotation_with(pairs, 0.75);
         const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, 9, 0);
@@ -79,7 +79,7 @@ TEST_CASE("a buffer is one row a position") {
 
 TEST_CASE(
     "a factored texture has a row for each digit of a position, and the bytes that the header "
-    "says") {
+    "documents") {
     const RopeParams rotation = rotation_with(64);
     struct Case {
         std::uint64_t max_position;
@@ -98,7 +98,7 @@ TEST_CASE(
                           {1u << 22, 2048, 2048}};
     for (const Case& c : cases) {
         CAPTURE(c.max_position);
-        // Every device has at least side 4096: no table needs more, nor a second column.
+        // Every device has at least side 4096, so no table needs more, nor a second column.
         const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE,
                                               c.max_position, 4096);
         CHECK(plan.source == VKROPE_ANGLES_FACTORED_TEXTURE);
@@ -123,7 +123,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "texels of a factored texture lie where the plan says; the factor is in the fine rows alone") {
+    "texels of a factored texture are where the plan says; the factor is in the fine rows alone") {
     struct Case {
         const char* name;
         std::uint32_t pairs, max_position, max_image_side, columns;

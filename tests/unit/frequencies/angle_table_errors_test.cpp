@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What plan_angles and fill_angles refuse, and the reasons in their errors.
+// Checks what plan_angles and fill_angles refuse, and the reasons in their errors.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -136,17 +136,17 @@ TEST_CASE("a table beyond the device's limits says both numbers") {
     RopeParams rotation = two_pairs();
     rotation.rotary_dim = rotation.head_dim = 8;
     rotation.inv_freq = {1, 0.1, 0.01, 0.001};
-    // 8 columns of 2 texels fit into 16; a ninth does not.
+    // Eight columns of 2 texels fit into 16 texels; a ninth column does not.
     CHECK(plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 128, 16));
     check_error(plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 129, 16).status,
                 VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 129 18 16");
     check_error(plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, max_positions, 16384).status,
                 VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 2147483648 262144 16384");
-    // A single row that is wider than the largest image of the device.
+    // A single row is wider than the largest image of the device.
     check_error(plan_angles(rotation, VKROPE_ANGLES_DIRECT_TEXTURE, 1, 1).status,
                 VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 1 2");
 
-    // 2048 fine and 32 coarse rows: 130 columns of 16 rows, 260 texels.
+    // 2048 fine and 32 coarse rows take 130 columns of 16 rows, which are 260 texels.
     CHECK(plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, 32 * 2048, 262));
     check_error(plan_angles(rotation, VKROPE_ANGLES_FACTORED_TEXTURE, 32 * 2048, 16).status,
                 VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 65536 260 16");
@@ -159,7 +159,7 @@ TEST_CASE("a table beyond the device's limits says both numbers") {
                 VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 2147483648 68719476736 4294967295");
 }
 
-TEST_CASE("fill_angles follows no plan of another rotation, and writes nothing then") {
+TEST_CASE("fill_angles refuses a plan of another rotation, and then writes nothing") {
     const RopeParams rotation = two_pairs();
     std::vector<float> memory(4096, 7.0f);
     const std::size_t bytes = memory.size() * 4;
@@ -213,7 +213,7 @@ TEST_CASE("fill_angles follows no plan of another rotation, and writes nothing t
     }
 }
 
-TEST_CASE("a cos_sin_cache: each broken rule is named, also where bytes would not fit 64 bits") {
+TEST_CASE("a cos_sin_cache: each broken rule is named, even if the bytes would not fit 64 bits") {
     const auto refused = [](std::uint32_t pairs, std::uint32_t rows, std::uint32_t row_stride,
                             Element element, const char* words, ErrorCode code) {
         check_error(plan_cos_sin_cache(pairs, rows, row_stride, element).status, code, words);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The entries of angle tables against cosl and sinl, and the place of each entry in memory.
+// Checks the entries of angle tables against cosl and sinl, and the place of each in memory.
 #include <doctest/doctest.h>
 
 #include "angle_tables.hpp"
@@ -19,7 +19,7 @@ TEST_CASE("quarter turns are exact") {
     CHECK(is(table_entry(3 * quarter, 1.25), 0, -1.25f));
 }
 
-TEST_CASE("entries hold on both sides of every eighth of a turn") {
+TEST_CASE("entries are right on both sides of every eighth of a turn") {
     constexpr long double two_pi = 6.283185307179586476925286766559005768L;
     for (std::uint64_t eighth = 0; eighth < 8; ++eighth) {
         for (const std::int64_t step : {-0x100000, -1, 0, 1, 0x100000}) {
@@ -48,7 +48,7 @@ TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
                 }
                 CAPTURE(j);
                 CAPTURE(position);
-                // The argument of cosl is rounded to 64 bits: at 2047.9 * 2^31 that is an error of
+                // The argument of cosl is rounded to 64 bits, which at 2047.9 * 2^31 is an error of
                 // 2^-22.
                 if (std::fabs(rotation.inv_freq[j]) < 1.5 || position < 4096) {
                     check_entry(
@@ -61,8 +61,8 @@ TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
 }
 
 TEST_CASE(
-    "by default the table is factored, beyond its reach angles are computed, and a float32 product "
-    "takes rows of its own") {
+    "by default the table is factored, beyond its range angles are computed, and a float32 product "
+    "needs direct rows") {
     RopeParams rotation = rotation_with(64);
     const auto taken = [&](std::uint64_t max_position) {
         return planned(rotation, VKROPE_ANGLES_AUTOMATIC, max_position, 4096).source;
@@ -110,7 +110,7 @@ TEST_CASE("the float32 product is the one of float32 arithmetic, bit for bit") {
         const std::size_t row_floats = source == VKROPE_ANGLES_DIRECT_BUFFER ? 6 : 8;
         for (std::uint64_t r = 0; r < plan.rows; ++r) check_row(&table[r * row_floats], r);
     }
-    // Positions that a float cannot represent: 2^24 + 1 becomes 2^24.
+    // A float cannot represent these positions: 2^24 + 1 becomes 2^24.
     const AngleTableLayout far = planned(rotation, VKROPE_ANGLES_DIRECT_BUFFER, (1u << 24) + 64, 0);
     std::vector<float> rows(6 * 128);
     const vkrope_rope_params params = rotation.view();

@@ -27,7 +27,7 @@ inline RopeParams rotation_with(std::uint32_t pairs, double attention_factor = 1
     return rotation;
 }
 
-/// Whether `got` is within half an ulp of `exact` as a float, plus `slack`.
+/// Returns whether `got` is within half an ulp of `exact` as a float, plus `slack`.
 inline bool rounded_once(float got, long double exact, long double slack) {
     int exponent = 0;
     std::frexp(exact, &exponent);
@@ -51,7 +51,7 @@ inline void check_entry(CosSin got, const RopeParams& rotation, std::size_t pair
 
 inline constexpr unsigned char guard = 0xa5;
 
-/// The table of `plan`. Checks that all of its bytes were written, and no others.
+/// Returns the table of `plan`. Checks that all of its bytes were written, and no other bytes.
 inline std::vector<float> filled(const RopeParams& rotation, const AngleTableLayout& plan) {
     std::vector<float> memory(plan.bytes / 4 + 8);
     std::memset(memory.data(), guard, memory.size() * 4);
@@ -75,7 +75,7 @@ struct Row {
     double factor;
 };
 
-/// The rows in the order that AngleTableLayout documents.
+/// Returns the rows in the order that AngleTableLayout documents.
 inline std::vector<Row> documented_rows(const RopeParams& rotation, const AngleTableLayout& plan) {
     std::vector<Row> rows;
     if (plan.source == VKROPE_ANGLES_DIRECT_TEXTURE) {
@@ -90,8 +90,7 @@ inline std::vector<Row> documented_rows(const RopeParams& rotation, const AngleT
     return rows;
 }
 
-/// Checks every texel of a texture at the place that AngleTableLayout documents; all other texels
-/// must be 0.
+/// Checks every texel of a texture where AngleTableLayout documents it. All other texels must be 0.
 inline void check_texture(const RopeParams& rotation, const AngleTableLayout& plan) {
     const std::vector<float> texels = filled(rotation, plan);
     std::vector<bool> seen(texels.size(), false);

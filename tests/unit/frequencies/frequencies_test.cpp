@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Inverse frequencies against closed forms, turn fractions against constants of higher precision.
+// Checks inverse frequencies by closed forms, and turn fractions by constants of higher precision.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -56,7 +56,7 @@ TEST_CASE("default frequencies refuse what they cannot be computed from, and wri
 }
 
 TEST_CASE("turn fractions are exact") {
-    // floor(2^64 * frac(x / (2 pi))) of the double x, computed with 2000 bits.
+    // The fractions are floor(2^64 * frac(x / (2 pi))) of the double x, computed with 2000 bits.
     struct Known {
         double inv_freq;
         std::uint64_t fraction;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Grids: the angle of whole id times folded frequency, plus phase, must be that of the model's
-// coordinate times its frequency; in long double, modulo a turn.
+// Checks grids: the angle of whole id times folded frequency, plus phase, must be that of the
+// model's coordinate times its frequency, in long double, modulo a turn.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -76,7 +76,7 @@ TEST_CASE("grid: patches stretched to the grid that the model was trained with")
 }
 
 TEST_CASE("grid: centres of patches") {
-    // DINOv3, an even and an odd number: the ids are odd, or even around 0.
+    // DINOv3 with an even and an odd number of patches: the ids are odd, or even around 0.
     const GridAxis even = value_of(result_of<GridAxis>(vkrope_interval_axis, 14, -1, 1)),
                    odd = value_of(result_of<GridAxis>(vkrope_interval_axis, 3, -1, 1));
     check_axis(even, [](std::uint32_t i) { return 2 * (i + 0.5L) / 14 - 1; });
@@ -172,7 +172,7 @@ TEST_CASE("grid: ids by axis, the last axis fastest") {
     CHECK(vkrope_grid_tokens(nullptr, 3) == 0);
 }
 
-TEST_CASE("grid: an id that leaves int32 is an error, and nothing is written") {
+TEST_CASE("grid: an id outside int32 is an error, and nothing is written") {
     constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
     std::vector<std::int32_t> ids(4, 77);
     const auto of = [&](const GridAxis& axis) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// KernelInfo from a model: widths, offsets, sections and positions, in C++ and in C; and that a
-// plan of another model is detected.
+// Checks KernelInfo from a model: widths, offsets, sections and positions, in C++ and in C, and
+// that a plan of another model is detected.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -44,7 +44,7 @@ void refuses(const Status& status, const char* words) {
 
 }  // namespace
 
-TEST_CASE("kernel_info: a model with one position a token") {
+TEST_CASE("kernel_info: a model with one position per token") {
     const RopeParams llama = read("llama-3.1-8b.json");
     const KernelInfo info = info_of(llama, VKROPE_BF16, VKROPE_F16);
     CHECK(info.pairing == VKROPE_HALF_SPLIT);
@@ -91,7 +91,7 @@ TEST_CASE("kernel_info: the windows of a rotation") {
     refused("rotation.windows[2].rotary_dim 12 windows[1]");
 }
 
-TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
+TEST_CASE("kernel_info: rows of latent attention are wider than the rotated channels") {
     const RopeParams deepseek = read("deepseek-v2-lite.json");
     REQUIRE(deepseek.head_dim == 64);
     const KernelInfo info = info_of(deepseek);
@@ -111,7 +111,7 @@ TEST_CASE("kernel_info: rows of latent attention are wider than what turns") {
     CHECK(vkrope_row_channels(&partial, partial.k_rotary_offset) == 80);
 }
 
-TEST_CASE("kernel_info: sections come along, and record refuses a kernel without them") {
+TEST_CASE("kernel_info: sections are copied, and record refuses a kernel without them") {
     const RopeParams qwen = read("qwen2-vl-2b.json");
     REQUIRE(qwen.sections.axes == 3);
     const AngleTableLayout plan = plan_of(qwen);
@@ -148,7 +148,7 @@ TEST_CASE("kernel_info: sections come along, and record refuses a kernel without
     refuses(check(Given{}.device, info), "sections.leftover_axis 2");
 }
 
-TEST_CASE("kernel_info: what it refuses, and what a table of the caller's gives") {
+TEST_CASE("kernel_info: what it refuses, and what it returns for the caller's own table") {
     const RopeParams llama = read("llama-3.1-8b.json"), deepseek = read("deepseek-v2-lite.json"),
                      qwen = read("qwen2-vl-2b.json");
     RopeParams nope = llama;

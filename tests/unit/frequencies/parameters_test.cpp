@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The parameter buffer: where its items are, what is written, and which sources are refused.
+// Checks the parameter buffer: where its items are, what is written, and what is refused.
 #include <doctest/doctest.h>
 
 #include <cstring>

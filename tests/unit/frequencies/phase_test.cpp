@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tables of rotations whose angle is more than position times one frequency, and what no source can
-// have. tests/unit/bounds/phases_test.cpp reads their rows as the shader does.
+// Checks tables of rotations whose angle is more than position times one frequency, and what no
+// source can have. tests/unit/bounds/phases_test.cpp reads their rows as the shader does.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Ids by time against PyTorch's float32 product, of ragged batches, and of dual-chunk attention
-// against the position lists of vLLM's DualChunkRotaryEmbedding.
+// Checks ids by time against PyTorch's float32 product, ids of ragged batches, and ids of
+// dual-chunk attention against the position lists of vLLM's DualChunkRotaryEmbedding.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ TEST_CASE("ids of dual-chunk attention are those of vLLM's caches") {
     const std::int32_t n = 6, size = 8;
     Ids positions(40), ids(40);
     for (std::int32_t p = 0; p < 40; ++p) positions[std::size_t(p)] = p;
-    // The position that each cache has in row i, as vLLM makes them.
+    // Row i of each list is the position of that cache, as vLLM computes it.
     Ids qc_t, qc_no_clamp_t, q_inter_t;
     for (std::int32_t i = 0; i < n; ++i) {
         qc_t.push_back(std::min(i + n, size));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Factors of the queries by position, against values of the models' own formulas.
+// Checks factors of the queries by position against values of the models' own formulas.
 #include <doctest/doctest.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rotations from ggml's arguments: each mode against the loop of ggml_mrope_cache_init and
-// ggml_rope_cache_init as ggml-cpu/ops.cpp describes them, in long double.
+// Checks rotations from ggml's arguments: each mode against the loops of ggml_mrope_cache_init and
+// ggml_rope_cache_init, as ggml-cpu/ops.cpp describes them, in long double.
 #include <doctest/doctest.h>
 
 #include "meaning.hpp"
@@ -16,8 +16,8 @@ struct Turn {
     long double frequency;
 };
 
-/// Which id turns a pair, and how fast: angles that grow by theta_scale from pair to pair, one for
-/// each id; in vision mode each starts again where its section begins.
+/// Returns the id and the speed of each pair. Angles grow by theta_scale from pair to pair, one for
+/// each id. In vision mode each angle starts again where its section begins.
 std::vector<Turn> turns_of_ggml(const GgmlRope& rope) {
     const bool vision = rope.mode == 24, imrope = rope.mode == 40;
     const long double step = std::pow((long double)rope.freq_base, -2.0L / rope.n_dims);
@@ -87,7 +87,7 @@ TEST_CASE("ggml's modes: pairs, ids and frequencies") {
     const RopeParams neox = made({.head_dim = 80, .n_dims = 80, .mode = 2});
     CHECK(neox.pairing == VKROPE_HALF_SPLIT);
 
-    // Qwen2-VL, the same with sections that repeat, and one axis that has all pairs.
+    // These are Qwen2-VL, Qwen2-VL with sections that repeat, and one axis that has all pairs.
     for (const GgmlRope& rope : {
              GgmlRope{.head_dim = 128,
             .n_dims = 128,
@@ -102,12 +102,12 @@ TEST_CASE("ggml's modes: pairs, ids and frequencies") {
     }
     check_turns({.head_dim = 64, .n_dims = 64, .mode = 8, .sections = {32, 4}}, 2);
     check_turns({.head_dim = 64, .n_dims = 64, .mode = 8, .sections = {8, 8, 8, 8}}, 4);
-    // Qwen3-VL, whose pairs 61 and 62 are left to the fourth id; and sections that leave none.
+    // Qwen3-VL leaves pairs 61 and 62 to the fourth id; the second sections leave it none.
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {24, 20, 20}}, 4);
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {22, 21, 21}}, 3);
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {20, 20, 20, 4}}, 4);
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {30, 17, 17}}, 4);
-    // Vision towers of llama.cpp give four sections of a quarter of the head: two are reached.
+    // Vision towers of llama.cpp set four sections of a quarter of the head. Only two are reached.
     const GgmlRope tower = {.head_dim = 80, .n_dims = 40, .mode = 24, .sections = {20, 20, 20, 20}};
     check_turns(tower, 2);
     CHECK(made(tower).rotary_dim == 80);
@@ -130,7 +130,7 @@ TEST_CASE("ggml: freq_scale multiplies, freq_factors divide, and the magnitude g
     }
     CHECK(made({.head_dim = 64, .n_dims = 64, .freq_scale = 0.5}).rope_type == "linear");
 
-    // rope_yarn of ggml-cpu/ops.cpp, with the whole blend.
+    // The expected numbers are those of rope_yarn in ggml-cpu/ops.cpp, with the whole blend.
     const RopeParams yarn = made({.head_dim = 64,
                                   .n_dims = 64,
                                   .mode = 2,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of all scalings check with.
+// Provides checks for the tests of all scalings.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -29,10 +29,10 @@ inline std::vector<double> plain(double base, std::uint32_t rotary_dim) {
     return inv_freq;
 }
 
-/// What a scaling is given that refuses its numbers.
+/// The frequencies that are given to a scaling that refuses its numbers.
 inline std::vector<double> unscaled = {1, 0.1};
 
-/// Checks a scaling of `unscaled` that failed: it names `words`, and has changed no frequency.
+/// Checks that a scaling of `unscaled` failed, names `words`, and changed no frequency.
 inline void refused(const Status& status, const std::string& words) {
     check_invalid(status, words);
     CHECK(unscaled == std::vector<double>{1, 0.1});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The form of ggml_rope_ext: linear, divisors and YaRN in one.
+// Checks the form of ggml_rope_ext, which has linear scaling, divisors and YaRN in one.
 #include <doctest/doctest.h>
 
 #include "scaling_checks.hpp"
@@ -18,7 +18,7 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
     CHECK(inv_freq == std::vector<double>{0.5, 0.0625});
     CHECK(attention_factor == 1.5);
 
-    // With the full blend it is YaRN with truncation, and both magnitudes multiply.
+    // With the full blend the result is YaRN with truncation, and both magnitudes multiply.
     std::vector<double> yarn = plain(10000, 64), ggml = yarn, half = yarn;
     REQUIRE(scale_yarn(yarn, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
                        attention_factor));
@@ -36,7 +36,7 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
     for (std::size_t j = 0; j < 32; ++j) {
         CHECK(close(half[j], (ggml[j] + before[j] / 4.0L) / 2));
     }
-    // Factors divide before the blend, whose range does not change.
+    // Factors divide before the blend and do not change its range.
     std::vector<double> divided = before;
     const std::vector<double> eights(32, 8.0);
     scaling.ext_factor = 1, scaling.freq_factors = eights.data(), scaling.freq_factor_count = 32;
@@ -44,7 +44,7 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
     for (std::size_t j = 0; j < 32; ++j) {
         CHECK(close(divided[j], ggml[j] / 8.0L));
     }
-    // Equal betas, and a range so narrow that it is a step.
+    // The betas are equal, and the range is so narrow that it is a step.
     std::vector<double> step = before;
     REQUIRE(scale_ggml(
         step, 10000,
@@ -63,8 +63,7 @@ TEST_CASE("ggml's form ignores freq_factors beyond the frequencies, whatever the
     CHECK(inv_freq == std::vector<double>{0.5, 0.125});
 }
 
-TEST_CASE(
-    "ggml's form: a number that is not set is what llama.cpp takes for a model that does not say") {
+TEST_CASE("ggml's form: a number that is not set has the value that llama.cpp assumes without it") {
     double attention_factor = 0;
     // Nothing is set: no scaling.
     std::vector<double> plain_too = plain(10000, 64);
@@ -74,15 +73,15 @@ TEST_CASE(
     REQUIRE(scale_ggml(plain_too, 10000, nothing, attention_factor));
     CHECK(plain_too == before);
     CHECK(attention_factor == 1);
-    // Without a share of YaRN a factor means linear scaling, whatever the original length.
+    // Without a share of YaRN a factor means linear scaling, whatever the original length is.
     std::vector<double> linear = {1, 0.5};
     REQUIRE(scale_ggml(linear, 10000, {.freq_scale = 0.25, .ext_factor = -1, .n_ctx_orig = 4096},
                        attention_factor));
     CHECK(linear == std::vector<double>{0.25, 0.125});
     CHECK(attention_factor == 1);
-    // YaRN's betas are 32 and 1. With base 10000, 64 channels and 4096 positions the pair of 32
-    // turns is 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47, that of one turn 22.51: the blend
-    // is from 10 to 23.
+    // YaRN's betas are 32 and 1. With base 10000, 64 channels and 4096 positions the pair with 32
+    // turns is 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47, and the pair with one turn is
+    // 22.51, so the blend goes from 10 to 23.
     std::vector<double> yarn = before;
     const GgmlScaling betas = {.freq_scale = 0.25,
                                .ext_factor = 1,
@@ -127,8 +126,8 @@ TEST_CASE("ggml's form names the number that breaks its rule") {
 }
 
 TEST_CASE(
-    "ggml without an original length: the blend is one of pair 0 alone; its range is made of "
-    "n_dims where that is given") {
+    "ggml without an original length: the blend is that of pair 0 alone, and its range follows "
+    "from n_dims where that is given") {
     std::vector<double> before(32);
     REQUIRE(default_inv_freq(10000, 64, before.data()));
     double attention_factor = 0;

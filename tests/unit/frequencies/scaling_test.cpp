@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scalings against their papers: closed forms, fixed points and limits, without the library's own
-// arithmetic.
+// Checks scalings against their papers: closed forms, fixed points and limits, without the
+// library's own arithmetic.
 #include <doctest/doctest.h>
 
 #include "scaling_checks.hpp"
@@ -28,7 +28,7 @@ TEST_CASE("inclusive spacing reaches 1 / base") {
     CHECK(one == 1.0);
 }
 
-TEST_CASE("proportional: the whole head's spacing, with a tail that stands still") {
+TEST_CASE("proportional: the whole head's spacing, with a tail that does not turn") {
     std::vector<double> inv_freq(256, -1);
     REQUIRE(proportional_inv_freq(1e6, 512, {.factor = 1, .partial_rotary_factor = 0.25},
                                   inv_freq.data()));
@@ -40,7 +40,7 @@ TEST_CASE("proportional: the whole head's spacing, with a tail that stands still
     for (std::size_t j = 0; j < 256; ++j) {
         CHECK(close(inv_freq[j], whole[j] / 8.0L));
     }
-    // floor(0.3 * 10 / 2) = 1; 0.1 of 10 is half a pair, so none.
+    // floor(0.3 * 10 / 2) = 1 pair turns. 0.1 of 10 channels is half a pair, so none turns.
     REQUIRE(proportional_inv_freq(100, 10, {.partial_rotary_factor = 0.3}, inv_freq.data()));
     CHECK((inv_freq[0] == 1 && inv_freq[1] == 0 && inv_freq[4] == 0));
     REQUIRE(proportional_inv_freq(100, 10, {.partial_rotary_factor = 0.1}, inv_freq.data()));
@@ -98,7 +98,7 @@ TEST_CASE("NTK-aware scaling is another base") {
         }
         CHECK(close(inv_freq.back(), plain(10000, d).back() / 8.0L));
     }
-    // One pair: the fastest, which does not change.
+    // A single pair is the fastest pair, which does not change.
     std::vector<double> one = {1.0};
     REQUIRE(scale_ntk(one, 8));
     CHECK(one[0] == 1.0);
@@ -192,12 +192,12 @@ TEST_CASE("llama3 scaling keeps high frequencies, divides low ones and blends be
     CHECK(scaled(8192.01) == turn / 8192.01 / 8);
     CHECK(scaled(1e9) == turn / 1e9 / 8);
     CHECK(scaled(0.5) == turn / 0.5);
-    // Continuous at both ends of the blend.
+    // The scaling is continuous at both ends of the blend.
     CHECK(scaled(2048.01) == doctest::Approx(turn / 2048.01).epsilon(1e-4));
     CHECK(scaled(8191.99) == doctest::Approx(turn / 8191.99 / 8).epsilon(1e-4));
     // 8192 / 3276.8 = 2.5 is halfway between the factors 1 and 4.
     CHECK(scaled(3276.8) == doctest::Approx(turn / 3276.8 * (0.5 + 0.5 / 8)).epsilon(1e-14));
-    // 8192 / 4681.142857 = 1.75: a quarter of the way.
+    // 8192 / 4681.142857 = 1.75 is a quarter of the way.
     CHECK(scaled(8192 / 1.75) ==
           doctest::Approx(turn / (8192 / 1.75) * (0.25 + 0.75 / 8)).epsilon(1e-14));
 }
@@ -207,12 +207,12 @@ TEST_CASE("llama3 scaling with equal factors is a step at the original length") 
     std::vector<double> inv_freq = {turn / 8191, turn / 8193, 0.5};
     REQUIRE(scale_llama3(inv_freq, {16, 1, 1, 8192}));
     CHECK(inv_freq == std::vector<double>{turn / 8191, turn / 8193 / 16, 0.5});
-    // A pair that stands still keeps doing so.
+    // A pair that does not turn stays that way.
     std::vector<double> still = {1.0, 0};
     REQUIRE(scale_llama3(still, {8, 1, 4, 8192}));
     CHECK(still == std::vector<double>{1, 0});
-    // A wavelength equal to the original length: 2 pi over it is not exact, so the length is
-    // computed from the wavelength.
+    // The wavelength equals the original length. 2 pi over the length is not exact, so the length
+    // is computed from the wavelength.
     std::vector<double> edge = {0.25};
     REQUIRE(scale_llama3(edge, {16, 1, 1, turn / 0.25}));
     CHECK(edge[0] == 0.25 / 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// YaRN, and DeepSeek's form of it, against the paper.
+// Checks YaRN, and DeepSeek's form of it, against the paper.
 #include <doctest/doctest.h>
 
 #include "scaling_checks.hpp"
@@ -55,8 +55,8 @@ TEST_CASE("YaRN with truncation blends between whole pairs") {
 
 TEST_CASE("YaRN at its edges") {
     double attention_factor = 0;
-    // Equal betas: a step, one thousandth of a pair wide. 64 ln(4096 / (8 * 2 pi)) / (2 ln 10000)
-    // = 15.29.
+    // Equal betas make a step, one thousandth of a pair wide. 64 ln(4096 / (8 * 2 pi)) / (2 ln
+    // 10000) = 15.29.
     const std::vector<double> before = plain(10000, 64);
     std::vector<double> after = before;
     const YarnScaling step = {.factor = 4,
@@ -80,8 +80,8 @@ TEST_CASE("YaRN at its edges") {
     REQUIRE(scale_yarn(after, 10000, {.factor = 0.5, .original_max_position_embeddings = 4096},
                        attention_factor));
     CHECK(attention_factor == 1);
-    // One pair: low is max(0, floor(2 ln(...) / ...)) = 0, so it does not change; zero frequencies
-    // stay zero.
+    // With one pair, low is max(0, floor(2 ln(...) / ...)) = 0, so the pair does not change. Zero
+    // frequencies stay zero.
     std::vector<double> one = {1.0}, still = {0, 0};
     REQUIRE(scale_yarn(one, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
                        attention_factor));

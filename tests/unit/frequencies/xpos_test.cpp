@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// XPos against torchscale's formula in long double.
+// Checks XPos against torchscale's formula in long double.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -57,7 +57,7 @@ TEST_CASE("XPos: torchscale's scale times cos and sin, rounded once") {
                 const long double scale = keys ? 1 / power : power;
                 const long double angle = p * (long double)rotation.inv_freq[std::size_t(j)];
                 const std::size_t at = std::size_t(p * 32 + j);
-                // half a unit in the last place of float, and what double adds
+                // Half a unit in the last place of float, and the error of double.
                 CHECK(std::fabs(table.cos[at] - scale * std::cos(angle)) <= 6.0e-8L * scale);
                 CHECK(std::fabs(table.sin[at] - scale * std::sin(angle)) <= 6.0e-8L * scale);
             }
@@ -79,7 +79,7 @@ TEST_CASE("XPos: attention factor, negative positions, and parts of a table") {
     for (std::size_t i = 0; i < whole.cos.size(); ++i) CHECK(twice.cos[i] == 2 * whole.cos[i]);
 }
 
-TEST_CASE("XPos: what it cannot do is named") {
+TEST_CASE("XPos: errors name what it cannot do") {
     RopeParams rotation = of_head(64);
     std::vector<float> cos(64, 7), sin(64, 7);
     const auto refused = [&](const XposScaling& scaling, std::int64_t first, std::size_t rows,

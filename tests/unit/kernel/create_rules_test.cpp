@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rules of create(): each that is broken is an error that names the field, the value and the
-// rule.
+// Checks the rules of create(): each broken rule is an error that names the field, the value and
+// the rule.
 #include <algorithm>
 #include <cmath>
 
@@ -49,8 +49,8 @@ TEST_CASE("create: handles, widths and windows of the tensors") {
     check_create({}, rules);
 }
 
-// Under the undefined-behaviour sanitizer this also shows that no such number is treated as an
-// enumerator on the way.
+// Under the undefined-behaviour sanitizer this also shows that the library never treats such a
+// number as an enumerator.
 TEST_CASE("create: numbers that are not enumerators are refused, and named") {
     const auto refuses = [](const std::string& name, std::uint32_t first, const auto& field_of) {
         const auto check_number = [&](std::uint32_t number) {
@@ -126,7 +126,7 @@ TEST_CASE("create: phases, head groups and angles of channels need sources that 
         {"sections.pairs[1] 4", [](Given& g) { g.info.sections.pairs[1] = 4; }},
         {"head_groups 0 1 65535", [](Given& g) { g.info.head_groups = 0; }},
         {"head_groups 65536", [](Given& g) { g.info.head_groups = 65536; }},
-        // Refused here, not by each call.
+        // create() refuses this, so that not each call has to.
         {"head_groups 4 tensor[1].ops 1",
          [](Given& g) {
              g.info.tensor[K].ops.norm = {
@@ -175,7 +175,7 @@ TEST_CASE("create: windows are even, ascending, apart, and rotary_dim together")
 
 namespace {
 
-/// 64 channels of f32 in Q, K and V, Q with a norm.
+/// Returns arguments with 64 channels of f32 in Q, K and V, and with a norm of Q.
 Given normed() {
     Given given;
     given.info.rotary_dim = 64;

@@ -20,7 +20,7 @@ KernelInfo info(Element element, std::uint32_t head_dim, std::uint32_t rotary_di
 
 }  // namespace
 
-TEST_CASE("a unit is what the widest access holds of the smallest element") {
+TEST_CASE("a unit has as many of the smallest elements as the widest access loads") {
     CHECK(unit_elements(info(VKROPE_F32, 128, 128), shader::access_wide) == 4);
     CHECK(unit_elements(info(VKROPE_F16, 128, 128), shader::access_wide) == 8);
     CHECK(unit_elements(info(VKROPE_BF16, 128, 128), shader::access_word) == 2);
@@ -31,7 +31,7 @@ TEST_CASE("a unit is what the widest access holds of the smallest element") {
     CHECK(unit_elements(mixed, shader::access_wide) == 8);
 }
 
-TEST_CASE("the windows decide which accesses there are") {
+TEST_CASE("the windows decide which accesses are possible") {
     CHECK(formats_allow(info(VKROPE_F16, 128, 128), shader::access_wide));
     CHECK_FALSE(formats_allow(info(VKROPE_F16, 80, 20), shader::access_wide));  // halves of 10
     CHECK(formats_allow(info(VKROPE_F16, 80, 20), shader::access_word));
@@ -42,7 +42,7 @@ TEST_CASE("the windows decide which accesses there are") {
     CHECK(formats_allow(info(VKROPE_F32, 80, 64, 4), shader::access_wide));
 }
 
-TEST_CASE("strides and offsets decide per call") {
+TEST_CASE("strides and offsets decide the access of each call") {
     CHECK(strides_allow(2, 8 | 64 | 16, shader::access_wide));
     CHECK_FALSE(strides_allow(2, 4 | 64 | 16, shader::access_wide));
     CHECK(strides_allow(4, 4 | 64 | 16, shader::access_wide));
@@ -50,7 +50,7 @@ TEST_CASE("strides and offsets decide per call") {
     CHECK(strides_allow(2, 1 | 3 | 63 | 7, shader::access_narrow));
 }
 
-TEST_CASE("on a GPU a workgroup owns a token: its lanes are chunks and heads") {
+TEST_CASE("on a GPU a workgroup owns a token, and its lanes are chunks times heads") {
     const DispatchLimits limits;
     KernelInfo llama = info(VKROPE_F16, 128, 128);
     const Geometry open = geometry_for(llama, shader::access_wide, Load::many_tokens, limits);
@@ -73,11 +73,11 @@ TEST_CASE("on a GPU a workgroup owns a token: its lanes are chunks and heads") {
     const Geometry few = geometry_for(llama, shader::access_wide, Load::few_tokens, limits);
     CHECK(few.q_batch == 1);
     CHECK(shape_of(few, {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 32}).groups[1] == 4);
-    // Two heads if a lane may have no more.
+    // A lane has two heads if the limits allow no more.
     CHECK(geometry_for(llama, shader::access_wide, Load::many_tokens, {.batch = 2}).q_batch == 2);
 }
 
-TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as it may") {
+TEST_CASE("on a GPU a workgroup has 128 lanes if each lane then has as many heads as allowed") {
     const auto lanes = [](std::uint32_t head_dim, std::uint32_t heads, Load load,
                           std::uint32_t batch = 4) {
         KernelInfo of = info(VKROPE_F16, head_dim, head_dim);  // chunks of 16
@@ -92,14 +92,14 @@ TEST_CASE("on a GPU a workgroup has 128 lanes if each then has as many heads as 
     CHECK(lanes(128, 64, Load::few_tokens) == 64);
     CHECK(lanes(128, 31, Load::many_tokens, 2) == 64);
     CHECK(lanes(128, 32, Load::many_tokens, 2) == 128);
-    CHECK(lanes(128, 64, Load::many_tokens, 1) == 64);  // as for few tokens, so that one will do
-    CHECK(lanes(4096, 8, Load::many_tokens) == 128);    // two chunks a lane
-    // Many chunks do not stand for heads.
+    CHECK(lanes(128, 64, Load::many_tokens, 1) == 64);  // as for few tokens: one pipeline is enough
+    CHECK(lanes(4096, 8, Load::many_tokens) == 128);    // two chunks per lane
+    // Many chunks do not replace many heads.
     KernelInfo one = info(VKROPE_F16, 16384, 16384);
     one.tensor[Q].heads = one.tensor[K].heads = 1;
     CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {}) ==
           geometry_for(one, shader::access_wide, Load::few_tokens, {}));
-    // A device may have no such workgroups.
+    // A device may not support workgroups of that size.
     one = info(VKROPE_F16, 128, 128);
     one.tensor[Q].heads = one.tensor[K].heads = 64;
     CHECK(geometry_for(one, shader::access_wide, Load::many_tokens, {.workgroup_invocations = 64})
@@ -131,7 +131,7 @@ TEST_CASE("on a GPU, a lane has several chunks where a row has more than a workg
                                             Load::few_tokens, {});
     CHECK(long_rows.chunk_lanes == 64);
     CHECK(long_rows.workgroup_size() == 64);
-    // One pair rotates, and 32 766 chunks copy 65 534 channels: no lane has all of them.
+    // One pair rotates, and 32 766 chunks copy 65 534 channels, too many for one lane.
     CHECK(geometry_for(info(VKROPE_F32, 65534, 2), shader::access_word, Load::few_tokens, {})
               .chunk_lanes == 64);
     CHECK(geometry_for(info(VKROPE_F16, 160, 160), shader::access_narrow, Load::few_tokens, {})
@@ -173,7 +173,7 @@ TEST_CASE("on a processor a lane has 64 bytes of a row, in all heads of its toke
                     limits) == 16384 / 256);
 }
 
-TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it takes K's lanes") {
+TEST_CASE("V in a dispatch without K spreads its channels over lanes; with K it uses K's lanes") {
     const DispatchLimits limits;
     KernelInfo alone = info(VKROPE_F16, 128, 0);  // a K that is not rotated
     alone.tensor[Q] = {};
@@ -187,7 +187,7 @@ TEST_CASE("V: a part of its own shares its channels out over lanes; beside K it 
     const Geometry without = geometry_for(beside, shader::access_wide, Load::few_tokens, limits);
     beside.tensor[V] = beside.tensor[K];
     CHECK(geometry_for(beside, shader::access_wide, Load::few_tokens, limits) == without);
-    // Its units must not cross the end of a row, whatever its element type.
+    // The units of V must not cross the end of a row, whatever V's element type is.
     beside.tensor[V].head_dim = 124;
     CHECK_FALSE(formats_allow(beside, shader::access_wide));
     CHECK(formats_allow(beside, shader::access_word));
@@ -207,11 +207,11 @@ TEST_CASE("on a processor a chunk of word access has as many words as the window
     CHECK(unit(info(VKROPE_F32, 90, 20, 2), Load::processor) == 2);
     CHECK(unit(info(VKROPE_F32, 7, 6), Load::processor) == 1);
     CHECK(unit(info(VKROPE_F16, 128, 128), Load::few_tokens) ==
-          2);  // neighbouring lanes: neighbouring words
+          2);  // neighbouring lanes take neighbouring words
     CHECK(unit(info(VKROPE_F32, 128, 128), Load::few_tokens) == 1);
 }
 
-TEST_CASE("rows that the lanes of a GPU store together have gaps where there is room for them") {
+TEST_CASE("rows that lanes of a GPU store together have gaps if shared memory has space for them") {
     KernelInfo stored = info(VKROPE_F16, 128, 128);
     stored.tensor[Q].heads = 32;
     stored.tensor[K].heads = 8;
@@ -239,7 +239,7 @@ TEST_CASE("on a GPU a lane finishes several heads, one after the other, if token
     const auto of = [&](Load load, std::uint32_t batch = 4) {
         return geometry_for(normed, shader::access_wide, load, {.batch = batch});
     };
-    CHECK(of(Load::many_tokens) == of(Load::few_tokens));  // one pipeline
+    CHECK(of(Load::many_tokens) == of(Load::few_tokens));  // one pipeline is enough
     CHECK(of(Load::many_tokens).rounds == 4);
     CHECK(of(Load::many_tokens, 1).rounds == 1);
     CHECK(of(Load::processor).rounds == 1);
@@ -249,13 +249,13 @@ TEST_CASE("on a GPU a lane finishes several heads, one after the other, if token
     };
     CHECK(workgroups(9, 32) == 4);  // of 8 heads
     CHECK(workgroups(1023, 32) == 4);
-    CHECK(workgroups(1024, 32) == 1);  // 65 536 lanes are left
+    CHECK(workgroups(1024, 32) == 1);  // 65 536 lanes remain
     CHECK(workgroups(1024, 33) == 2);
-    normed.tensor[Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;  // one row, of one workgroup
+    normed.tensor[Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;  // one row in one workgroup
     CHECK(of(Load::many_tokens).rounds == 1);
 }
 
-TEST_CASE("a window of several has units that straddle none of them") {
+TEST_CASE("no unit of a kernel with several windows crosses the end of a window") {
     KernelInfo two = info(VKROPE_F16, 64, 48);
     two.windows[0] = {0, 16};
     two.windows[1] = {16, 32};
@@ -274,15 +274,14 @@ TEST_CASE("a dispatch has no more tokens and heads than the device has workgroup
     const Geometry gpu = geometry_for(whole, shader::access_wide, Load::few_tokens, limits);
     CHECK(gpu.workgroup_size() == 64);
     CHECK(max_tokens(gpu, limits) == 7);
-    CHECK(max_heads(whole, gpu, limits) == 7 * 4);  // 16 chunks x 4 heads are a workgroup
+    CHECK(max_heads(whole, gpu, limits) == 7 * 4);  // a workgroup has 16 chunks x 4 heads
     CHECK(max_heads(whole, gpu, {}) == 65535);      // the limit of the shader
     const Geometry processor = geometry_for(whole, shader::access_wide, Load::processor, limits);
     CHECK(processor.group_tokens == 16);
     CHECK(max_tokens(processor, limits) == 7 * 16);
 }
 
-TEST_CASE(
-    "invocations in a row fold from x into y, and no more are asked for than a shader counts") {
+TEST_CASE("invocations in a row fold from x into y, and are never more than a shader counts") {
     const DispatchLimits limits{.workgroup_count = {7, 7, 7}};
     const auto shape = [&](std::uint64_t invocations) {
         return shape_in_a_row(invocations, 64, limits);
@@ -299,7 +298,7 @@ TEST_CASE(
           std::uint64_t{65535} * 1024 * 64);
 }
 
-TEST_CASE("steps: one sum of squares is enough for halves that nothing makes larger") {
+TEST_CASE("steps: one sum of squares is enough for f16 rows that nothing makes larger") {
     const auto one_sum = [](Element in, ParameterShape bias, NormPlace place) {
         const Ops ops = {.bias = bias,
                          .norm = {.kind = VKROPE_NORM_RMS, .place = place, .eps = 1e-6f}};
@@ -345,17 +344,17 @@ TEST_CASE("geometry: rows that are stored together may fill the 16 KiB") {
     };
     for (const Element out : {VKROPE_Q8_0, VKROPE_Q5_1, VKROPE_E4M3FN}) {
         CAPTURE(int(out));
-        // A lane of a processor exchanges nothing: 32 rows of 128 channels.
+        // Lanes of a processor exchange nothing. A workgroup has 32 rows of 128 channels.
         const auto [rows, processor] = stores(out, 128, Load::processor);
         CHECK(processor.workgroup_size() == 32);
         CHECK(shared_bytes(rows, processor) == 16384);
-        // A GPU has one row of 4096 channels, more than lanes have blocks, and no room for gaps.
+        // On a GPU there is one row of 4096 channels, with more blocks than lanes and no gaps.
         const auto [row, gpu] = stores(out, 4096, Load::few_tokens);
         CHECK(gpu.workgroup_size() == 64);
         CHECK(shared_bytes(row, gpu) == 16384);
     }
-    // 8 rows of 128 channels, gaps of four words after every 32 of these and behind each row; two
-    // words of each lane in blocks.
+    // A workgroup has 8 rows of 128 channels, with gaps of four words after every 32 words and
+    // after each row. For types with blocks each lane has two more words.
     const auto [plain, lanes] = stores(VKROPE_E4M3FN, 128, Load::few_tokens);
     CHECK(shared_bytes(plain, lanes) == 4 * (1024 + 8 * 20));
     const auto [blocks, same] = stores(VKROPE_Q4_0, 128, Load::few_tokens);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Arguments of create() and record() that keep every rule, and tables of changes that each break
-// one: the code, and the field and the value in the message. No Vulkan call sees them.
+// Provides arguments of create() and record() that keep every rule, and tables of changes that each
+// break one: the code, and the field and value in the message. No Vulkan call sees them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -33,8 +33,8 @@ inline Tensor tensor(VkBuffer buffer, std::uint32_t heads, VkDeviceSize offset =
     return {.where = {buffer, offset, range}, .heads = heads};
 }
 
-/// Valid: 2 sequences of 4 tokens, 4 and 2 heads of 16 channels, in place, with ids and a table for
-/// 100 positions.
+/// Valid arguments: 2 sequences of 4 tokens, 4 and 2 heads of 16 channels, in place, with ids and a
+/// table for 100 positions.
 struct Given {
     DeviceRef device{.instance = fake<VkInstance>(1),
                      .physical = fake<VkPhysicalDevice>(2),
@@ -70,21 +70,21 @@ struct Given {
 
     Status created() const { return check(device, info); }
 
-    /// As record() of a kernel that create() made.
+    /// Resolves the call as record() does for a kernel that create() made.
     Result<ResolvedCall> resolved() const {
         Call with_layout = call;
         with_layout.angles.layout = has_layout ? &layout : nullptr;
         return resolve(completed(info), ops_needs(info), limits, with_layout);
     }
 
-    /// The call as record() resolves it, which must be valid.
+    /// Returns the call as record() resolves it, which must succeed.
     ResolvedCall valid() const {
         Result<ResolvedCall> result = resolved();
         REQUIRE_MESSAGE(result, result.status.what);
         return std::move(result.value);
     }
 
-    /// What the device binds of a view.
+    /// Returns the range that the device binds for a view.
     VkDescriptorBufferInfo bound(const View& view) const {
         const std::uint64_t span = span_of(
             view, view.heads, {.batch = call.batch, .heads = view.heads, .tokens = call.tokens});
@@ -92,14 +92,14 @@ struct Given {
     }
 };
 
-/// A change, and what the error that it causes names.
+/// A change, and the names in the error that it causes.
 struct Broken {
     std::string names;
     std::function<void(Given& g)> change;
     ErrorCode code = VKROPE_ERROR_INVALID_ARGUMENT;
 };
 
-/// Checks that `good` is valid for create(), and with each change is not.
+/// Checks that create() accepts `good`, and refuses it with each change.
 inline void check_create(const Given& good, std::span<const Broken> rules) {
     CHECK(good.created());
     for (const Broken& rule : rules) {
@@ -113,7 +113,7 @@ inline void refused(const Given& call, const std::string& names) {
     test::check_error(call.resolved().status, VKROPE_ERROR_INVALID_ARGUMENT, names);
 }
 
-/// Checks that `good` is valid for record(), and with each change is not.
+/// Checks that record() accepts `good`, and refuses it with each change.
 inline void check_record(const Given& good, std::span<const Broken> rules) {
     good.valid();
     for (const Broken& rule : rules) {

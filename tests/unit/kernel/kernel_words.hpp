@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The words of rope.comp in kernels: specialised and pruned, for every angle source.
+// Provides the words of rope.comp in kernels, specialised and pruned, for every angle source.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ struct KernelKind {
     const char* name;
     std::uint32_t angles;
     bool has_k, has_v = false,
-                turns = true;  // turns: there is a Q; false: only V, seen as K
+                turns = true;  // turns: whether there is a Q, else V alone as K
 };
 
 inline const std::vector<KernelKind>& kernel_kinds() {
@@ -44,7 +44,7 @@ inline const std::vector<KernelKind>& kernel_kinds() {
 inline constexpr std::array<std::uint32_t, 3> conversions = {
     shader::conversion_integer, shader::conversion_normals, shader::conversion_native};
 
-/// Other differences between kernels. batch: heads per lane, 0 for all, as on a processor.
+/// Other differences between kernels. `batch` is the heads per lane; 0 is all, as on a processor.
 struct KernelVariation {
     std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows, batch;
 };
@@ -56,7 +56,7 @@ inline constexpr std::array<KernelVariation, 5> kernel_variations = {
      {shader::access_word, 2, shader::element_bf16, 3, 1, 1, 0, 1, 0},
      {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2}}};
 
-/// The module, specialised and pruned.
+/// Returns the module, specialised and pruned.
 inline Spirv kernel_of(const shader::Constants& values) {
     const auto packed = unpack(rope_module.bytes, rope_module.size);
     REQUIRE(packed.status);
@@ -69,8 +69,8 @@ inline Spirv kernel_of(const shader::Constants& values) {
     return std::move(pruned.value);
 }
 
-/// `counts`: out_of_range has a binding. `ops`: who takes an RMS norm of Q over a head, and a
-/// layer norm of K after the rotation.
+/// `counts`: out_of_range has a binding. `ops`: which lanes compute an RMS norm of Q over a head,
+/// and a layer norm of K after the rotation.
 inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                            std::uint32_t conversion, bool counts = true,
                            std::uint32_t ops = shader::ops_none) {
@@ -92,7 +92,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
         tensor.batch = v.batch;
     }
     q.head_dim = kind.turns ? dim + 16 : 0;
-    // V is loaded with K if a lane has one chunk of it.
+    // V is loaded with K if a lane has one chunk of V.
     k.head_dim = !kind.has_k ? 0 : kind.has_v && v.batch == 4 ? dim : dim + 32;
     values.tensor[V].head_dim = kind.has_v ? k.head_dim : 0;
     values.scatter = kind.has_k ? v.scatter : 0;

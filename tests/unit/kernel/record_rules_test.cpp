@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules of record() for positions, angles, the counter and the attention factor.
+// Checks the rules of record() for positions, angles, the counter and the attention factor.
 #include <limits>
 
 #include "given.hpp"
@@ -111,7 +111,7 @@ TEST_CASE("record: implicit positions have no packed form") {
     good.valid();
 }
 
-TEST_CASE("record: a stride of 0 of ids is packed; what is shared says broadcast") {
+TEST_CASE("record: ids with a stride of 0 are packed; shared ids have the stride broadcast") {
     Given given;
     given.info.positions = VKROPE_POSITIONS_AXIS_IDS;
     given.info.sections = given.layout.sections = {.axes = 3, .pairs = {2, 3, 3}};
@@ -145,7 +145,7 @@ TEST_CASE("record: a stride of 0 of ids is packed; what is shared says broadcast
         ids.ids.range -= 4;
         refused(given, "positions.ids.range");
     }
-    // A row for one sequence, and one for all axes, given as if they were shared.
+    // A row of ids for all sequences, or for all axes, needs the stride broadcast.
     ids = {.ids = at(other_buffer, 0, 16), .axis_stride = broadcast};
     refused(given, "positions.ids.range 16 32 positions.batch_stride 0 4 broadcast");
     ids = {.ids = at(other_buffer, 0, 32)};
@@ -169,7 +169,7 @@ TEST_CASE("record: any VkBool32 but 0 is true in a layout") {
 TEST_CASE("record: a factored table holds the rows of both digits") {
     Given good;
     good.info.angles = good.layout.source = VKROPE_ANGLES_FACTORED_TEXTURE;
-    // 4096 positions: two coarse rows, 2048 fine ones, in columns of 1024.
+    // 4096 positions have two coarse rows and 2048 fine ones, in columns of 1024.
     good.layout.rows = 4096;
     good.layout.extent = {3 * 4, 1024};
     good.layout.fold_log2 = 10;
@@ -178,7 +178,7 @@ TEST_CASE("record: a factored table holds the rows of both digits") {
          [](Given& g) { g.layout.source = VKROPE_ANGLES_DIRECT_TEXTURE; }},
         {"angles.layout->source 0", [](Given& g) { g.layout.source = VKROPE_ANGLES_AUTOMATIC; }},
         {"angles.layout", [](Given& g) { g.layout.rows = 0; }},
-        // A row beyond three columns.
+        // One row does not fit three columns.
         {"angles.layout", [](Given& g) { g.layout.rows = 4096 + 1023 * 2048; }},
         {"angles.layout", [](Given& g) { g.layout.extent.width -= 1; }},
         {"angles.layout", [](Given& g) { g.layout.extent.height -= 1; }},
@@ -242,7 +242,7 @@ TEST_CASE("record: a cos_sin_cache is two buffers of whole words") {
         {"angles.layout->element 2", [](Given& g) { g.layout.element = VKROPE_BF16; }},
         {"angles.layout", [](Given& g) { g.layout.row_stride = 7; }},
         {"angles.layout", [](Given& g) { g.layout.rows = 6; }},
-        // A little more than 2^64 bytes.
+        // The bytes of this layout are a little more than 2^64.
         {"angles.layout",
          [](Given& g) {
              g.layout.rows = 2147437309;

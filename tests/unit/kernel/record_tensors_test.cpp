@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The rules of record() for tensors: rows, pages, and what may overlap.
+// Checks record()'s rules for tensors: rows, pages, and which ranges may overlap.
 #include <limits>
 
 #include "given.hpp"
@@ -27,7 +27,7 @@ TEST_CASE("record: rules of a tensor") {
              g.call.in[Q].token_stride = 64;
              g.call.out[Q].token_stride = 128;
          }},
-        // A stride of 0 is named with its packed value; a stride that was given is not.
+        // The error names a stride of 0 with its packed value, and a stride that was set with none.
         {"in[0].token_stride 0 64 out[0]'s 128",
          [](Given& g) { g.call.out[Q].token_stride = 128; }},
         {"out[0].token_stride 0 64",
@@ -39,8 +39,8 @@ TEST_CASE("record: rules of a tensor") {
              g.call.in[Q].head_stride = g.call.out[Q].head_stride = 64;
              g.call.in[Q].token_stride = g.call.out[Q].token_stride = 16;
          }},
-        // Rows that reach too far: the error names the stride that was given, unless a stride of 0
-        // must step over it.
+        // If rows reach too far, the error names the stride that was set, unless a stride of 0
+        // would have to step over the one that was set.
         {"8528 in[0].token_stride 600", [](Given& g) { g.call.in[Q].token_stride = 600; }},
         {"in[0].token_stride 0 64", [](Given& g) { g.call.in[Q].head_stride = 640; }},
         {"in[0].batch_stride 0 256", [](Given& g) { g.call.in[Q].where.range = 64; }},
@@ -80,7 +80,7 @@ TEST_CASE("record: rows that end inside a word are valid where the buffer has th
     CHECK(given.bound(given.valid().tensor[Q].in).range == 1028);
 }
 
-TEST_CASE("record: V has its rows wherever the caller says, of any width") {
+TEST_CASE("record: V may have rows anywhere and of any width") {
     Given good;
     good.info.tensor[V] = {VKROPE_F32, VKROPE_BF16, 8, 0};  // fewer channels than rotary_dim
     CHECK(good.created());
@@ -109,14 +109,14 @@ TEST_CASE("record: V has its rows wherever the caller says, of any width") {
         {"out[2] positions.ids", [](Given& g) { g.call.out[V].where = at(other_buffer, 0, 1024); }},
     };
     check_record(good, rules);
-    // In place with another pairing, which does not concern V.
+    // V may be in place with another output pairing, which does not concern V.
     good.info.tensor[V].in = VKROPE_BF16;
     good.info.pairing_out = VKROPE_INTERLEAVED;
     good.call.out[Q] = tensor(q_buffer, 4, 4096);
     good.call.out[K] = tensor(k_buffer, 2, 4096);
     good.call.in[V] = good.call.out[V];
     CHECK(good.valid().tensor[V].in_place);
-    // V alone.
+    // A call may have V alone.
     good.call.in[Q] = good.call.out[Q] = good.call.in[K] = good.call.out[K] = {};
     good.valid();
 }
@@ -124,7 +124,7 @@ TEST_CASE("record: V has its rows wherever the caller says, of any width") {
 TEST_CASE("record: a cache has as many pages as its range holds") {
     Given good;
     good.info.scatter_kv = true;
-    // Five pages of four rows of two heads, and not quite one more.
+    // The range has five pages of four rows of two heads, and almost a sixth page.
     good.call.out[K] = tensor(other_buffer, 2, 1024, 5 * 4 * 32 * 2 + 63);
     good.call.paged_cache.slot_mapping = at(other_buffer, 64, 2 * 4 * 4);
     good.call.paged_cache.page_size = 4;
@@ -157,8 +157,8 @@ TEST_CASE("record: a cache has as many pages as its range holds") {
         {"paged_cache.batch_stride -1", [](Given& g) { g.call.paged_cache.batch_stride = -1; }},
         {"paged_cache.page_size 2147483649",
          [](Given& g) { g.call.paged_cache.page_size = 0x80000001; }},
-        // page_size forgotten, with the strides of pages of 4 rows, rows before heads and heads
-        // before rows.
+        // page_size is missing although the strides are those of pages of 4 rows, with rows before
+        // heads or heads before rows.
         {"paged_cache.page_size 1 page_stride 128 out[1]", single_rows(0, 128, 0)},
         {"paged_cache.page_size 1 row_stride 16", single_rows(16, 0, 64)},
         {"paged_cache.page_size 1 page_stride 128", single_rows(32, 128, 0)},
@@ -172,7 +172,7 @@ TEST_CASE("record: a cache has as many pages as its range holds") {
          [](Given& g) { g.call.paged_cache.slot_mapping.offset = 1024; }},
     };
     check_record(good, rules);
-    // Equal to the strides of single rows, with heads before rows, and of K beside V.
+    // Strides that equal those of single rows, with heads before rows, and with K next to V.
     for (const auto& [row_stride, page_stride] : {std::pair{32, 32}, {16, 32}, {64, 64}}) {
         Given single = good;
         single_rows(row_stride, page_stride, 0)(single);
@@ -180,7 +180,9 @@ TEST_CASE("record: a cache has as many pages as its range holds") {
     }
 }
 
-TEST_CASE("record: the caches of K and V may share a buffer; a slot that one lacks is outside") {
+TEST_CASE(
+    "record: the caches of K and V may share a buffer; a slot that one of them lacks is out of "
+    "range") {
     Given good;
     good.info.tensor[V] = good.info.tensor[K];
     good.info.scatter_kv = true;
@@ -197,7 +199,7 @@ TEST_CASE("record: the caches of K and V may share a buffer; a slot that one lac
     shorter.call.out[V].where.range -= 2 * half_page;
     CHECK(shorter.valid().tensor[K].pages == 4);
     CHECK(shorter.valid().tensor[V].pages == 4);
-    // Rules that only V breaks name V.
+    // If only V breaks a rule, the error names V.
     const auto three_heads = [](Given& g) {
         g.call.in[V].heads = g.call.out[V].heads = 3;
         g.call.out[V].where = at(v_buffer, 2048, 5 * 2 * 4 * 2 * 16 * 2);
@@ -215,7 +217,7 @@ TEST_CASE("record: the caches of K and V may share a buffer; a slot that one lac
          }},
     };
     check_record(good, rules);
-    // V alone has slots, too.
+    // V alone may have slots, too.
     good.call.in[K] = good.call.out[K] = {};
     good.valid();
     good.call.paged_cache.slot_mapping = {};
@@ -223,7 +225,7 @@ TEST_CASE("record: the caches of K and V may share a buffer; a slot that one lac
 }
 
 TEST_CASE("record: packed QKV is in place and disjoint, bound where the device can bind") {
-    // [tokens, 4 + 2 + 2 heads, 16]: Q, K and V of one buffer.
+    // Q, K and V are in one buffer: [tokens, 4 + 2 + 2 heads, 16].
     Given given;
     given.call.batch = 1;
     given.call.tokens = 10;
@@ -239,13 +241,13 @@ TEST_CASE("record: packed QKV is in place and disjoint, bound where the device c
     CHECK(resolved.tensor[Q].in_place);
     CHECK(given.bound(resolved.tensor[Q].in).offset == 0);
     CHECK(given.bound(resolved.tensor[K].in).offset == 128);
-    // With one head more, Q reaches into K.
+    // With one more head, Q reaches into K.
     given.call.in[Q].heads = given.call.out[Q].heads = 5;
     refused(given, "overlap");
 }
 
-TEST_CASE("record: rows that alternate are apart, at every level") {
-    // QKV as [batch, tokens, groups, 4 + 1 + 1 heads, 16], two bytes each.
+TEST_CASE("record: rows that alternate are disjoint, at every level") {
+    // QKV is [batch, tokens, groups, 4 + 1 + 1 heads, 16], with two bytes per element.
     const auto plane = [](std::uint32_t first, std::uint32_t heads) {
         Tensor t = tensor(q_buffer, 8 * heads, first * 32, 3 * 5 * 8 * 6 * 32 - first * 32);
         t.heads_per_group = heads;
@@ -266,24 +268,24 @@ TEST_CASE("record: rows that alternate are apart, at every level") {
     in_place(plane(0, 4), plane(4, 1));
     const ResolvedCall resolved = given.valid();
     CHECK(resolved.tensor[Q].group_heads == 4);
-    CHECK(resolved.tensor[K].group_heads == 8);  // groups of one head are heads
+    CHECK(resolved.tensor[K].group_heads == 8);  // groups of one head count as heads
     CHECK(resolved.tensor[K].in.head == 6 * 16);
     in_place(plane(0, 4), plane(3, 1));
     refused(given, "out[0] out[1] out[0].batch_stride 0 3840");
-    // A common mistake with packed QKV: the error names the token stride that was forgotten, of
-    // either tensor.
+    // Callers of packed QKV often forget the token stride. The error names the stride of the tensor
+    // that lacks it.
     Tensor k = plane(4, 1);
     k.token_stride = 0;
     in_place(plane(0, 4), k);
     refused(given, "out[1].token_stride 0 128 688");
     in_place(tensor(q_buffer, 32, 0, 3 * 5 * 8 * 6 * 32), plane(4, 1));
     refused(given, "out[0] out[1] out[0].token_stride 0 512");
-    // K at the end of a group, so that relative to Q it crosses the end of the period.
+    // K is at the end of a group, so that relative to Q it crosses the end of the period.
     in_place(plane(0, 4), plane(5, 1));
     given.valid();
     in_place(plane(1, 4), plane(0, 1));
     given.valid();
-    // Out of place into a plane of the same buffer.
+    // Q goes out of place into a plane of the same buffer.
     in_place(plane(0, 2), {});
     c.out[Q] = plane(2, 2);
     given.valid();
@@ -293,7 +295,7 @@ TEST_CASE("record: rows that alternate are apart, at every level") {
 
 namespace {
 
-/// Two sequences of 4 tokens of Q, 64 channels of f32, with implicit positions.
+/// Returns a call with two sequences of 4 tokens of Q, 64 f32 channels and implicit positions.
 Given of_64_channels() {
     Given given;
     given.info.rotary_dim = 64;

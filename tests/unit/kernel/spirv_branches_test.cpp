@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Costs on a GPU that no output bit shows: separate branches that should be one, and arrays that
-// need memory.
+// Counts costs on a GPU that no output bit shows: separate branches that should be one, and arrays
+// that need memory.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ Branches branches_of(const std::vector<std::uint32_t>& words) {
     return found;
 }
 
-/// A kernel whose axes have these sections.
+/// Returns the words of a kernel whose axes have these sections.
 std::vector<std::uint32_t> sectioned(std::uint32_t order,
                                      const std::vector<std::uint32_t>& sections,
                                      std::uint32_t access, std::uint32_t unit,
@@ -108,7 +108,7 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order,
     return words_of(kernel_of(values));
 }
 
-/// How the private arrays of a lane are indexed.
+/// Counts how the private arrays of a lane are indexed.
 struct Indices {
     std::size_t constant = 0, counter = 0, other = 0;
     std::size_t of_axes = 0,
@@ -169,8 +169,8 @@ class IndexReader {
         return found == loads_.end() ? 0 : found->second;
     }
 
-    // Whether it is the counter of a loop that a compiler unrolls: a variable that starts at a
-    // constant, is incremented by a constant, and is compared with a constant.
+    // Returns whether `index` is the counter of a loop that a compiler unrolls: a variable that
+    // starts at a constant, is incremented by a constant, and is compared with a constant.
     bool is_counter(std::uint32_t index) const {
         const std::uint32_t variable = loaded(index);
         const auto stores = stores_.find(variable);
@@ -199,8 +199,8 @@ class IndexReader {
 }  // namespace
 
 TEST_CASE(
-    "where the device converts but for subnormals, each place that converts a unit has one branch "
-    "more, on any of its elements") {
+    "where the device converts but for subnormals, each conversion of a unit has one more branch, "
+    "on any of the unit's elements") {
     for (const KernelKind& kind : kernel_kinds()) {
         for (const KernelVariation& v : kernel_variations) {
             CAPTURE(std::string(kind.name));
@@ -220,8 +220,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "of several axes, a constant indexes the array of a token's angles, and every other array of a "
-    "lane that or a loop's counter") {
+    "of several axes, a constant indexes the array of a token's angles, and a constant or a loop's "
+    "counter every other array of a lane") {
     const std::vector<std::vector<std::uint32_t>> sections = {
         {16, 8, 8}, {11, 11, 10}, {4, 4, 4, 4, 4, 4, 4, 4}, {16, 16}};
     for (const std::uint32_t order : {shader::sections_sequential, shader::sections_interleaved}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rules of every module and of every kernel that is made of it: no operation that a driver may
-// contract, none whose result the specification leaves open; a kernel is valid, binds and reads
-// what its constants ask for, and has no more modes and capabilities than were asked for.
+// Checks every module and every kernel that is made from a module. No operation may be contracted
+// by a driver or have a result that the specification leaves open. A kernel is valid, binds and
+// reads what its constants ask for, and has only the modes and capabilities that were asked for.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -16,13 +16,13 @@ namespace vkrope::test {
 
 namespace {
 
-// f32 operations that must carry NoContraction.
+// The f32 operations that must carry NoContraction.
 const std::map<std::uint32_t, const char*> exact = {{127, "OpFNegate"},
                                                     {129, "OpFAdd"},
                                                     {131, "OpFSub"},
                                                     {133, "OpFMul"},
                                                     {142, "OpVectorTimesScalar"}};
-// Operations that are not allowed: rounding or range is the driver's choice.
+// The operations that are not allowed, because the driver chooses their rounding or range.
 const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
                                                      {136, "OpFDiv"},
                                                      {140, "OpFRem"},
@@ -33,11 +33,11 @@ const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
                                                      {146, "OpMatrixTimesMatrix"},
                                                      {147, "OpOuterProduct"},
                                                      {148, "OpDot"}};
-// GLSL.std.450: the shaders need only the integer minimum and maximum. No Sin, Cos, Pow, Exp2 or
-// Fma, nor PackHalf2x16, whose rounding is the driver's choice.
+// The shaders need only the integer minimum and maximum of GLSL.std.450. They have no Sin, Cos,
+// Pow, Exp2 or Fma, nor PackHalf2x16, whose rounding is the driver's choice.
 const std::set<std::uint32_t> allowed_extended = {38 /* UMin */, 41 /* UMax */};
 
-// Widths of ids that are floats or vectors of floats.
+// The widths of ids that are floats or vectors of floats.
 class Widths {
    public:
     explicit Widths(const std::vector<Instruction>& all) {
@@ -59,10 +59,10 @@ class Widths {
     std::map<std::uint32_t, std::uint32_t> of_type_;
 };
 
-// Atomics here order nothing but themselves: semantics that name a storage class must name an
+// The atomics here order nothing but themselves. Semantics that name a storage class must name an
 // order, too, which spirv-val and the validation layers check since 2025
-// (VUID-StandaloneSpirv-MemorySemantics-10871). The operand with the id of the semantics depends on
-// the operation.
+// (VUID-StandaloneSpirv-MemorySemantics-10871). The index of the semantics operand depends on the
+// operation.
 std::size_t semantics_operand(const Instruction& i) {
     return i.op == op_atomic_store ? 2 : 4;
 }
@@ -90,7 +90,7 @@ std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
         }
         if (exact.count(i.op) && widths[i.operands[1]] != 32)
             broken.push_back("arithmetic that is not of 32 bits");
-        // Exact in one direction; the modes of the module define the other.
+        // Widening is exact. The modes of the module define how narrowing rounds.
         if (i.op == op_f_convert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32) {
             broken.push_back("OpFConvert other than between 16 and 32 bits");
         }
@@ -118,7 +118,7 @@ std::string text_of(const std::vector<std::uint32_t>& words) {
     for (const std::uint32_t word : words) {
         for (std::uint32_t shift = 0; shift < 32; shift += 8) text += char(word >> shift & 0xff);
     }
-    return text.c_str();  // up to its end
+    return text.c_str();  // up to the terminating zero
 }
 
 bool is_valid(const std::vector<std::uint32_t>& words) {
@@ -126,7 +126,7 @@ bool is_valid(const std::vector<std::uint32_t>& words) {
     const std::string file = VKROPE_TEST_SCRATCH "/kernel.spv";
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(words.data()), std::streamsize(words.size() * 4));
-    // Environment variables, so that the shell does not interpret the paths.
+    // The paths are environment variables so that the shell does not interpret them.
     ::setenv("VKROPE_TEST_VALIDATOR", VKROPE_TEST_SPIRV_VAL, 1);
     ::setenv("VKROPE_TEST_FILE", file.c_str(), 1);
     return std::system("\"$VKROPE_TEST_VALIDATOR\" --target-env vulkan1.1 \"$VKROPE_TEST_FILE\"") ==
@@ -166,10 +166,10 @@ TEST_CASE("the library unpacks the words that the compiler of GLSL wrote") {
 }
 
 // The element type of a tensor is selected inside functions that Q and K share, so the pruner
-// cannot see it: create() requests no conversion by the device if no tensor is f16.
+// cannot see it. Therefore create() requests no conversion by the device if no tensor is f16.
 //
 // A division by a number that is not a constant costs a GPU twenty instructions, and makes each
-// lane compute the token that its workgroup shares.
+// lane compute the token that all lanes of its workgroup share.
 TEST_CASE("every kernel keeps the rules, and has only what its constants ask for") {
     constexpr std::uint32_t angle_sources = 5, capability_float16 = 9, sides = 4;
     std::set<std::uint32_t> sources, sizes;
@@ -186,8 +186,8 @@ TEST_CASE("every kernel keeps the rules, and has only what its constants ask for
             for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
 
             std::map<std::uint32_t, std::uint32_t> constants;
-            // Variables of the module, and those that a function names; members of Push that are
-            // strides: Q's in and out, K's in and out.
+            // The variables of the module, those that a function names, and the members of Push
+            // that are strides: of Q in and out, and of K in and out.
             std::set<std::uint32_t> declared, named, strides;
             std::size_t arithmetic = 0, capabilities = 0, types = 0, converted = 0, divisions = 0,
                         open_divisions = 0;
@@ -218,13 +218,13 @@ TEST_CASE("every kernel keeps the rules, and has only what its constants ask for
                 if (constants[o[4]] < sides) strides.insert(constants[o[4]]);
             }
             CHECK(std::includes(named.begin(), named.end(), declared.begin(), declared.end()));
-            // One rotation of vectors.
+            // One rotation of vectors takes six operations.
             CHECK((kind.turns ? arithmetic >= 6 : arithmetic == 0));
             const bool by_device = kind.turns && conversion != shader::conversion_integer;
             CHECK(capabilities == std::size_t(by_device));
             CHECK(types == std::size_t(by_device));
             CHECK((by_device ? converted >= 2 : converted == 0));
-            // The page of a slot, and its row.
+            // Two divisions give the page of a slot and its row.
             CHECK(open_divisions == (kind.has_k && v.scatter != 0 ? 2u : 0u));
             CHECK(divisions > 0);
             std::set<std::uint32_t> expected_strides;
@@ -237,7 +237,7 @@ TEST_CASE("every kernel keeps the rules, and has only what its constants ask for
     CHECK(sizes.size() > 4);
 }
 
-// Without spirv-val only the size is checked.
+// Checks only the size if there is no spirv-val.
 TEST_CASE("what a kernel makes of the module is valid") {
     each_kernel([](const KernelKind& kind, const KernelVariation& v, std::uint32_t conversion) {
         CHECK(is_valid(words_of(kernel_module(kind, v, conversion))));
@@ -300,7 +300,7 @@ TEST_CASE("16-bit rows that share words with others are read and written by atom
                     CAPTURE(ops);
                     v.element = element;
                     std::set<std::uint32_t>
-                        of_rows;  // ids of these variables, and pointers to them
+                        of_rows;  // ids of these variables, and of pointers to them
                     std::size_t plain = 0, loads = 0, merges = 0;
                     for (const Instruction& i : instructions(words_of(
                              kernel_module(kind, v, shader::conversion_integer, true, ops)))) {
@@ -329,7 +329,7 @@ TEST_CASE(
     const KernelKind& kind = kernel_kinds().front();
     for (const std::uint32_t ops : {shader::ops_none, shader::ops_owned, shader::ops_shared}) {
         for (const KernelVariation& v : kernel_variations) {
-            if (ops == shader::ops_owned && v.batch != 0) continue;  // a processor's
+            if (ops == shader::ops_owned && v.batch != 0) continue;  // only on processors
             CAPTURE(ops);
             CAPTURE(v.access);
             const auto words = words_of(
@@ -340,7 +340,7 @@ TEST_CASE(
                 barriers += i.op == op_control_barrier;
                 shared += i.op == op_variable && i.operands[2] == storage_workgroup;
             }
-            // One before K, whose rows are longer than Q's, if a lane has a row for itself.
+            // A lane that owns a row takes one barrier before K, whose rows are longer than Q's.
             const bool several_lanes = v.batch != 0 && 16 * v.windows != 2 * v.unit;
             if (ops == shader::ops_shared)
                 CHECK((several_lanes ? barriers > 1 : barriers == 1));

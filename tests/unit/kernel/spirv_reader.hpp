@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A minimal SPIR-V disassembler for the tests: a list of instructions.
+// Disassembles SPIR-V for the tests into a list of instructions.
 #pragma once
 
 #include <cstdint>

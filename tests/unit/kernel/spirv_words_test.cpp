@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Words of SPIR-V: packed, specialised, pruned, and the bindings that are left in them.
+// Checks words of SPIR-V: packing, specialising, pruning, and the bindings that remain.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> specialized(const std::vector<std::uint32_t>& words,
 
 }  // namespace
 
-TEST_CASE("constants get their values, operations on them are carried out, everything else stays") {
+TEST_CASE("constants get their values, operations on them are evaluated, everything else stays") {
     // %1 = bool, %2 = uint; %3 = spec 0 (default 7), %4 = spec 1 (true), %5 = 3; %6 = %3 * %5; %7 =
     // %6 < %5; %8 = select %4 %3 %5; %9 = %3 / 0 (left alone); %10 = %9 + %3 (an operand is
     // unknown)
@@ -66,10 +66,10 @@ TEST_CASE("constants get their values, operations on them are carried out, every
     CHECK(find(defaults, 8).operands == std::vector<std::uint32_t>{2, 8, 7});
 }
 
-TEST_CASE("packed words come back") {
-    // 46 words; the header; two kinds of instructions: opcode 61 of 4 words, twice, whose operand 2
-    // is the result and whose operand 3 counts from it, and opcode 300 of 33, once, which has
-    // neither. Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
+TEST_CASE("packed words unpack to the same words") {
+    // There are 46 words: the header and two kinds of instructions. Opcode 61, of 4 words, is there
+    // twice; operand 3 counts from operand 2, the result. Opcode 300, of 33 words, is there once
+    // and has neither. Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
     std::vector<std::uint64_t> numbers = {
         46, 3, 255, 65536, 4294967295u, 0, 2, 4u << 16 | 61, 2, 8, 33u << 16 | 300, 0, 0};
     numbers.insert(numbers.end(), {0, 2, 4, 256, 1, 14});
@@ -96,7 +96,7 @@ TEST_CASE("packed words come back") {
           expected);
 }
 
-TEST_CASE("branches that constants decide go, with what only they reached") {
+TEST_CASE("branches that constants rule out are removed, with what only they reached") {
     // if (spec) a = 1; else a = 2;  in a module with one function that calls another in each branch
     const auto instruction = [](std::uint32_t op, std::vector<std::uint32_t> operands) {
         operands.insert(operands.begin(), std::uint32_t(operands.size() + 1) << 16 | op);

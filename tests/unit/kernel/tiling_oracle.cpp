@@ -7,8 +7,8 @@ namespace vkrope {
 
 namespace {
 
-// First byte of a row. `slow` is the sequence, or the page; `fast` the token, or the row of the
-// page.
+// Returns the first byte of a row. `slow` is the sequence, or the page; `fast` the token, or the
+// row of the page.
 Wide byte_of(const View& v, std::uint32_t group_heads, std::uint64_t slow, std::uint64_t fast,
              std::uint64_t group, std::uint64_t head) {
     const std::uint64_t index = group * group_heads + head;
@@ -22,8 +22,8 @@ Wide steps(std::uint32_t whole, std::uint32_t box) {
     return (Wide{whole} + box - 1) / box;
 }
 
-// The most bytes of a binding besides its rows: it starts at an aligned offset, and ends with a
-// whole word.
+// Returns the most bytes of a binding that are not rows: it starts at an aligned offset, and ends
+// with a whole word.
 std::uint64_t max_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
@@ -42,7 +42,7 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
     const Wide first = at(0, 0, 0, 0);
     const Wide end = at(slows - 1, fasts - 1, box.count.groups - 1, box.count.heads - 1) +
                      row_bytes;
-    // The library's values: dispatch_sequence.cpp places boxes with these.
+    // These are the library's values, with which dispatch_sequence.cpp places boxes.
     const std::uint64_t offset = offset_of(v, t.group_heads, box.first),
                         span = span_of(v, t.group_heads, box.count);
     if (Wide{v.first_byte} + Wide{offset} * v.element_bytes != first)
@@ -59,7 +59,7 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
     // The shader computes element offsets from the start of the binding in 32 bits.
     if ((end - binding.offset + v.element_bytes - 1) / v.element_bytes > UINT32_MAX)
         return "an element offset needs more than 32 bits";
-    // A random row is where multiples of the strides lead.
+    // A random row starts at a sum of multiples of the strides.
     const std::uint64_t s = random.below(slows), f = random.below(fasts),
                         g = random.below(box.count.groups), h = random.below(box.count.heads);
     const std::uint64_t group_step = box.count.groups > 1 ? v.group_step(t.group_heads) : 0;
@@ -76,8 +76,8 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
 const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t index,
                          Random& random) {
     const Box box = tiling.at(index);
-    // The boxes are the cells of a grid, numbered in mixed radix: different numbers are different
-    // cells.
+    // The boxes are the cells of a grid, numbered in mixed radix, so different numbers are
+    // different cells.
     using Along = std::uint32_t Counts::*;
     constexpr Along by_token[] = {&Counts::pages,  &Counts::rows,   &Counts::batch,
                                   &Counts::groups, &Counts::tokens, &Counts::heads};
@@ -114,7 +114,7 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
     return nullptr;
 }
 
-// Whether the call needs no cut.
+// Returns whether the call needs no cut.
 bool fits_whole(const Tuple& t) {
     if (t.whole.batch > 1 && t.whole.groups > 1) return false;
     bool fits = t.whole.batch <= t.dispatch.workgroup_count[2] &&
@@ -134,8 +134,8 @@ bool fits_whole(const Tuple& t) {
     return fits && t.whole.tokens <= max_tokens(t.geometry, t.dispatch);
 }
 
-// Whether one row of a view, or one page of one head, may need more than a binding holds, since its
-// start and end need not be aligned.
+// Returns whether one row of a view, or one page of one head, may need more than a binding has,
+// since its start and end need not be aligned.
 bool row_may_not_fit(const Tuple& t) {
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
         const View& v = *t.bound.views[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a call must be cut into boxes, in 128-bit arithmetic: every row is in exactly one box, every
-// box is within the limits of bindings, dispatches and the shader, and nothing is cut without need.
+// Checks how a call is cut into boxes, in 128-bit arithmetic: every row is in exactly one box, no
+// box exceeds the limits of bindings, dispatches and the shader, nothing is cut without need.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace vkrope {
 
 __extension__ typedef unsigned __int128 Wide;
 
-// splitmix64: drawing must cost less than the tested code.
+// splitmix64, because drawing must cost less than the tested code.
 struct Random {
     std::uint64_t state;
     std::uint64_t bits() {
@@ -24,7 +24,7 @@ struct Random {
     }
     std::uint64_t below(std::uint64_t bound) { return bits() % bound; }
     bool one_in(std::uint64_t n) { return below(n) == 0; }
-    // From 1 to `most`, small numbers as likely as large ones.
+    // Returns a number from 1 to `most`. Small numbers are as likely as large numbers.
     std::uint64_t up_to(std::uint64_t most) {
         const int width = 64 - __builtin_clzll(most);
         return std::clamp<std::uint64_t>(bits() >> (64 - 1 - below(std::uint64_t(width))), 1, most);
@@ -57,13 +57,13 @@ struct Tuple {
 
 std::string text(const Tuple& t);
 
-// What the tuples had in them.
+// Counts what the tuples contained.
 struct Seen {
     std::uint64_t whole = 0, cut = 0, refused = 0, terabyte = 0, paged = 0, uneven = 0, boxes = 0;
 };
 
-// Returns what is wrong with the tiling of a tuple; null: nothing. Looks at some of its boxes if it
-// has many.
+// Returns what is wrong with the tiling of a tuple, or null if nothing is. Looks at some of its
+// boxes if it has many.
 const char* wrong_in(const Tuple& t, Random& random, Seen& seen);
 
 }  // namespace vkrope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How random calls are cut into boxes, up to tensors of more than 1 TiB.
+// Checks how random calls are cut into boxes, up to tensors of more than 1 TiB.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int tuples = 1'000'000;
 
-// Strides that nest in any order, with or without gaps.
+// Draws strides that nest in any order, with or without gaps.
 void draw_strides(View& v, std::uint64_t slow, std::uint64_t fast, Random& random) {
     struct Axis {
         std::uint64_t* stride;

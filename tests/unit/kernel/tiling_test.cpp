@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How calls are cut into boxes where a limit is met or just exceeded.
+// Checks how calls are cut into boxes where a limit is met or just exceeded.
 #include <doctest/doctest.h>
 
 #include "support/names.hpp"
@@ -9,8 +9,8 @@ namespace vkrope {
 
 namespace {
 
-// [batch, tokens, heads, 128] f16, in place, from byte `first` on, on a device of 128 MiB and
-// 256-byte offsets.
+// A tensor [batch, tokens, heads, 128] f16, in place, from byte `first` on, on a device with 128
+// MiB and 256-byte offsets.
 struct Packed : Tuple {
     Packed(std::uint32_t batch, std::uint32_t tokens, std::uint32_t heads,
            std::uint64_t first = 0) {
@@ -49,8 +49,8 @@ std::uint64_t boxes_of(const Tuple& t) {
 }  // namespace
 
 TEST_CASE(
-    "groups step evenly where they are the view's own, or cut out of heads that are all at one "
-    "distance") {
+    "groups step evenly if they are the view's own, or cut out of heads that are all equally far "
+    "apart") {
     View view{.heads = 12, .heads_per_group = 4, .group = 100, .head = 10};
     CHECK(view.steps_evenly(4));
     CHECK(view.group_step(4) == 100);
@@ -88,7 +88,7 @@ TEST_CASE("heads step more slowly than tokens: boxes ascend in the output") {
 }
 
 TEST_CASE(
-    "a cache of pages is cut between pages, where one page is too large between heads, and then "
+    "a cache of pages is cut between pages, between heads if one page is too large, and then "
     "between rows") {
     Packed t(1, 4, 8);
     t.views[1] = t.views[0];
@@ -101,8 +101,8 @@ TEST_CASE(
     t.bound.add("in", t.views[0]);
     t.bound.add("out", t.views[1]);
     CHECK(boxes_of(t) == ((1u << 15) + 4094) / 4095);
-    // [pages, heads, page_size, head_dim]: pages of 256 MiB: 4 heads of them, minus alignment, fit
-    // a binding.
+    // [pages, heads, page_size, head_dim] with pages of 256 MiB: 4 heads of a page, minus
+    // alignment, fit a binding.
     t.views[1].page_size = 1u << 17;
     t.views[1].token = 128;
     t.views[1].head = std::uint64_t{128} << 17;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the cases of tests/data/models/cases: configurations and keys of GGUF files, each with the
-// rotation, the warnings or the error that it must give. The README beside them describes a case.
+// Reads the cases of tests/data/models/cases. Each is a configuration or the keys of a GGUF file,
+// with the rotation, the warnings or the error that it must give. The README there has details.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::vector<Json> list_of(const Json& one_or_more) {
     return {one_or_more.begin(), one_or_more.end()};
 }
 
-/// Returns `in` with `value` in the place of `name`, which may be a part of a text.
+/// Returns `in` with `value` in place of `name`, which may be a part of a text.
 Json replaced(const Json& in, const std::string& name, const Json& value) {
     Json out = in;
     if (in.is_string()) {
@@ -67,7 +67,7 @@ bool is_error(const std::string& key) {
            key == "refused";
 }
 
-/// The cases of a group, with what the group says of all, and one for each value of "for".
+/// Returns the cases of a group, with the group's fields in each, and one for each value of "for".
 std::vector<Json> cases_of(const Json& whole) {
     std::vector<Json> all;
     for (Json one : whole.at("cases")) {
@@ -119,7 +119,7 @@ std::vector<Json> cases_of(const Json& whole) {
     return all;
 }
 
-/// A file with the keys and tensors of a case. Whole numbers are uint32, others float32.
+/// Returns a file with the keys and tensors of a case. Whole numbers are uint32, others float32.
 GgufBuilder gguf_of(const Json& one) {
     GgufBuilder file(one.at("architecture").get<std::string>());
     for (const auto& [key, value] : one.at("keys").items()) {
@@ -153,7 +153,7 @@ GgufBuilder gguf_of(const Json& one) {
     return file;
 }
 
-/// A view of `said`.
+/// Returns a view of `said`.
 ModelQuery query_of(const Json& said) {
     ModelQuery query;
     for (const auto& [key, value] : said.items()) {
@@ -179,14 +179,14 @@ Result<RopeParams> read_case(const Json& one, const Json& said) {
     return from_hf_config(one.at("fields").dump(), query);
 }
 
-/// A number is exact; {"near": x} may differ by the share "within".
+/// Returns whether a number is exact, or differs from {"near": x} by at most the share "within".
 bool agrees(double actual, const Json& said) {
     if (!said.is_object()) return actual == said.get<double>();
     const double near = said.at("near");
     return std::abs(actual - near) <= said.value("within", 1e-12) * std::abs(near);
 }
 
-/// Checks base^(-2j / dim) for each window; the windows of several axes lie in their order.
+/// Checks base^(-2j / dim) for each window. The windows of several axes are in the axes' order.
 void check_formulas(const RopeParams& rotation, const Json& said) {
     std::size_t pair = 0;
     const std::vector<Json> windows = list_of(said);
@@ -289,7 +289,7 @@ void check_norm(const Norm& norm, const Json& said) {
     }
 }
 
-/// What a case may state of a rotation, in the form of its JSON.
+/// The facts that a case may state of a rotation, in the form of its JSON.
 const std::map<std::string, Json (*)(const RopeParams&)> facts = {
     {"head_dim", [](const RopeParams& r) { return Json(r.head_dim); }},
     {"rotary_dim", [](const RopeParams& r) { return Json(r.rotary_dim); }},
@@ -311,7 +311,7 @@ const std::map<std::string, Json (*)(const RopeParams&)> facts = {
          return Json(
              std::vector<std::uint32_t>(r.sections.pairs, r.sections.pairs + r.sections.axes));
      }},
-    {"windows",  // [offset, rotary_dim] of those with channels
+    {"windows",  // [offset, rotary_dim] of windows with channels
      [](const RopeParams& r) {
          Json all = Json::array();
          for (const Window& window : r.windows)
@@ -397,7 +397,7 @@ void check_same(const Norm& of_config, const Norm& of_file) {
     CHECK(of_config.bias == of_file.bias);
 }
 
-/// config.json and GGUF of one model say the same, but for what the case says.
+/// Checks that config.json and GGUF of one model agree, except for what the case names.
 void check_agree(const RopeParams& config, const RopeParams& file, const Json& differs) {
     CHECK(!config.no_rope == !file.no_rope);
     CHECK(config.head_dim == file.head_dim);
@@ -422,7 +422,7 @@ void check_agree(const RopeParams& config, const RopeParams& file, const Json& d
     CHECK(config.ops.query_scale.kind == file.ops.query_scale.kind);
     CHECK(config.ops.query_scale.length == file.ops.query_scale.length);
     CHECK(close_as_float32(config.ops.query_scale.beta, file.ops.query_scale.beta));
-    if (!file.ops.norms_known) return;  // it has no tensors
+    if (!file.ops.norms_known) return;  // the file has no tensors
     CHECK(config.ops.norms_known);
     check_same(config.ops.tensor[Q].norm, file.ops.tensor[Q].norm);
     check_same(config.ops.tensor[K].norm, file.ops.tensor[K].norm);
@@ -461,8 +461,8 @@ void check_read(const Json& one, const Json& query) {
     }
 }
 
-/// Checks the numbers of tests/data/models/expected for each length that the file has; the warnings
-/// are those without a length.
+/// Checks the numbers of tests/data/models/expected for each length in the file. The warnings are
+/// those of the query without a length.
 void check_expected(const Json& one) {
     const std::string model = one.at("model");
     const Json expected = parsed(VKROPE_TEST_MODELS "/expected/" + model + ".json");

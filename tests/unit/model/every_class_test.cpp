@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// No key that says a scaling, a choice of layers or a norm is dropped in silence, whatever the
-// class of the model: it is read, named in a warning, or an error.
+// Checks that no key for a scaling, a choice of layers or a norm is ignored silently, in any class
+// of models: it is read, named in a warning, or an error.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace vkrope::test;
 
 namespace {
 
-/// A key, with a value that asks for something, and one that asks for something else.
+/// A key, with a value that asks for something, and a value that asks for something else.
 struct Key {
     const char* name;
     const char* value;
@@ -48,7 +48,7 @@ constexpr Key keys[] = {
     {"use_logn_attn", "true", "false"},
 };
 
-/// A configuration that every class reads.
+/// Returns a configuration that every class reads.
 std::string config_of(const ModelType& type, const std::string& fields) {
     std::string json = R"({"model_type": ")" + std::string(type.name) +
                        R"(", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000,
@@ -84,7 +84,7 @@ std::size_t named(const Result<RopeParams>& result, const std::string& key) {
         [&](const std::string& warning) { return warning.find(key) != warning.npos; }));
 }
 
-/// Whether `fields` with the key give an error or a warning that names it, or other numbers.
+/// Returns whether `fields` with the key give an error or a warning that names it, or new numbers.
 bool noticed(const ModelType& type, const Key& key, const char* value, const ModelQuery& query) {
     std::string others = std::string(key.name).ends_with("_only_types")
                              ? R"(, "rope_scaling": {"type": "yarn", "factor": 4,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads GGUF files whose bytes, and not the values of keys, make the difference: kinds and versions
-// of files, types of values, tensors of divisors, and files in parts.
+// Reads GGUF files in which bytes matter, not the values of keys: kinds and versions of files,
+// types of values, tensors of divisors, and files in parts.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -45,7 +45,7 @@ TEST_CASE("GGUF: files of another kind are named") {
     CHECK(from_gguf(whole.file().data(), whole.file().size()));
 }
 
-TEST_CASE("GGUF: values that no case of tests/data can hold") {
+TEST_CASE("GGUF: values that no case of tests/data can have") {
     const float infinite = std::numeric_limits<float>::infinity();
     GgufBuilder none;
     check_refused(none.value_of("llama.attention.key_length", 4, GgufBuilder::little(64, 4)),
@@ -96,7 +96,7 @@ TEST_CASE("GGUF: a key that is given twice") {
     check_refused(norm, VKROPE_ERROR_INVALID_DATA, "blk.0.attn_q_norm.weight");
 }
 
-TEST_CASE("GGUF: a whole file that was a part") {
+TEST_CASE("GGUF: a whole file that was merged from parts") {
     const auto split = [](GgufBuilder file, const char* key) {
         return file.value_of(key, 2, GgufBuilder::little(0, 2));
     };
@@ -105,14 +105,14 @@ TEST_CASE("GGUF: a whole file that was a part") {
         rotation_of(split(split(plain(), "split.no"), "split.count")).warnings.empty());  // merged
 }
 
-TEST_CASE("GGUF: what is large and does not matter is passed over") {
+TEST_CASE("GGUF: large values that do not matter are skipped") {
     GgufBuilder file;
     file.text_list_of("tokenizer.ggml.tokens", std::vector<std::string>(100000, "token"));
     file.text_of("tokenizer.chat_template", std::string(100000, 'x'));
     file.value_of(
         "tokenizer.ggml.scores", 9,
         GgufBuilder::little(6, 4) + GgufBuilder::little(100000, 8) + std::string(400000, '\1'));
-    // A list of lists: of two numbers, and of no string.
+    // This is a list of lists: one of two numbers, and one of no string.
     file.value_of("nested", 9,
                   GgufBuilder::little(9, 4) + GgufBuilder::little(2, 8) +
                       GgufBuilder::little(0, 4) + GgufBuilder::little(2, 8) + "ab" +
@@ -191,7 +191,7 @@ GgufBuilder part(int number, int count, bool metadata) {
     return file.value_of("split.no", 2, two(number)).value_of("split.count", 2, two(count));
 }
 
-/// Writes the parts of a split file to a folder of their own and returns the name of the first.
+/// Writes the parts of a split file to a new folder and returns the name of the first part.
 std::string written(const std::string& folder, const std::vector<GgufBuilder>& parts) {
     const std::filesystem::path path = std::filesystem::path(VKROPE_TEST_SCRATCH) / folder;
     std::filesystem::remove_all(path);
@@ -207,7 +207,7 @@ std::string written(const std::string& folder, const std::vector<GgufBuilder>& p
 
 }  // namespace
 
-TEST_CASE("GGUF: a split file is read by its first part and the parts beside it") {
+TEST_CASE("GGUF: a split file is read from its first part and the parts in the same folder") {
     const std::vector<float> divisors(64, 2);
     GgufBuilder third = part(2, 3, false);
     third.tensor("rope_freqs.weight", divisors);
@@ -229,7 +229,7 @@ TEST_CASE("GGUF: a split file is read by its first part and the parts beside it"
     const std::string alone = part(0, 3, true).file();
     check_error(from_gguf(alone.data(), alone.size()).status, VKROPE_ERROR_NOT_SUPPORTED,
                 "split.count 3");
-    // With tensors of its own it is read, and the missing parts are named.
+    // If the first part has tensors, that part is read, and the missing parts are named.
     GgufBuilder full = part(0, 3, true);
     full.tensor("rope_freqs.weight", divisors);
     const RopeParams warned = rotation_of(full);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// No bytes make the reader of GGUF files crash, and it trusts no size in them.
+// Checks that no bytes make the reader of GGUF files crash, and that it trusts no size in them.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") 
         Holed(with_list(element, 4194305).head(), huge).check_refused("list 4194305 4194304");
         Holed(with_list(element, huge / 32).head(), huge).check_refused("list 4194304");
     }
-    // The limit is for all lists together, including nested ones.
+    // The limit applies to all lists together, including nested lists.
     const std::string inner = GgufBuilder::little(8, 4) + GgufBuilder::little(4000000, 8) +
                               std::string(32000000, '\0');
     Holed(plain()
@@ -131,7 +131,7 @@ TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") 
     Holed(plain().value_of("text", 8, text).head(), huge).check_refused("text 576460752303423488");
 }
 
-TEST_CASE("GGUF: no more than 100 warnings, and how many there are beyond") {
+TEST_CASE("GGUF: at most 100 warnings, and the number of others") {
     GgufBuilder file = plain();
     for (int i = 0; i < 1000; ++i) {
         file.u32("rope.unknown" + std::to_string(i), 0);
@@ -163,7 +163,8 @@ TEST_CASE("GGUF: a file that is asked for several RoPEs is parsed once") {
 }
 
 TEST_CASE(
-    "GGUF: every beginning of a file is an error, or where only weights are missing the whole") {
+    "GGUF: every beginning of a file is an error, or if only weights are missing, equals the "
+    "whole") {
     GgufBuilder file = plain();
     file.text_list_of("tokenizer.ggml.tokens", {"a", "", "ccc"})
         .boolean_list("flags", {true, false});

@@ -22,7 +22,7 @@ TEST_CASE("GGUF: YaRN is that of transformers if it widens the range to whole pa
     CHECK(rotation.attention_factor == doctest::Approx(of_paper).epsilon(1e-14));
 }
 
-TEST_CASE("GGUF: YaRN of DeepSeek-V2-Lite, whose file holds a tenth of mscale_all_dim") {
+TEST_CASE("GGUF: YaRN of DeepSeek-V2-Lite, whose file has a tenth of mscale_all_dim") {
     GgufBuilder file("deepseek2");
     file.u32("block_count", 27)
         .u32("context_length", 163840)
@@ -112,8 +112,8 @@ TEST_CASE("GGUF: LongRoPE's lists by length, in a part of the head") {
     CHECK(warns(rotation_of(file, {.seq_len = 131073}), "seq_len 131073 131072"));
 }
 
-TEST_CASE("GGUF: numbers whose frequencies no double holds well") {
-    // float32 holds at most about 1e38; the key may also be a float64.
+TEST_CASE("GGUF: numbers whose frequencies no double represents well") {
+    // float32 reaches at most about 1e38; the key may also be a float64.
     const auto factor = [](double value) {
         GgufBuilder file = plain();
         return file.value_of("llama.rope.scaling.factor", 12,

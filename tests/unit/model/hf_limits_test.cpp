@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bounds what a configuration may ask for: bytes, values, depth, names and time. The texts here are
-// no JSON, or too long for tests/data/models/cases.
+// Checks limits on what a configuration may ask for: bytes, values, depth, names and time. The
+// texts here are not JSON, or too long for tests/data/models/cases.
 #include <doctest/doctest.h>
 
 #include <ctime>
@@ -36,7 +36,7 @@ std::string nested(std::size_t depth) {
                       std::string(depth, ']'));
 }
 
-/// `count` elements, with a comma between them.
+/// Returns `count` elements, with a comma between them.
 template <class Element>
 std::string listed(std::size_t count, Element&& element) {
     std::string list;
@@ -46,7 +46,7 @@ std::string listed(std::size_t count, Element&& element) {
     return list;
 }
 
-/// Seconds of processor time to read a valid document.
+/// Returns the seconds of processor time that it takes to read a valid document.
 double seconds_to_read(const std::string& json) {
     const std::clock_t begin = std::clock();
     const Result<RopeParams> result = from_hf_config(json);
@@ -71,7 +71,7 @@ TEST_CASE("a document is bounded in bytes and in values, and says so") {
     check_refused({with_values(524289), "524288 values"}, VKROPE_ERROR_INVALID_DATA);
 }
 
-TEST_CASE("layer types are few, and a document that names many says how many it may have") {
+TEST_CASE("the layer types of a document are limited, and the error names the limit") {
     const auto quoted = [](const std::string& number) { return "\"t" + number + '"'; };
     const auto section = [&](const std::string& number) {
         return quoted(number) + R"(: {"rope_theta": 1e4})";
@@ -97,7 +97,7 @@ TEST_CASE("layer types are few, and a document that names many says how many it 
     check_refused({sections(60000), "rope_parameters 60000"}, VKROPE_ERROR_INVALID_DATA);
 }
 
-TEST_CASE("there are no more than 100 warnings, and how many there are beyond is said") {
+TEST_CASE("there are at most 100 warnings, and the number of others is said") {
     const auto key = [](const std::string& number) { return "\"rope" + number + "\": 1"; };
     const Result<RopeParams> result = from_hf_config(
         llama_with(R"("rope_theta": 1e4, )" + listed(1000, key)));
@@ -146,7 +146,7 @@ TEST_CASE("text that is not the JSON of a configuration") {
         llama_with(R"("rope_theta": 1e4, "a": [{"b": 1}, {"b": 1}], "b": {"b": 1})")));
 }
 
-TEST_CASE("text that breaks off a JSON number, and bytes behind the end") {
+TEST_CASE("values that are not JSON numbers, and bytes after the end") {
     for (const char* value : {"NaN", "Infinity", "-Infinity"})
         check_refused({llama_with(std::string("\"rope_theta\": ") + value), "rope_theta"},
                       VKROPE_ERROR_INVALID_DATA);
@@ -158,7 +158,7 @@ TEST_CASE("text that breaks off a JSON number, and bytes behind the end") {
     check_refused({text, "byte 0"}, VKROPE_ERROR_INVALID_DATA);
 }
 
-TEST_CASE("floats that are not finite are passed over where nothing reads them, and nowhere else") {
+TEST_CASE("floats that are not finite are ignored where nothing reads them, and nowhere else") {
     const std::string plain =
         R"({"model_type": "llama", "head_dim": 4, "rope_theta": 1e4,
            "max_position_embeddings": 64)";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// LTX-Video and LTX-2, channel by channel against the tables that their classes in diffusers make:
+// Checks LTX-Video and LTX-2, channel by channel, against the tables of their classes in diffusers:
 // frequencies of all axes in turn, padded at the beginning of a row of all heads.
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ RopeParams imported(const std::string& json, const ModelQuery& query = {}) {
 
 constexpr long double pi = 3.141592653589793238462643383279502884L;
 
-/// The angles of a row of `channels` / 2 pairs for a token with these coordinates in [0, 1].
+/// Returns the angles of a row of `channels` / 2 pairs for a token with coordinates in [0, 1].
 std::vector<long double> row_of(std::size_t channels, const std::vector<long double>& grid) {
     const std::size_t steps = channels / (2 * grid.size());
     std::vector<long double> freqs;
@@ -39,7 +39,7 @@ std::vector<long double> row_of(std::size_t channels, const std::vector<long dou
     return row;
 }
 
-/// The angle of a pair of a head for a token with these ids, by the definition of a RopeParams.
+/// Returns the angle of a pair of a head for a token with these ids, as RopeParams defines it.
 long double angle_of(const RopeParams& rotation, std::size_t head, std::size_t pair,
                      const std::vector<std::int32_t>& ids) {
     const std::size_t pairs = rotation.rotary_dim / 2;
@@ -61,7 +61,7 @@ void check_row(const RopeParams& rotation, const std::vector<std::int32_t>& ids,
     for (std::size_t at = 0; at < row.size(); ++at) {
         CAPTURE(at);
         const long double difference = angle_of(rotation, at / pairs, at % pairs, ids) - row[at];
-        // phases are numbers of up to 15708 radians in double, less whole turns
+        // Phases are numbers of up to 15708 radians in double, less whole turns.
         CHECK(std::fabs(std::remainder(difference, 2 * pi)) < 1e-10L);
     }
 }
@@ -89,7 +89,7 @@ Frame frame_of(int index, int factor) {
 
 }  // namespace
 
-TEST_CASE("LTX-Video: phases, axes in turn, and two channels that stand") {
+TEST_CASE("LTX-Video: phases, axes in turn, and two channels that do not turn") {
     const RopeParams rotation = imported(
         R"({"_class_name": "LTXVideoTransformer3DModel", "num_attention_heads": 32,
             "attention_head_dim": 64, "patch_size": 1, "patch_size_t": 1})");
@@ -112,7 +112,7 @@ TEST_CASE("LTX-Video: phases, axes in turn, and two channels that stand") {
     CHECK(imported(R"({"_class_name": "LTXVideoTransformer3DModel"})").phase == rotation.phase);
 }
 
-TEST_CASE("LTX-2: middles of patches, in rows or in heads with frequencies of their own") {
+TEST_CASE("LTX-2: middles of patches, in rows or in heads that have their own frequencies") {
     for (const char* type : {"interleaved", "split"}) {
         CAPTURE(std::string(type));
         const std::string json = ltx2(R"("rope_type": ")" + std::string(type) + "\"");

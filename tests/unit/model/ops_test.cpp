@@ -30,7 +30,7 @@ TEST_CASE("one call makes the kernel of a model") {
     REQUIRE_MESSAGE(info, info.status.what);
     CHECK(info->tensor[K].ops.norm.kind == VKROPE_NORM_NONE);
     CHECK(info->tensor[V].head_dim == 0);
-    // Without V, too.
+    // A kernel without V works, too.
     info = kernel_info(rotation, plan.value, VKROPE_BF16, VKROPE_BF16);
     REQUIRE_MESSAGE(info, info.status.what);
     CHECK(info->tensor[Q].ops.norm.kind == VKROPE_NORM_RMS);
@@ -40,6 +40,6 @@ TEST_CASE("one call makes the kernel of a model") {
     CHECK(info->tensor[V].heads == 0);
 }
 
-TEST_CASE("ops that nobody has set are not known") {
+TEST_CASE("ops that no caller has set are not known") {
     CHECK_FALSE(ModelOps().norms_known);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The oracle's conversions of long double. tests/unit/bounds/conversions_test.cpp has those of f32.
+// Checks the oracle's conversions of long double; bounds/conversions_test.cpp checks those of f32.
 #include "verify/oracle/element.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Verdicts of the oracle on one pair of given bits: the unit of its errors, rounding cells,
+// Checks verdicts of the oracle on one pair of given bits: the unit of its errors, rounding cells,
 // infinities and NaN, gains, and angles at large positions.
 #include <doctest/doctest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Judges (y0, y1) as the rotation of a pair (x0, x1) at position 0: cos is `gain`, sin 0.
+/// Returns the verdict on (y0, y1) as the rotation of (x0, x1) at position 0: cos is `gain`, sin 0.
 Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::uint32_t y0,
               std::uint32_t y1, double allowance = 0) {
     const Tensor tensor = {type, 1, 1, 1, 2, 2, 2, 2};
@@ -32,7 +32,7 @@ Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::u
     return compare(tensor, operation, stored(x0, x1).data(), stored(y0, y1).data());
 }
 
-/// The error of (y0, y1) as the rotation of (x0, 0), for f32 numbers.
+/// Returns the error of (y0, y1) as the rotation of (x0, 0), for f32 numbers.
 double error_of(const Operation& operation, float x0, float y0, float y1) {
     const Tensor tensor = {Type::f32, 1, 1, 1, 2, 2, 2, 2};
     const float in[] = {x0, 0}, out[] = {y0, y1};
@@ -56,7 +56,7 @@ TEST_CASE("errors are in units of u times the inputs") {
     CHECK(judge(Type::f32, 0.5, 1, 0, 0, 0, 0x1p-148).largest_error_u == 0);
 }
 
-TEST_CASE("16-bit results are judged by their rounding cells") {
+TEST_CASE("16-bit results are compared by their rounding cells") {
     const std::uint32_t one = 0x3c00;
     const double tie = 1 + 0x1p-11;
     CHECK(judge(Type::f16, tie, one, 0, one, 0).largest_error_u == 0);
@@ -88,7 +88,7 @@ TEST_CASE("infinities and NaN") {
     CHECK(judge(Type::f16, 1, 0x3c00, 0, 0x7e00, 0).nan_mismatch);
 }
 
-TEST_CASE("a NaN outside the window stays one through another type") {
+TEST_CASE("a NaN outside the window stays a NaN in another type") {
     const Tensor in = {Type::f32, 1, 1, 1, 1, 1, 1, 1}, out = {Type::f16, 1, 1, 1, 1, 1, 1, 1};
     Operation operation;
     operation.positions = {0};
@@ -113,14 +113,14 @@ TEST_CASE("gain: the attention factor is in the unit of errors as it is in cos a
     CHECK(error_of(operation, 1, 4, 0) > 1e6);
     operation.gain = Gain::divide_out;
     CHECK(error_of(operation, 1, 0.25F + 0x1p-22F, 0) == 16);
-    // 1/3 is not a float: the nearest is 2^-25 / 3 away, half a unit u / 3.
+    // 1/3 is not a float. The nearest float is 2^-25 / 3 away, which is half of the unit u / 3.
     operation.attention_factor = 3;
     CHECK(error_of(operation, 1, 1.0F / 3, 0) == doctest::Approx(0.5));
 }
 
 TEST_CASE("angles are exact at large positions") {
     // cos of 2126261371 * 0.1 (the double), computed with 400 bits. With the product rounded to
-    // double it is 2.4728478e-7. sin is -1 + 2.8e-14.
+    // double, cos would be 2.4728478e-7. sin is -1 + 2.8e-14.
     const long double exact = 0.0000002352460416277563856439226L;
     Operation operation;
     operation.inv_freq = {0.1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a quantised type keeps of a row, with and without a Hadamard transform: the numbers of the
-// guide (host/guide/ops.md).
+// Measures what a quantised type keeps of a row, with and without a Hadamard transform. The results
+// are the numbers of the guide (host/guide/ops.md).
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t head_dim = 128, rows = 200;
 
-/// Standard normal numbers, the sums of twelve uniform ones, the same with every library.
+/// Standard normal numbers, as sums of twelve uniform numbers, the same with every library.
 class Normal {
    public:
     double next() {
@@ -33,7 +33,7 @@ class Normal {
     std::uint64_t state_ = 1;
 };
 
-/// Of 128 standard normal channels; with outliers, channels 20 and 90 are 30 times as large.
+/// Returns rows of 128 standard normal channels; outliers make channels 20 and 90 30 times larger.
 std::vector<std::vector<float>> make_rows(bool outliers) {
     Normal normal;
     std::vector<std::vector<float>> made(rows, std::vector<float>(head_dim));
@@ -59,7 +59,7 @@ std::vector<float> transformed(const std::vector<float>& row) {
     return values;
 }
 
-/// The root mean square of what storing changes, over the root mean square of the rows.
+/// Returns the root mean square of what storing changes, over that of the rows.
 double relative_error(Store store, bool made, const std::vector<std::vector<float>>& of,
                       bool with_hadamard) {
     double changed = 0, all = 0;
@@ -75,7 +75,7 @@ double relative_error(Store store, bool made, const std::vector<std::vector<floa
             back = dequantise(store, quantise_given(store, given, 1));
         }
         if (with_hadamard) {
-            back = transformed(back);  // it is its own inverse
+            back = transformed(back);  // the transform is its own inverse
         }
         for (std::size_t c = 0; c < head_dim; ++c) {
             changed += std::pow(double(back[c]) - double(row[c]), 2);

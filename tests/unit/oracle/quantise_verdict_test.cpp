@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verdict on quantised outputs: what the definition gives for any row within the error is
-// right, and every mistake that changes more than that is found.
+// Checks the verdict on quantised outputs. The result of the definition for any row within the
+// error is right, and every mistake that changes more than that is found.
 #include "verify/oracle/quantise_verdict.hpp"
 
 #include <doctest/doctest.h>
@@ -38,13 +38,13 @@ Stored stored(const QuantisedStore& store, const Row& row) {
     return {quantise_given(store.type, row, store.given.empty() ? 1 : store.given[0])};
 }
 
-/// The verdict on a row whose channels may be `error` off, relative to themselves.
+/// Returns the verdict on a row whose channels may have the relative error `error`.
 CodesVerdict judged(const QuantisedStore& store, const Row& exact, double error,
                     const Stored& got) {
     std::vector<Approximate> row;
     for (const float x : exact) {
         const bool finite = std::isfinite(x);
-        // As a rotation has it: an infinity has an infinite error, which says nothing.
+        // As in a rotation, an infinity has an infinite error, which gives no bound.
         row.push_back({x, finite          ? static_cast<long double>(error) * std::fabs(x)
                           : std::isinf(x) ? INFINITY
                                           : 0});
@@ -55,7 +55,7 @@ CodesVerdict judged(const QuantisedStore& store, const Row& exact, double error,
     return verdict;
 }
 
-/// All ways to store: with and without scales, given and made.
+/// Returns all ways to store: with and without scales, given and computed.
 std::vector<QuantisedStore> every_way() {
     std::vector<QuantisedStore> ways;
     for (const Store type : every_store) {
@@ -69,7 +69,7 @@ std::vector<QuantisedStore> every_way() {
     return ways;
 }
 
-/// Rows of 64 channels, from ordinary to awkward.
+/// Returns rows of 64 channels, from ordinary to awkward.
 std::vector<Row> rows() {
     std::mt19937 random(5);
     std::normal_distribution<float> normal;
@@ -95,7 +95,8 @@ std::vector<Row> rows() {
 
 }  // namespace
 
-TEST_CASE("verdict on codes: of exact rows one code and one scale is right, and every bit counts") {
+TEST_CASE(
+    "verdict on codes: for exact rows one code and one scale are right, and every bit counts") {
     for (const QuantisedStore& store : every_way()) {
         CAPTURE(int(store.type));
         CAPTURE(store.made);
@@ -107,7 +108,7 @@ TEST_CASE("verdict on codes: of exact rows one code and one scale is right, and 
             CHECK(verdict.codes == row.size());
             CHECK(verdict.decided == row.size());
             std::size_t missed = 0;
-            // Elements that stand alone are alike: a share of them, with every bit.
+            // Elements without blocks are alike, so a share of their bits is enough.
             const std::size_t step = block_channels(store.type) == 1 ? 7 : 1;
             for (std::size_t bit = 0; bit < 8 * right.bytes.size(); bit += step) {
                 Stored wrong = right;
@@ -127,7 +128,7 @@ TEST_CASE("verdict on codes: of exact rows one code and one scale is right, and 
     }
 }
 
-TEST_CASE("verdict on codes: what any row within the error gives is right") {
+TEST_CASE("verdict on codes: the codes of any row within the error are right") {
     std::mt19937 random(6);
     std::uniform_real_distribution<double> share(-1, 1);
     for (const double error : {1e-7, 1e-5, 1e-2}) {
@@ -138,12 +139,12 @@ TEST_CASE("verdict on codes: what any row within the error gives is right") {
                 for (int trial = 0; trial < 10; ++trial) {
                     Row near = row;
                     for (float& x : near) {
-                        // Half of them at an end.
+                        // Half of the channels are at an end of the range.
                         const double off = trial % 2 == 0 ? share(random)
                                                           : std::copysign(1, share(random));
                         x = static_cast<float>(x * (1 + 0.999 * error * off));
                     }
-                    if (error < 1e-6) {  // no float may be as close
+                    if (error < 1e-6) {  // no float may be that close
                         near = row;
                     }
                     const CodesVerdict verdict = judged(store, row, error, stored(store, near));
@@ -155,8 +156,8 @@ TEST_CASE("verdict on codes: what any row within the error gives is right") {
     }
 }
 
-TEST_CASE("verdict on codes: a code one off is wrong unless the error reaches it") {
-    // 127 makes d and the scale 1; then channel c is as far from its neighbours as it can be.
+TEST_CASE("verdict on codes: a code that is off by one is wrong unless the error reaches it") {
+    // 127 makes d and the scale 1. Then channel c is as far from its neighbours as possible.
     Row row(32);
     for (int c = 0; c < 32; ++c) {
         row[static_cast<std::size_t>(c)] = float(4 * c - 60);
@@ -183,12 +184,13 @@ TEST_CASE("verdict on codes: a code one off is wrong unless the error reaches it
 }
 
 TEST_CASE(
-    "verdict on codes: of equal magnitudes the first gives the sign, unless either may be it") {
+    "verdict on codes: of equal magnitudes the first gives the sign, unless either may be the "
+    "largest") {
     for (const Store type : {Store::q4_0, Store::q5_0}) {
         Row row(32, 1.f), last(32, 1.f);
         row[4] = last[20] = 3;
         row[20] = last[4] = -3;
-        for (float& x : last) {  // d of the last of them: d of the first with the other sign
+        for (float& x : last) {  // d of the last one is d of the first with the other sign
             x = -x;
         }
         const Stored first = stored({.type = type}, row);
@@ -197,7 +199,7 @@ TEST_CASE(
         CHECK(judged({.type = type}, row, 0, first).right());
         CHECK(judged({.type = type}, row, 0, other).wrong_scales == 1);
         Row near = row;
-        near[20] = -3.00001f;  // now it is the largest
+        near[20] = -3.00001f;  // now this one is the largest
         const Stored of_near = stored({.type = type}, near);
         CHECK((of_near.bytes[1] ^ first.bytes[1]) == 0x80);
         CHECK(judged({.type = type}, row, 0, of_near).wrong_scales == 1);
@@ -224,7 +226,7 @@ TEST_CASE("verdict on codes: up to a d of 2^-128, whose reciprocal overflows, th
             CHECK(verdict.decided == 32);
             const auto code = [&](const Stored& of) { return fields_of(type, of.bytes).codes[3]; };
             CHECK((code(right) == code(stored({.type = type}, Row(32)))) == (d == end));
-            // Where d may be on either side any code is right.
+            // Where d may be on either side of the limit, any code is right.
             verdict = judged({.type = type}, row, 1e-6, right);
             CHECK(verdict.right());
             CHECK(verdict.decided < 32);

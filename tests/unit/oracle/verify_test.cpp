@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The verdict on an operation: what the definition gives is right, and any other byte is not.
+// Checks the verdict on an operation: the bytes of the definition are right, any other is wrong.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ void put(Bytes& memory, std::size_t at, const std::vector<Number>& numbers) {
     std::memcpy(&memory[at], numbers.data(), numbers.size() * sizeof(Number));
 }
 
-/// Q, or K if it goes to pages, of one sequence at the positions 0, 1 and one that is not covered.
+/// Returns Q, or K in pages, of one sequence at the positions 0, 1 and one that is not covered.
 Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
     Operation operation;
     operation.info.pairing = VKROPE_HALF_SPLIT;
@@ -49,7 +49,7 @@ Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
     return operation;
 }
 
-/// The memory after the call, by the definition.
+/// Returns the memory after the call, by the definition.
 Bytes done(const Operation& operation, vkrope_tensor_index which) {
     const verify::Definition of = verify::definition_of(operation, which, false);
     Bytes after = operation.memory;
@@ -80,8 +80,8 @@ Bytes done(const Operation& operation, vkrope_tensor_index which) {
     return after;
 }
 
-/// Fails unless the memory is right after the calls, and a change of any byte is noticed but those
-/// that `may_differ`.
+/// Checks that the memory is right after the calls, and that a change of any byte is noticed except
+/// for those that `may_differ`.
 void check_bytes(const Operation& operation, const Bytes& after,
                  std::span<const vkrope_call> calls = {},
                  const std::function<bool(std::size_t)>& may_differ = {}) {
@@ -110,21 +110,21 @@ TEST_CASE("verdict on an operation: a change of any byte is found") {
     CHECK(!verify::compare(other, after, false).problem.empty());
 }
 
-TEST_CASE("verdict on an operation: made scales and codes in pages") {
+TEST_CASE("verdict on an operation: computed scales, and codes in pages") {
     Operation operation = operation_of(VKROPE_K, VKROPE_INT8);
     operation.info.scatter_kv = true;
     operation.info.tensor[VKROPE_K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
     operation.info.tensor[VKROPE_K].ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
     put<std::int32_t>(operation.memory, slots_at, {3, 4, -1});
     vkrope_call& call = operation.call;
-    // Two pages of two rows, [pages, heads, page_size, head_dim].
+    // There are two pages of two rows, [pages, heads, page_size, head_dim].
     call.out[VKROPE_K].where.range = 2 * 2 * heads * head_dim;
     call.out[VKROPE_K].head_stride = 2 * head_dim;
     call.paged_cache = {.slot_mapping = {{}, slots_at, 12}, .page_size = 2};
     call.paged_cache.page_stride = 2 * heads * head_dim;
     call.paged_cache.row_stride = head_dim;
     call.scales_out[VKROPE_K] = {{}, scales_at, 4 * heads * sizeof(float)};
-    // Slot 4 is outside; the position of the token that has none is not covered.
+    // Slot 4 is out of range; the position of the token without a slot is not covered.
     CHECK(verify::tokens_out_of_range(operation) == 2);
     const Bytes after = done(operation, VKROPE_K);
     check_bytes(operation, after);
@@ -134,7 +134,7 @@ TEST_CASE("verdict on an operation: made scales and codes in pages") {
     CHECK(scales == std::vector<float>{scales[0], of_second_head, 0, 0, 0, 0});
 }
 
-TEST_CASE("verdict on an operation: calls one after another, each with a token of its own") {
+TEST_CASE("verdict on an operation: calls one after another, each with its own token") {
     Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
     const Bytes after = done(operation, VKROPE_Q);
     constexpr std::size_t bytes = heads * head_dim * sizeof(float);
@@ -147,11 +147,11 @@ TEST_CASE("verdict on an operation: calls one after another, each with a token o
         call.out[VKROPE_Q].where.offset += token * bytes;
     }
     check_bytes(operation, after, calls);
-    calls.pop_back();  // nobody writes the last token
+    calls.pop_back();  // no call writes the last token
     CHECK(!verify::compare(operation, after, false, calls).problem.empty());
 }
 
-TEST_CASE("verdict on an operation: with cos and sin of any values, what does not rotate") {
+TEST_CASE("verdict on an operation: channels that do not rotate, with any values of cos and sin") {
     Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
     operation.info.rotary_dim = 2;
     operation.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
@@ -164,7 +164,7 @@ TEST_CASE("verdict on an operation: with cos and sin of any values, what does no
     });
 }
 
-TEST_CASE("verdict on an operation: a NaN stays one through a clip") {
+TEST_CASE("verdict on an operation: a clip keeps a NaN") {
     Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
     operation.info.tensor[VKROPE_Q].ops.clip = 2;
     const float nan = std::nanf(""), clipped = 2;
