@@ -257,7 +257,7 @@ TEST_CASE("C: numbers that are not enumerators are refused, and named") {
         });
 }
 
-TEST_CASE("C: a reader of a GGUF file that returns fewer bytes than it is asked for") {
+TEST_CASE("C: a reader of a GGUF file that returns fewer bytes than it is asked for is an error") {
     std::string content = "GGUF";
     const vkrope_read_at read = [](void* user, std::uint64_t offset, void* to, std::size_t count) {
         return static_cast<std::string*>(user)->copy(static_cast<char*>(to), count,

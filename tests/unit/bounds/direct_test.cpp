@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Proves the error bounds of direct tables, whose cos and sin are rounded once from double: 2.5 u
-// (|x0| + |x1|), and 3 u a (|x0| + |x1|) with an attention factor.
+// Proves the error bounds of direct tables: 2.5 u (|x0| + |x1|), and 3 u a (|x0| + |x1|) with an
+// attention factor. cos and sin are rounded once from double, then the rotation follows.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@ using namespace vkrope::bounds;
 
 namespace {
 
-/// Returns an upper bound of the factor of |x0| in the error, in units of u a, at `angle` in [0, pi
-/// / 2]. The factor of |x1| is the same at another angle, so the largest value is the bound.
+/// Returns an upper bound of |x0|'s factor in the error, in u a, at `angle` in [0, pi / 2]. The
+/// factor of |x1| is the same at another angle, so the largest value is the bound.
 ///
 /// Nothing is neglected. Two successive roundings, of product and sum, each at most u / (1 + u) of
 /// the result, are 2 u - u^2 of it. An entry is at most the rounded factor. The phase was truncated

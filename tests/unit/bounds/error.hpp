@@ -13,7 +13,7 @@ namespace vkrope::bounds {
 inline constexpr long double u = 0x1p-24L;
 inline constexpr long double two_pi = 0x1.921fb54442d18469898cc517p+2L;
 
-/// Whether to try everything, as --all asks.
+/// Whether tests try everything, which --all asks for.
 extern bool all;
 
 using shader_source::turn_factor;

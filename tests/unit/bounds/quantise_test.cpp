@@ -139,7 +139,7 @@ TEST_CASE("quantise: reciprocals of all mantissas are the nearest") {
     CHECK(wrong == 0);
 }
 
-TEST_CASE("quantise: scales of all mantissas are the f32 quotient, and those that are subnormal") {
+TEST_CASE("quantise: scales of all mantissas, and subnormal scales, are the f32 quotient") {
     std::size_t wrong = 0, checked = 0;
     for (uint type = element_e4m3fn; type <= element_q5_1; ++type) {
         const float divisor = divisor_of(type);

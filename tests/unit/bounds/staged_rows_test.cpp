@@ -22,7 +22,7 @@ namespace {
 
 /// The rows of a workgroup whose lanes have two or more units of a row each, as on a GPU.
 struct Rows {
-    uint channels, unit, lanes;  ///< lanes: of a row
+    uint channels, unit, lanes;  ///< `lanes` is the number per row
     uint count = 0;              ///< number of rows in the workgroup
 
     uint words() const { return VKROPE_ROW_WORDS(channels, staged_gaps); }
@@ -56,7 +56,7 @@ float channel_of(uint row, uint channel) {
     return std::sin(float(row * 977 + channel) * 0.7f) * float(1 + channel % 7);
 }
 
-/// Stages every lane's units, which are half a row apart, with the levels inside units done.
+/// Stages every lane's units, which are half a row apart, after the levels inside each unit.
 void stage(const Rows& rows, uint levels, Worst& worst) {
     shared.words.assign(std::size_t{rows.count} * rows.words(), 0);
     until_barrier(rows.workgroup(), [&](uint lane) {
@@ -339,7 +339,7 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
     CHECK(blocks > 1000000);
 }
 
-TEST_CASE("staged rows: blocks next to d = 2^-128, from which down 1/d overflows") {
+TEST_CASE("staged rows: blocks with d close to 2^-128, where 1/d starts to overflow") {
     staged_gaps = 0;
     const Rows one{32, 4, 1, 1};
     for (const bool flushes : {false, true}) {

@@ -59,7 +59,7 @@ TEST_CASE("parameters: items follow each other from multiples of 16 bytes on") {
               ->bytes == 0);
 }
 
-TEST_CASE("parameters: sources of every type are widened, and the offset of a weight is added") {
+TEST_CASE("parameters: items follow each other, each from a multiple of 16 bytes") {
     const ParameterLayout plan = plan_parameters(info()).value;
     std::vector<float> memory(plan.bytes / 4, 99.f);
     REQUIRE(bool(fill_parameters(plan, sources(), memory.data(), plan.bytes)));

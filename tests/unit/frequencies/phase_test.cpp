@@ -85,7 +85,7 @@ TEST_CASE("computed angles: fractions of head groups, of axes, and of phases") {
     CHECK(info->sections == rotation.sections);
 }
 
-TEST_CASE("phases, sums and head groups: what is refused, by name") {
+TEST_CASE("phases, sums and head groups: errors name what is refused") {
     RopeParams rotation = phased_rotation();
     rotation.phase.pop_back();
     refused(rotation, VKROPE_ANGLES_COMPUTED, "rotation.phase_count 2 3");

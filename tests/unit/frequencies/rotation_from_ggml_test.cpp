@@ -102,7 +102,7 @@ TEST_CASE("ggml's modes: pairs, ids and frequencies") {
     }
     check_turns({.head_dim = 64, .n_dims = 64, .mode = 8, .sections = {32, 4}}, 2);
     check_turns({.head_dim = 64, .n_dims = 64, .mode = 8, .sections = {8, 8, 8, 8}}, 4);
-    // Qwen3-VL leaves pairs 61 and 62 to the fourth id; the second sections leave it none.
+    // Qwen3-VL leaves pairs 61 and 62 to the fourth id; the sections {22, 21, 21} leave it none.
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {24, 20, 20}}, 4);
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {22, 21, 21}}, 3);
     check_turns({.head_dim = 128, .n_dims = 128, .mode = 40, .sections = {20, 20, 20, 4}}, 4);

@@ -126,7 +126,7 @@ TEST_CASE("create: phases, head groups and angles of channels need sources that 
         {"sections.pairs[1] 4", [](Given& g) { g.info.sections.pairs[1] = 4; }},
         {"head_groups 0 1 65535", [](Given& g) { g.info.head_groups = 0; }},
         {"head_groups 65536", [](Given& g) { g.info.head_groups = 65536; }},
-        // create() refuses this, so that not each call has to.
+        // create() refuses this once, instead of each call.
         {"head_groups 4 tensor[1].ops 1",
          [](Given& g) {
              g.info.tensor[K].ops.norm = {
@@ -155,7 +155,7 @@ TEST_CASE("create: phases, head groups and angles of channels need sources that 
     check_create({}, of_sources);
 }
 
-TEST_CASE("create: windows are even, ascending, apart, and rotary_dim together") {
+TEST_CASE("create: windows are even, ascending and disjoint, and add up to rotary_dim") {
     const auto with = [](std::vector<Window> windows) {
         return [=](Given& g) { std::copy(windows.begin(), windows.end(), g.info.windows); };
     };

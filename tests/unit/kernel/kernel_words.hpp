@@ -44,7 +44,7 @@ inline const std::vector<KernelKind>& kernel_kinds() {
 inline constexpr std::array<std::uint32_t, 3> conversions = {
     shader::conversion_integer, shader::conversion_normals, shader::conversion_native};
 
-/// Other differences between kernels. `batch` is the heads per lane; 0 is all, as on a processor.
+/// Other differences between kernels. `batch`: heads per lane, or 0 for all, as on a processor.
 struct KernelVariation {
     std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows, batch;
 };

@@ -27,7 +27,7 @@ TEST_CASE("record: rules of a tensor") {
              g.call.in[Q].token_stride = 64;
              g.call.out[Q].token_stride = 128;
          }},
-        // The error names a stride of 0 with its packed value, and a stride that was set with none.
+        // The error names a packed value only for a stride of 0, not for one that was set.
         {"in[0].token_stride 0 64 out[0]'s 128",
          [](Given& g) { g.call.out[Q].token_stride = 128; }},
         {"out[0].token_stride 0 64",
@@ -181,8 +181,7 @@ TEST_CASE("record: a cache has as many pages as its range holds") {
 }
 
 TEST_CASE(
-    "record: the caches of K and V may share a buffer; a slot that one of them lacks is out of "
-    "range") {
+    "record: caches of K and V may share a buffer; a slot that one of them lacks is out of range") {
     Given good;
     good.info.tensor[V] = good.info.tensor[K];
     good.info.scatter_kv = true;
@@ -272,8 +271,7 @@ TEST_CASE("record: rows that alternate are disjoint, at every level") {
     CHECK(resolved.tensor[K].in.head == 6 * 16);
     in_place(plane(0, 4), plane(3, 1));
     refused(given, "out[0] out[1] out[0].batch_stride 0 3840");
-    // Callers of packed QKV often forget the token stride. The error names the stride of the tensor
-    // that lacks it.
+    // Callers of packed QKV often forget a token stride. The error names the one that is missing.
     Tensor k = plane(4, 1);
     k.token_stride = 0;
     in_place(plane(0, 4), k);

@@ -67,9 +67,9 @@ TEST_CASE("constants get their values, operations on them are evaluated, everyth
 }
 
 TEST_CASE("packed words unpack to the same words") {
-    // There are 46 words: the header and two kinds of instructions. Opcode 61, of 4 words, is there
-    // twice; operand 3 counts from operand 2, the result. Opcode 300, of 33 words, is there once
-    // and has neither. Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
+    // There are 46 words: the header and two kinds of instructions. Opcode 61, of 4 words, occurs
+    // twice; operand 3 counts from operand 2, the result. Opcode 300, of 33 words, occurs once and
+    // has neither. Operands are differences: +1, +2, +128; then +4294967294, -1, -64.
     std::vector<std::uint64_t> numbers = {
         46, 3, 255, 65536, 4294967295u, 0, 2, 4u << 16 | 61, 2, 8, 33u << 16 | 300, 0, 0};
     numbers.insert(numbers.end(), {0, 2, 4, 256, 1, 14});
@@ -162,7 +162,7 @@ TEST_CASE("branches that constants rule out are removed, with what only they rea
     }
 }
 
-TEST_CASE("a list of bindings is in order, has each once, and is full at its end") {
+TEST_CASE("a list of bindings is sorted, has each binding once, and refuses more than fit") {
     BindingList list;
     for (const std::uint32_t number : {7u, 3u, 5u, 3u})
         CHECK(list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER}));

@@ -179,7 +179,7 @@ Result<RopeParams> read_case(const Json& one, const Json& said) {
     return from_hf_config(one.at("fields").dump(), query);
 }
 
-/// Returns whether a number is exact, or differs from {"near": x} by at most the share "within".
+/// Returns whether `actual` is the number `said`, or within the share "within" of {"near": x}.
 bool agrees(double actual, const Json& said) {
     if (!said.is_object()) return actual == said.get<double>();
     const double near = said.at("near");

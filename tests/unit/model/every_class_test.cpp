@@ -105,7 +105,7 @@ bool noticed(const ModelType& type, const Key& key, const char* value, const Mod
 
 }  // namespace
 
-TEST_CASE("every class is read by the configuration of the tests below") {
+TEST_CASE("every class reads the configuration of the tests below") {
     for (const ModelType& type : all_model_types()) {
         const Result<RopeParams> result = from_hf_config(config_of(type, ""));
         CHECK_MESSAGE(result, type.name, ": ", result.status.what);
@@ -118,7 +118,7 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
         for (const Key& key : keys) {
             CAPTURE(std::string(type.name));
             CAPTURE(std::string(key.name));
-            if (ops_reads(type.name, key.name)) {  // then one of the two is what a class assumes
+            if (ops_reads(type.name, key.name)) {  // a class assumes one of the two values
                 const bool still = type.full_without_rope &&
                                    std::string(key.name) == "attn_temperature_tuning";
                 const ModelQuery query = {
@@ -126,7 +126,7 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
                 CHECK(
                     (noticed(type, key, key.value, query) || noticed(type, key, key.other, query)));
             } else if (!(std::string(key.name).ends_with(
-                             "_only_types") &&  // no scaling goes with it
+                             "_only_types") &&  // such a key has no scaling
                          (type.layers.rule == LayerRule::compressed ||
                           type.alternating == Alternating::then_time))) {
                 CHECK(noticed(type, key, key.value, full));

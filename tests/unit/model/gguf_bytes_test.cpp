@@ -112,7 +112,7 @@ TEST_CASE("GGUF: large values that do not matter are skipped") {
     file.value_of(
         "tokenizer.ggml.scores", 9,
         GgufBuilder::little(6, 4) + GgufBuilder::little(100000, 8) + std::string(400000, '\1'));
-    // This is a list of lists: one of two numbers, and one of no string.
+    // This list has two lists: one of two numbers, and an empty list of strings.
     file.value_of("nested", 9,
                   GgufBuilder::little(9, 4) + GgufBuilder::little(2, 8) +
                       GgufBuilder::little(0, 4) + GgufBuilder::little(2, 8) + "ab" +

@@ -33,7 +33,7 @@ class Normal {
     std::uint64_t state_ = 1;
 };
 
-/// Returns rows of 128 standard normal channels; outliers make channels 20 and 90 30 times larger.
+/// Returns rows of 128 standard normal channels; outliers are channels 20 and 90, 30 times as big.
 std::vector<std::vector<float>> make_rows(bool outliers) {
     Normal normal;
     std::vector<std::vector<float>> made(rows, std::vector<float>(head_dim));

@@ -96,7 +96,7 @@ std::vector<Row> rows() {
 }  // namespace
 
 TEST_CASE(
-    "verdict on codes: for exact rows one code and one scale are right, and every bit counts") {
+    "verdict on codes: of exact rows one code and one scale are right, and every bit counts") {
     for (const QuantisedStore& store : every_way()) {
         CAPTURE(int(store.type));
         CAPTURE(store.made);
@@ -208,7 +208,9 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("verdict on codes: up to a d of 2^-128, whose reciprocal overflows, there is one code") {
+TEST_CASE(
+    "verdict on codes: there is one code at d = 2^-128, whose reciprocal overflows, and just "
+    "above") {
     const float end = 0x1p-128f, next = std::nextafter(end, 1.f);
     for (const auto& [type, divisor] : {std::pair{Store::q8_0, 127.f},
                                         {Store::q4_0, -8.f},

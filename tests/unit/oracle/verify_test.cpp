@@ -151,7 +151,7 @@ TEST_CASE("verdict on an operation: calls one after another, each with its own t
     CHECK(!verify::compare(operation, after, false, calls).problem.empty());
 }
 
-TEST_CASE("verdict on an operation: channels that do not rotate, with any values of cos and sin") {
+TEST_CASE("verdict on an operation: channels that do not rotate, with any cos and sin") {
     Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
     operation.info.rotary_dim = 2;
     operation.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
