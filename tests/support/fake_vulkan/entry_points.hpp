@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Helpers for the entry points of the fake, and the tables in which vkGetInstanceProcAddr looks
-// them up.
+// Provides helpers for the entry points of the fake, and the tables in which vkGetInstanceProcAddr
+// looks them up.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ struct Name {
     char text[length] = {};
 };
 
-/// Creation and destruction of children of a device, by the type of the function that creates them.
+/// Creates and destroys children of a device, by the type of the function that creates them.
 template <class Create>
 struct Child;
 

@@ -52,7 +52,7 @@ std::vector<uint> ends_of(const Element& element, uint sign) {
                                                                         : got & 0x7fu;
             return size <= code;
         };
-        uint low = 0, high = 0x7f800001u;  // right, wrong; a NaN ends the last run
+        uint low = 0, high = 0x7f800001u;  // low is right, high is wrong; a NaN ends the last run
         if (code == most) low = high - 1;
         while (high - low > 1) {
             const uint middle = low + (high - low) / 2;
@@ -260,7 +260,7 @@ TEST_CASE("quantise: products have the codes of quotients where they are certain
         }
         CAPTURE(element.type);
         CHECK(wrong == 0);
-        CHECK(certain > count / 4 * 2 / 5);  // nearly all that are not made to be ties
+        CHECK(certain > count / 4 * 2 / 5);  // nearly all except deliberate ties
     }
 }
 

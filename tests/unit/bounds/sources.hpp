@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The angle sources, and the models whose angles they compute.
+// Lists the angle sources, and the models whose angles they compute.
 #pragma once
 
 #include <algorithm>

@@ -65,7 +65,7 @@ TEST_CASE("ggml's form ignores freq_factors beyond the frequencies, whatever the
 
 TEST_CASE("ggml's form: a number that is not set has the value that llama.cpp assumes without it") {
     double attention_factor = 0;
-    // Nothing is set: no scaling.
+    // No scaling is set.
     std::vector<double> plain_too = plain(10000, 64);
     const std::vector<double> before = plain_too;
     const GgmlScaling nothing = {

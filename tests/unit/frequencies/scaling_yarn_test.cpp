@@ -39,8 +39,8 @@ TEST_CASE("YaRN without truncation blends by the logarithm of the turns") {
 }
 
 TEST_CASE("YaRN with truncation blends between whole pairs") {
-    // 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47 and 64 ln(4096 / (2 pi)) / (2 ln 10000)
-    // = 22.51: pairs 10 to 23.
+    // 64 ln(4096 / (32 * 2 pi)) / (2 ln 10000) = 10.47 and 64 ln(4096 / (2 pi)) / (2 ln 10000) =
+    // 22.51, so the blend covers pairs 10 to 23.
     const std::vector<double> before = plain(10000, 64);
     std::vector<double> after = before;
     double attention_factor = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which rows share bytes, compared with the sets of bytes. For disjoint rows disjoint() may return
+// Compares the answers of disjoint() with sets of bytes. For disjoint rows disjoint() may return
 // false, meaning unknown, but for rows that share a byte it never returns true. For the nested
-// layouts of engines it is exact.
+// layouts of engines disjoint() is exact.
 #include "kernel/geometry/overlap.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ using ByteSet = std::bitset<max_bytes>;
 
 const auto the_buffer = reinterpret_cast<VkBuffer>(std::uintptr_t{1});
 
-// A tensor after validation: strides along a direction of one step are 0.
+// A tensor after validation, in which strides along a direction of one step are 0.
 struct Placed {
     Tensor tensor;
     View view;
@@ -50,7 +50,7 @@ struct Placed {
                (view.heads_per_group - 1) * view.head + view.head_dim;
     }
 
-    // Adds the bytes of all rows; false if two rows share a byte.
+    // Adds the bytes of all rows; returns false if two rows share a byte.
     bool bytes(ByteSet& set) const {
         bool once = true;
         const std::uint32_t slow = view.page_size ? pages : batch,
@@ -81,7 +81,7 @@ struct Random {
     std::uint32_t one_to(std::uint32_t most) { return 1 + below(most); }
 };
 
-// Random strides, often nested, so that both answers occur.
+// Returns random strides, often nested, so that both answers occur.
 Placed any_rows(Random& random) {
     Placed r;
     r.view.element_bytes = random.below(2) ? 2 : 4;
@@ -109,7 +109,7 @@ Placed any_rows(Random& random) {
 
 }  // namespace
 
-TEST_CASE("disjoint() never says so of rows that share a byte: 100 000 random pairs") {
+TEST_CASE("disjoint() is never true for rows that share a byte: 100 000 random pairs") {
     Random random{std::mt19937(72)};
     std::uint32_t apart = 0, unknown = 0, shared = 0;
     for (int round = 0; round < 100'000; ++round) {
@@ -143,7 +143,7 @@ TEST_CASE("rows in two buffers are disjoint") {
     CHECK(disjoint(a.rows(), rows_b));
 }
 
-TEST_CASE("check_no_self_overlap lets no rows pass that share a byte: 100 000 random tensors") {
+TEST_CASE("check_no_self_overlap refuses all rows that share a byte: 100 000 random tensors") {
     Random random{std::mt19937(73)};
     std::uint32_t passed = 0, refused = 0, refused_in_vain = 0;
     for (int round = 0; round < 100'000; ++round) {

@@ -166,7 +166,7 @@ TEST_CASE("record: any VkBool32 but 0 is true in a layout") {
     given.valid();
 }
 
-TEST_CASE("record: a factored table holds the rows of both digits") {
+TEST_CASE("record: a factored table has the rows of both digits") {
     Given good;
     good.info.angles = good.layout.source = VKROPE_ANGLES_FACTORED_TEXTURE;
     // 4096 positions have two coarse rows and 2048 fine ones, in columns of 1024.

@@ -121,7 +121,7 @@ TEST_CASE("record: V may have rows anywhere and of any width") {
     good.valid();
 }
 
-TEST_CASE("record: a cache has as many pages as its range holds") {
+TEST_CASE("record: a cache has as many pages as fit its range") {
     Given good;
     good.info.scatter_kv = true;
     // The range has five pages of four rows of two heads, and almost a sixth page.

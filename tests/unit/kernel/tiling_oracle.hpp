@@ -35,7 +35,7 @@ struct Random {
     }
 };
 
-// A call, and a device that it is cut for.
+// A call, and the device for which it is cut into boxes.
 struct Tuple {
     KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     Geometry geometry;

@@ -157,7 +157,7 @@ TEST_CASE("verdict on an operation: channels that do not rotate, with any cos an
     operation.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
     operation.inv_freq.clear();
     check_bytes(operation, done(operation, VKROPE_Q), {}, [](std::size_t at) {
-        // The last token is not covered: it passes through.
+        // The last token is not covered, so it passes through.
         const bool covered = at >= out_at &&
                              at < out_at + (tokens - 1) * heads * head_dim * sizeof(float);
         return covered && (at - out_at) / sizeof(float) % head_dim < 2;
