@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope check: the command line, and what is observed of each tensor.
+// vkrope check: the command line, and the observation of each tensor.
 #include "check/check.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ TensorFile read_actual(const char* option, const std::string& path, const Tensor
     return actual;
 }
 
-/// Reads a quantised output: its rows are the blocks of the input's rows.
+/// Reads a quantised output. Its rows are the blocks of the input's rows.
 TensorFile read_codes(const char* option, const std::string& path, const TensorFile& input,
                       const TensorOps& ops) {
     TensorFile actual = {.option = option,
@@ -53,7 +53,7 @@ TensorFile read_codes(const char* option, const std::string& path, const TensorF
     return actual;
 }
 
-/// Reads made scales, as [batch, tokens, heads].
+/// Reads the scales that an engine computed, as [batch, tokens, heads].
 std::vector<float> read_made_scales(const char* option, const std::string& path,
                                     const TensorFile& input) {
     std::vector<std::uint64_t> shape = input.array.header.shape;
@@ -67,7 +67,7 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
     return scales;
 }
 
-/// Reads the output that the engine made of a tensor.
+/// Reads an engine's output of a tensor.
 TensorFile read_output(const RotateOptions& options, const RotateInputs& inputs,
                        TensorIndex which) {
     const char* option = options.output_options[which];
@@ -86,7 +86,7 @@ TensorFile read_output(const RotateOptions& options, const RotateInputs& inputs,
     return actual;
 }
 
-/// What the model says to all tensors.
+/// Returns the part of an observation that is the same for all tensors: what the model says.
 Observation observation_of(const RotateOptions& options, const RotateInputs& inputs) {
     const RopeParams& rotation = inputs.rotation;
     Observation observation;
@@ -149,7 +149,7 @@ void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, Che
 }
 
 ExitCode check_output(RotateOptions options, std::optional<double> tolerance) {
-    // Read with the factor of the model, so that a missing one shows.
+    // Reads the model with its attention factor, so that a missing factor is detected.
     const Gain gain = std::exchange(options.gain, VKROPE_GAIN_APPLY);
     options.ops.of_model = options.ops.of_model || !options.inputs[V].empty();
     const RotateInputs inputs = read_inputs(options);
@@ -186,7 +186,7 @@ void add_check(CommandLine& vkrope) {
         "Judge another engine's rotation, the norms and other ops around it, and its quantised "
         "store, and name the mistake that explains it; needs no device.");
     struct Options {
-        RotateOptions given;  // what the engine was meant to do; the outputs are its own
+        RotateOptions given;  // the intended operation; its outputs are the engine's
         std::optional<double> tolerance;
     };
     const auto options = std::make_shared<Options>();

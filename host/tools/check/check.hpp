@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Steps of vkrope check: read and check everything, judge, report.
+// The steps of vkrope check: read and check everything, compare, report.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace vkrope::tools {
 
-/// A tensor's output of the engine, and its judgement.
+/// An engine's output of a tensor, and the verdict on it.
 struct Judged {
     TensorFile actual;
     Judgement judgement;
@@ -19,7 +19,7 @@ struct CheckResult {
     OfEachTensor<std::optional<Judged>> tensors;
     Limits limits;
 
-    /// The tensor that decides: the worst one, the first of those that are equally bad.
+    /// The tensor that decides the verdict: the worst tensor, or the first of equally bad ones.
     TensorIndex deciding() const;
 };
 

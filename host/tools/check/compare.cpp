@@ -21,7 +21,7 @@ using oracle::Approximate, oracle::CodesVerdict, oracle::Place;
 constexpr long double infinity = std::numeric_limits<long double>::infinity();
 constexpr long double unit_roundoff = 0x1p-24L;
 
-/// Makes `part` the tokens of a hypothesis. It is a copy of the hypothesis, or another part of it.
+/// Sets `part`, a copy of `whole` or of a part of it, to the given tokens of `whole`.
 void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
     const auto keep = [&](const auto& all, auto& kept, std::uint64_t of_each = 1) {
         kept.clear();
@@ -156,8 +156,8 @@ class Numbers {
         }
     }
 
-    /// As a share of |x0| + |x1| times the attention factor, or of the largest value of the row.
-    /// Outside the windows there is no pair to compare with.
+    /// Returns an error as a share of |x0| + |x1| times the attention factor, or of the largest
+    /// value of the row. Channels outside the windows have no pair to compare with.
     double error_of(long double distance, const Approximate& exact, long double largest_of_row,
                     bool computed) const {
         const long double allowance = hypothesis_.operation.absolute_allowance;

@@ -12,12 +12,12 @@
 
 namespace vkrope::tools {
 
-/// Every `step`-th of `count`, including the last: a first token, at position 0, shows no mistake.
+/// Every `step`-th of `count` indices and the last, since token 0 at position 0 shows no mistake.
 struct Every {
     std::uint64_t step = 1, first = 0, count = 0;
 };
 
-/// At most `most` of `count`.
+/// Selects at most `most` of `count` indices.
 Every at_most(std::uint64_t most, std::uint64_t count);
 
 /// Consecutive tokens of consecutive sequences. Tokens are whole: a norm may need all heads.
@@ -28,11 +28,11 @@ using Sample = std::vector<Tokens>;
 
 Sample all_tokens(const Hypothesis& hypothesis);
 
-/// About so many elements of evenly spread tokens of evenly spread sequences; all where blocks lie
-/// along another axis than the channels.
+/// Returns about `wanted` elements of evenly spaced tokens of evenly spaced sequences, or all
+/// tokens if blocks lie along another axis than the channels.
 Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted);
 
-/// The tokens of the set rows [batch, tokens, heads].
+/// Returns the tokens of the rows that are set in `rows`, [batch, tokens, heads].
 Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows);
 
 std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample);
@@ -44,24 +44,24 @@ void each_token(const Observation& observation, const Hypothesis& hypothesis, co
                 const std::function<void(std::uint64_t batch, std::uint64_t token,
                                          std::span<const oracle::Approximate> channels)>& visit);
 
-/// What an output has of a hypothesis.
+/// The result of comparing an output with a hypothesis.
 struct Comparison {
-    std::uint64_t elements = 0, within = 0;  // compared; within the error that the contract allows
-    std::uint64_t close = 0;                 // within the tolerance
+    std::uint64_t elements = 0, within = 0;  // number compared; number within the contract's bound
+    std::uint64_t close = 0;                 // number within the tolerance
     double largest_error = 0;                // as Match::largest_error
     bool nan_mismatch = false;  // an output is NaN and the exact value is not, or the reverse
-    bool bits_changed = false;  // a channel that nothing computes is not as it was
-    std::string worst;          // where, and the values; empty if all is right
+    bool bits_changed = false;  // a channel that should pass through has changed
+    std::string worst;          // index and values of the worst element; empty if all are right
     oracle::Place worst_place = {};
     double worst_got = 0, worst_exact = 0;
-    std::uint64_t beyond = 0;                           // elements not within
+    std::uint64_t beyond = 0;                           // number of elements beyond the bound
     oracle::Place first_beyond = {}, last_beyond = {};  // corners of their bounding box
-    std::vector<bool> rows_beyond;         // [batch, tokens, heads] rows with such an element
-    std::vector<std::uint64_t> beyond_in;  // [head_dim] number of these per channel
-    oracle::CodesVerdict codes;            // of a quantised output, which has nothing of the above
+    std::vector<bool> rows_beyond;  // [batch, tokens, heads] rows with an element beyond the bound
+    std::vector<std::uint64_t> beyond_in;  // [head_dim] number beyond the bound per channel
+    oracle::CodesVerdict codes;            // for a quantised output, which sets no field above
 };
 
-/// rows      [batch, tokens, heads] of these rows only; empty: all. Not of a quantised output
+/// rows      [batch, tokens, heads] the rows to compare, for numbers only; empty: all
 /// progress  called with the fraction done, 0 to 1
 Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
                    const Limits& limits, const Sample& sample, const std::vector<bool>& rows = {},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One tensor of an engine, and what the engine may have computed.
+// One tensor of an engine, and the operations that the engine may have computed.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,29 @@ namespace vkrope::tools {
 
 using Positions = std::vector<std::int64_t>;  // of one axis, [batch, tokens]
 
-/// The axis that lies innermost in what the engine stored.
+/// The axis that is innermost in the memory of the engine's output.
 enum class BlockAxis { channels, tokens, heads };
 
 /// How an engine stores codes.
 struct StoreForm {
     oracle::QuantisedStore quantised;
-    std::vector<float> scales = {};  // [batch, tokens, heads] if scales are made
+    std::vector<float> scales = {};  // [batch, tokens, heads] if the engine computes scales
     BlockAxis along = BlockAxis::channels;
-    /// Converts the bytes of one block to the bytes of the definition; empty: they are equal.
+    /// Converts the bytes of one block to the bytes of the definition. Empty if they are the same.
     std::function<void(std::span<std::uint8_t> block)> reorder = {};
 };
 
-/// The definition of one tensor, or the definition with a change, and how the tensor is read for
-/// it.
+/// The definition of one tensor, or the definition with one change, and the layout in which the
+/// tensor is read for it.
 struct Hypothesis {
     oracle::Tensor in, out;
-    oracle::Operation operation;  // positions of the first axis. Of a tensor that is not rotated it
-                                  // has no frequencies
+    oracle::Operation operation;  // positions of the first axis; no frequencies if the tensor is
+                                  // not rotated
     FurtherAxes further = {};     // positions of the other axes
-    oracle::Ops ops = {};         // around the rotation
-    std::optional<StoreForm> store = {};        // of a quantised output
-    std::uint64_t first_in = 0, first_out = 0;  // first element
-    std::string detail = {};                    // ends the meaning of the mistake
+    oracle::Ops ops = {};         // the ops around the rotation
+    std::optional<StoreForm> store = {};        // for a quantised output
+    std::uint64_t first_in = 0, first_out = 0;  // offsets of the first element
+    std::string detail = {};                    // appended to the meaning of the mistake
 };
 
 /// Applies the same change to the positions of each axis.
@@ -52,27 +52,27 @@ void each_axis(Hypothesis& hypothesis, const Change& change) {
     }
 }
 
-/// Another RoPE of the model: of other layers, or at another length.
+/// Another RoPE of the model: that of other layers, or of another sequence length.
 struct OtherRotation {
     std::string mistake;  // as Match::mistake
     std::string meaning;
     RopeParams rotation;
 };
 
-/// One tensor, the output of an engine, and what the model says of it.
+/// One tensor, the engine's output, and what the model says about the tensor.
 struct Observation {
     Hypothesis right;
     const void* input = nullptr;
-    const void* output = nullptr;              // of numbers
-    std::span<const std::uint8_t> codes = {};  // of a quantised output: whole blocks
+    const void* output = nullptr;              // an output of numbers
+    std::span<const std::uint8_t> codes = {};  // a quantised output, in whole blocks
     bool with_ops = false;                     // errors are shares of a row, not of a pair
     // Used only by mistakes.
     double base = 0;                         // as RopeParams::base
     double softmax_scale = 1;                // as RopeParams::softmax_scale
     std::uint64_t other_offset = 0;          // rotary offset of the other tensor, K or Q
-    std::vector<OtherRotation> others = {};  // of a tensor that the model rotates
-    std::vector<YarnScaling> yarn = {};      // what the file may say of YaRN
-    std::optional<Hypothesis> rotated = {};  // V, if it were rotated as K is
+    std::vector<OtherRotation> others = {};  // empty if the model does not rotate the tensor
+    std::vector<YarnScaling> yarn = {};      // candidates for the YaRN parameters of the file
+    std::optional<Hypothesis> rotated = {};  // for V: V rotated like K
 };
 
 }  // namespace vkrope::tools

@@ -15,7 +15,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// The largest code of a type, counted from the one for 0.
+/// Returns the largest code of a type, relative to the code of 0.
 int largest_code(oracle::Store type) {
     switch (type) {
         case oracle::Store::e4m3fn: return 0x7e;
@@ -41,8 +41,8 @@ Match match_of_codes(const oracle::CodesVerdict& verdict, oracle::Store type, do
     match.share_within = share_of(all - verdict.wrong_codes - verdict.wrong_scales, all);
     match.explains = verdict.right();
     match.largest_error = std::max(double(verdict.code_distance) / largest, verdict.scale_error);
-    // Values that are off by a share of the largest one move codes by that share of the largest
-    // code, and so at most this share of them to the next one. Another rounding moves a half.
+    // An error of some share of the largest value moves a code by that share of the largest code,
+    // so at most this share of the codes moves by one. Another rounding moves half of them.
     const double may_differ = std::min(0.25, tolerance * largest);
     match.nearly = verdict.code_distance <= 1 && verdict.scale_error <= tolerance &&
                    double(verdict.wrong_codes) <= may_differ * double(verdict.codes);
@@ -68,13 +68,13 @@ class Judge {
 
     Match match(const Mistake& mistake) const {
         Match match = on_sample(mistake.hypothesis, limits_.sampled_elements);
-        if (match.explains || match.nearly) {  // on all elements, before reporting it
+        if (match.explains || match.nearly) {  // compares all elements before reporting the match
             match = measured(compare(mistake.hypothesis), mistake.hypothesis);
         }
         return named(match, mistake);
     }
 
-    /// Compares the mistake with the wrong rows; none if it does not explain all of them.
+    /// Compares the mistake with the wrong rows. Returns none if it does not explain all of them.
     std::optional<Match> match_of_rows(const Mistake& mistake,
                                        const std::vector<bool>& rows) const {
         const oracle::Tensor& in = mistake.hypothesis.in;
@@ -93,10 +93,10 @@ class Judge {
         return match;
     }
 
-    /// There are many combinations of two mistakes; a small sample rejects nearly all of them. None
-    /// if they do not explain everything.
+    /// Compares a combination of two mistakes, first on a small sample, which rejects nearly all of
+    /// the many combinations. Returns none if it does not explain everything.
     ///
-    /// if_nearly  a match within the tolerance counts too
+    /// if_nearly  also accepts a match within the tolerance
     std::optional<Match> match_of_two(const Mistake& mistake, bool if_nearly) const {
         const auto good = [if_nearly](const Match& match) {
             return match.explains || (if_nearly && match.nearly);
@@ -109,9 +109,9 @@ class Judge {
         return good(found) ? std::optional(found) : std::nullopt;
     }
 
-    /// If the pairs have several candidate turns, chooses for each pair the one that leaves the
-    /// fewest of its elements beyond the bound. Codes and a Hadamard transform do not show the
-    /// pairs one by one: there, the mistake stays as it is.
+    /// If the pairs have several candidate turns, chooses for each pair the turn that leaves the
+    /// fewest elements beyond the bound. Codes and outputs of a Hadamard transform do not show
+    /// single pairs, so for these the mistake stays unchanged.
     Mistake with_turns_chosen(Mistake mistake, std::uint64_t elements) const {
         Hypothesis tried = mistake.hypothesis;
         if (mistake.turns.empty() || tried.store || tried.ops.hadamard != 0) {
@@ -181,15 +181,15 @@ class Judge {
     const Limits& limits_;
 };
 
-/// Whether a mistake explains, or nearly, none of whose values was read from the output.
+/// Returns true if a mistake explains, or nearly explains, without values read from the output.
 bool any_named(const std::vector<Match>& matches, bool Match::*good) {
     return std::any_of(matches.begin(), matches.end(), [good](const Match& match) {
         return match.*good && !match.precision && !match.measured;
     });
 }
 
-/// A value that is read from the output fits it better than any other: it must explain what nothing
-/// else does.
+/// A value read from the output always fits well, so such a match counts only if it explains what
+/// no other mistake explains.
 void keep_best_measured(std::vector<Match>& matches) {
     const bool explained = any_named(matches, &Match::explains),
                nearly = any_named(matches, &Match::nearly);
@@ -198,19 +198,19 @@ void keep_best_measured(std::vector<Match>& matches) {
     });
 }
 
-/// What a match has missed: of codes the share that is wrong, since most mistakes move some code by
-/// one; else the largest error.
+/// Returns the misfit of a match: for codes the share of wrong codes, since most mistakes move some
+/// code by one, else the largest error.
 double missed(const Match& match, bool quantised) {
     return quantised ? 1 - match.share_within : match.largest_error;
 }
 
-/// right        of the same sample
+/// right        the comparison of the same sample with the correct operation
 /// no_rounding  the output is not the right one in other arithmetic
 void put_best_first(std::vector<Match>& matches, const Match& right, bool quantised,
                     bool no_rounding) {
     std::stable_sort(matches.begin(), matches.end(), [&](const Match& a, const Match& b) {
         const auto quality = [&](const Match& match) {
-            // Elements that are correct anyway give no merit to other arithmetic.
+            // Elements that are correct anyway do not count in favour of other arithmetic.
             const bool has_merit = !match.precision ||
                                    (match.share_within > right.share_within && !no_rounding),
                        near = match.nearly && (has_merit || !no_rounding);
@@ -235,7 +235,7 @@ Outcome outcome_of(const Judgement& judgement, const Limits& limits) {
     if (no_rounding && best != nullptr && best->precision) {
         return Outcome::unexplained;
     }
-    // Two definitions that differ little both come close; only a much better match justifies
+    // Two definitions that differ little both come close, so only a much better match justifies
     // reporting a mistake.
     const bool much_better = best != nullptr && best->nearly &&
                              4 * missed(*best, judgement.quantised) <=
@@ -246,9 +246,9 @@ Outcome outcome_of(const Judgement& judgement, const Limits& limits) {
     return best != nullptr && best->nearly ? Outcome::mistake : Outcome::unexplained;
 }
 
-/// An engine may be wrong only for some heads, tokens or sequences: tries the mistakes on the wrong
-/// rows alone. Leaves out other arithmetic, which may be slightly worse anywhere, and mistakes of
-/// the layout, which affect all rows.
+/// Tries the mistakes on the wrong rows alone, because an engine may be wrong only for some heads,
+/// tokens or sequences. Leaves out other arithmetic, which may be slightly worse anywhere, and
+/// mistakes of the layout, which affect all rows.
 void add_matches_of_wrong_rows(const Judge& judge, const std::vector<Mistake>& mistakes,
                                const std::vector<bool>& rows, Judgement& judgement) {
     std::vector<Match> found;
@@ -268,7 +268,7 @@ void add_matches_of_wrong_rows(const Judge& judge, const std::vector<Mistake>& m
 
 void add_matches_of_two(const Judge& judge, const Observation& observation,
                         const std::vector<Mistake>& mistakes, std::vector<Match>& matches) {
-    // If one mistake nearly explains the output, two that nearly explain it add nothing.
+    // If one mistake nearly explains the output, combinations that nearly explain it add nothing.
     const bool if_nearly = std::none_of(matches.begin(), matches.end(),
                                         [](const Match& match) { return match.nearly; });
     each_two(observation, mistakes, [&](const Mistake& both) {
@@ -278,7 +278,7 @@ void add_matches_of_two(const Judge& judge, const Observation& observation,
     });
 }
 
-/// Says what is wrong with the output and where; empty if it is right.
+/// Returns what is wrong with the output and where, or an empty text if it is right.
 std::string breach_of(const Comparison& comparison) {
     if (comparison.beyond == 0) {
         return comparison.codes.first_wrong;
@@ -329,7 +329,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
         matches.push_back(std::move(match));
     }
     keep_best_measured(matches);
-    // Flushing differs from the correct operation in almost nothing, so a partial match would be
+    // Flushing differs from the correct operation in almost no element, so a partial match would be
     // misleading.
     std::erase_if(matches, [](const Match& match) {
         return match.mistake == "subnormals_flushed" && !match.explains;
@@ -348,8 +348,8 @@ Judgement judge(const Observation& observation, const Limits& limits,
     if (!of_right.explains && !explained() && judgement.wrong_rows < judgement.rows) {
         add_matches_of_wrong_rows(judge, mistakes, comparison.rows_beyond, judgement);
     }
-    // Not of a quantised output: to find the codes that a row may have takes too long for
-    // thousands of pairs.
+    // Skips quantised outputs, because finding the codes that a row may have takes too long for
+    // thousands of combinations.
     if (!of_right.explains && (!of_right.nearly || no_rounding) && !explained() &&
         !judgement.quantised) {
         add_matches_of_two(judge, observation, mistakes, matches);

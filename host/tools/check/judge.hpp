@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Judges the output of another engine - the rotation, the ops around it and its quantised store -
-// and, if it is wrong, finds the known mistake that explains it: every mistake is the definition
-// with one change, and the output is compared with each.
+// Compares the output of another engine - the rotation, the ops around it and its quantised store -
+// with the definition. If the output is wrong, finds the known mistake that explains it: every
+// mistake is the definition with one change, and the output is compared with each.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,19 @@ struct Match {
     double share_within = 0;  // share of the elements within the bound
     bool explains = false;    // all elements are within the bound
     bool nearly = false;      // all elements are within the tolerance
-    bool precision = false;   // not another operation, but the correct one in other arithmetic
+    bool precision = false;   // the correct operation in other arithmetic
     bool measured = false;    // a value of the mistake was read from the output
-    std::string where = {};   // if tried only on the wrong rows, where these are; empty: tried on
+    std::string where = {};   // location of the wrong rows if tried only on them; empty: tried on
                               // everything
-    /// Largest distance from what is right, as a share of |x0| + |x1| times the attention factor,
+    /// Largest distance from the right value, as a share of |x0| + |x1| times the attention factor,
     /// or with other ops of the largest exact value of the same head row. Infinite if one of the
-    /// two is NaN. Of a quantised output, the largest distance of a code from what it may be, as a
-    /// share of the largest code, or of a scale, as a share of the scale. Such an output is nearly
-    /// right if scales are within the tolerance, no code is more than one off, and the share of
-    /// codes that are is at most min(0.25, tolerance * the largest code).
+    /// two is NaN. For a quantised output, the largest distance of a code from the codes that it
+    /// may be, as a share of the largest code, or of a scale, as a share of the scale. A quantised
+    /// output is nearly right if scales are within the tolerance, no code is more than one off, and
+    /// the share of codes that are one off is at most min(0.25, tolerance * the largest code).
     double largest_error = 0;
     double share_close = 0;     // share of the elements within the tolerance
-    bool changes_rest = false;  // a channel outside the windows is not what it should be, which
+    bool changes_rest = false;  // a channel outside the windows is wrong; it
                                 // has no such distance
 
     double error_u() const { return largest_error * 0x1p24; }
@@ -51,47 +51,47 @@ struct Limits {
     double bound_u = 6;       // the largest bound that the contract promises for any angle source
     double tolerance = 1e-2;  // times (|x0| + |x1|) * attention factor: the possible error of
                               // computing in 16 bits throughout
-    bool accepts_close = false;  // set by the user: other arithmetic within it is accepted
+    bool accepts_close = false;  // set by the user: accepts other arithmetic within the tolerance
     std::uint64_t sampled_elements =
         std::uint64_t{1} << 20;  // number of elements of a tensor to try each mistake on
     std::uint64_t glimpsed_elements =
         std::uint64_t{1} << 14;  // number of elements to try pairs of mistakes on first
 };
 
-/// The smallest region that contains everything wrong.
+/// The smallest region that contains all wrong elements.
 enum class Region { element, row, token, head, sequence };
 struct Lone {
     Region region = Region::element;
-    oracle::Place worst;  // its batch, token, head and channel apply to all wrong elements as
-                          // far as the region fixes them
+    oracle::Place worst;  // the worst element; its batch, token, head and channel apply to all
+                          // wrong elements as far as the region fixes them
     double expected = 0, actual = 0;  // values of the worst element
-    std::optional<double> error_u;  // of the worst element; none: a channel that should have passed
-                                    // through, a NaN, or other ops
-    std::uint64_t wrong = 0;        // elements
+    std::optional<double> error_u;    // error of the worst element; none for a channel that should
+                                      // have passed through, a NaN, or other ops
+    std::uint64_t wrong = 0;          // number of wrong elements
 };
 
 struct Judgement {
     Outcome outcome = Outcome::unexplained;
-    Match right;                 // against the correct operation
+    Match right;                 // comparison with the correct operation
     std::vector<Match> matches;  // best first
-    std::uint64_t elements = 0;  // all elements: the number compared with the correct operation
-    std::string breach;          // what was wrong and where; empty: nothing
-    /// The pairs whose errors rounding cannot explain: see odd_pairs(). If there are any, the
+    std::uint64_t elements = 0;  // number compared with the correct operation: all
+    std::string breach;          // what was wrong and where; empty if nothing was
+    /// The pairs whose errors rounding cannot explain, see odd_pairs(). If there are any, the
     /// output is never close.
     std::vector<std::size_t> odd_pairs;
-    std::uint64_t pairs = 0;  // of a row
-    bool with_ops = false;    // other ops were judged as well
-    bool quantised = false;   // of such an output no rows are known
-    std::uint64_t sampled =
-        0;  // minimum compared with each mistake; one that explains these was compared with all
-    std::optional<Lone>
-        lone;  // set if no mistake explains everything and the wrong elements share a region
+    std::uint64_t pairs = 0;    // number of pairs in a row
+    bool with_ops = false;      // the output has ops besides the rotation
+    bool quantised = false;     // then the wrong rows are not known
+    std::uint64_t sampled = 0;  // minimum number of elements compared with each mistake; a mistake
+                                // that explains these was compared with all elements
+    std::optional<Lone> lone;   // set if no mistake explains everything and the wrong elements
+                                // share a region
     std::uint64_t rows = 0, wrong_rows = 0;
-    std::string wrong_in;  // the sequences, tokens and heads of these rows: "token 3, heads 1,
-                           // 4-7"; empty: each has some
+    std::string wrong_in;  // sequences, tokens and heads of the wrong rows: "token 3, heads 1,
+                           // 4-7"; empty if each has wrong rows
 };
 
-/// How many matches a report shows.
+/// The number of matches that a report shows.
 constexpr std::size_t shown_matches = 3;
 
 /// progress  called with the fraction done, 0 to 1

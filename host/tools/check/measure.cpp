@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What an output says of each pair of channels: how far it was turned beyond the right angle, by
-// which factor, and how far it is off. The mistakes whose values come from it, and the pairs whose
-// errors are no rounding: both need the same sums over all rows.
+// Measures each pair of channels of an output: the angle beyond the right one, the factor, and the
+// error. Contains the mistakes whose values are read from the output, and the search for pairs
+// whose errors rounding cannot explain, because both need the same sums over all rows.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,10 +29,10 @@ constexpr std::uint64_t measured_elements = std::uint64_t{1} << 14;
 /// Pairs as complex numbers x0 + i x1, summed over rows.
 struct Turned {
     Complex product;               // conjugate of the right pair times the actual one
-    double right = 0, actual = 0;  // squares
+    double right = 0, actual = 0;  // sums of squares
 };
 
-/// One pair of one row: its place in Operation::inv_freq, what is right and what was found.
+/// One pair of one row: its index in Operation::inv_freq, the right values and the actual ones.
 struct PairOfRow {
     std::size_t number = 0;
     std::array<oracle::Approximate, 2> right;
@@ -67,7 +67,7 @@ void each_pair(const Observation& observation, const Hypothesis& hypothesis, con
         });
 }
 
-/// Radians that one position more turns each pair.
+/// Returns the angle in radians that one position adds to each pair.
 std::vector<double> frequencies_of(const Hypothesis& hypothesis) {
     const std::vector<double>& inv_freq = hypothesis.operation.inv_freq;
     const std::vector<double>& summed = hypothesis.further.summed;
@@ -83,7 +83,7 @@ std::vector<double> frequencies_of(const Hypothesis& hypothesis) {
     return all;
 }
 
-/// How much of two tensors' pairs is one turned by one angle: 0 to 1.
+/// Returns how well one rotation of the right pairs gives the actual pairs: 0 to 1.
 double coherence(const Turned& pair) {
     const double whole = std::sqrt(pair.right * pair.actual);
     return whole > 0 ? std::abs(pair.product) / whole : 0;
@@ -93,12 +93,12 @@ double nearest_turn(double radians) {
     return std::remainder(radians, 2 * std::numbers::pi);
 }
 
-/// A pair that was turned too far by `radians`, or by whole turns more.
+/// A pair that was rotated too far by `radians` plus a whole number of turns.
 struct TurnedToo {
     double frequency = 0, radians = 0, weight = 0;
 };
 
-/// Share of the pairs that an offset explains: 1 if it explains all.
+/// Returns the share of the pairs that an offset explains: 1 if it explains all.
 double explained(const std::vector<TurnedToo>& pairs, double offset) {
     double sum = 0, all = 0;
     for (const TurnedToo& pair : pairs) {
@@ -108,13 +108,13 @@ double explained(const std::vector<TurnedToo>& pairs, double offset) {
     return all > 0 ? sum / all : 0;
 }
 
-/// The whole number of positions that turns every pair too far by what was seen. The slowest pair
-/// says it roughly, but for whole turns of its own; each faster one says it better.
+/// Returns the whole number of positions that explains the excess angle of every pair. The slowest
+/// pair gives a rough value, up to a whole number of its turns; each faster pair refines it.
 std::optional<std::int64_t> offset_of(std::vector<TurnedToo> pairs) {
     constexpr double max_offset = 0x1p31, max_turns = 0x1p15, max_miss = 0.5, least = 0.98;
     std::sort(pairs.begin(), pairs.end(),
               [](const TurnedToo& a, const TurnedToo& b) { return a.frequency < b.frequency; });
-    double best = 0, missed = 1 - least;  // what the best offset does not explain
+    double best = 0, missed = 1 - least;  // the share that the best offset does not explain
     bool found = false;
     const auto attempt = [&](double turns) {
         double offset = (pairs[0].radians + 2 * std::numbers::pi * turns) / pairs[0].frequency;
@@ -127,7 +127,7 @@ std::optional<std::int64_t> offset_of(std::vector<TurnedToo> pairs) {
         }
         offset = std::round(offset);
         const double share = std::fabs(offset) < max_offset ? explained(pairs, offset) : 0;
-        // Among very many offsets, a far one may fit rounding by chance.
+        // Among very many offsets, a distant offset may fit rounding errors by chance.
         if (1 - share < (found ? missed / 64 : missed)) {
             found = true;
             best = offset;
@@ -141,16 +141,16 @@ std::optional<std::int64_t> offset_of(std::vector<TurnedToo> pairs) {
     return found ? std::optional(static_cast<std::int64_t>(best)) : std::nullopt;
 }
 
-/// Of one pair, over all rows.
+/// The errors of one pair over all rows.
 struct Off {
     std::size_t pair = 0;
     double reach = 0;           // largest angle
     std::uint64_t checked = 0;  // values that can show an error
     std::uint64_t wrong = 0;    // values beyond the bound
-    double u = 0;               // largest error
+    double u = 0;               // largest error, in u
 };
 
-/// The largest angle of each pair.
+/// Returns the largest angle of each pair.
 std::vector<double> reaches_of(const Hypothesis& hypothesis) {
     const oracle::Operation& operation = hypothesis.operation;
     const std::vector<double> frequencies = frequencies_of(hypothesis);
@@ -169,13 +169,14 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
     return reaches;
 }
 
-constexpr std::uint64_t enough = 24;  // right values, so that none is right by chance
+constexpr std::uint64_t enough = 24;  // number of right values that excludes chance
 
-/// The pairs whose errors the others do not have: rounding errs everywhere alike, or in proportion
-/// to the angle, as float32 products of position and frequency do. Each of these pairs errs by far
-/// more, in both ways, than nearly all others in which its error in proportion would show.
+/// Returns the pairs whose errors the other pairs do not have. Rounding errors are similar in all
+/// pairs, or proportional to the angle for float32 products of position and frequency. Each
+/// returned pair errs by far more, in both respects, than nearly all pairs that would show its
+/// proportional error.
 std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, std::uint64_t pairs) {
-    // float32 products by themselves differ by up to `far`, but for a few pairs by chance.
+    // float32 products alone differ by up to `far`, except for a few pairs by chance.
     constexpr double far = 12, alike = 3, nearly_all = 0.75;
     const std::uint64_t some = 2 + pairs / 16;
     std::vector<Off> apart;
@@ -194,7 +195,7 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
             lack += lacks ? 1 : 0;
             values += lacks ? other.checked : 0;
         }
-        // A value that is wrong alone says nothing of its pair.
+        // A single wrong value says nothing about its pair.
         if (off.wrong > 1 && lack >= some && values >= enough &&
             double(lack) >= nearly_all * double(can_show)) {
             apart.push_back(off);
@@ -203,7 +204,7 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
     return apart;
 }
 
-/// Each pair once, in order.
+/// Returns the number of each pair once, in order.
 std::vector<std::size_t> numbers_of(const std::vector<Off>& offs) {
     std::vector<std::size_t> numbers;
     for (const Off& off : offs) {
@@ -214,7 +215,7 @@ std::vector<std::size_t> numbers_of(const std::vector<Off>& offs) {
     return numbers;
 }
 
-/// Empty without an output of numbers.
+/// Returns an empty list if the output is not numbers.
 std::vector<Turned> turned_pairs(const Observation& observation, const Hypothesis& hypothesis) {
     std::vector<Turned> turned(hypothesis.operation.inv_freq.size());
     if (hypothesis.store) {
@@ -235,18 +236,18 @@ std::vector<Turned> turned_pairs(const Observation& observation, const Hypothesi
     return turned;
 }
 
-/// How far the actual pairs are from the right ones: a sum of squares.
+/// Returns the sum of squared distances of the actual pairs from the right ones.
 double distance(const Turned& pair) {
     return pair.right + pair.actual - 2 * pair.product.real();
 }
 
-/// How many positions too far the output was turned, as a whole, beyond the hypothesis; 0 if none
-/// or if no number explains it.
+/// Returns the number of positions by which the whole output was rotated beyond the hypothesis; 0
+/// if none, or if no number explains it.
 std::int64_t turned_beyond(const Observation& observation, const Hypothesis& hypothesis) {
     const std::vector<Turned> turned = turned_pairs(observation, hypothesis);
     const std::vector<double> frequencies = frequencies_of(hypothesis);
     std::vector<TurnedToo> pairs;
-    std::size_t turning = 0;  // of proportional scaling, few pairs are
+    std::size_t turning = 0;  // with proportional scaling, few pairs turn
     for (std::size_t i = 0; i < turned.size(); ++i) {
         turning += frequencies[i] > 0 ? 1 : 0;
         if (coherence(turned[i]) > 0.9 && frequencies[i] > 0) {
@@ -261,7 +262,7 @@ std::int64_t turned_beyond(const Observation& observation, const Hypothesis& hyp
 bool move_positions(const Observation& observation, Hypothesis& wrong) {
     const std::int64_t offset = turned_beyond(observation, wrong);
     wrong.detail = fmt::format("{} too {}", std::abs(offset), offset > 0 ? "large" : "small");
-    return std::abs(offset) > 1 &&  // others have names of their own
+    return std::abs(offset) > 1 &&  // offsets of 1 and -1 are other mistakes
            replace_positions(wrong, [offset](std::uint64_t token, const Positions& right) {
                return right[token] + offset;
            });
@@ -273,7 +274,7 @@ bool stay_at_one_position(const Observation& observation, Hypothesis& wrong) {
         return replace_positions(wrong,
                                  [position](std::uint64_t, const Positions&) { return position; });
     };
-    // One for all that is off is an offset.
+    // If the right positions are all equal, one position for all tokens is an offset.
     if (!stay_at(0) || std::equal(right.begin() + 1, right.end(), right.begin())) {
         return false;
     }
@@ -292,7 +293,7 @@ bool apply_another_factor(const Observation& observation, Hypothesis& wrong) {
         all.actual += pair.actual;
     }
     const double ratio = all.right > 0 ? all.product.real() / all.right : 0;
-    // What the factor leaves. If that is as much as before, it was rounding.
+    // The error that the factor leaves. If it is as large as before, the factor fitted rounding.
     const double rest = all.actual - ratio * all.product.real();
     if (!(ratio > 0x1p-20) || std::fabs(ratio - 1) < 0x1p-20 || coherence(all) < 0.99 ||
         rest > 0.25 * distance(all)) {
@@ -323,7 +324,7 @@ bool move_pairs_to_other_axes(const Observation& observation, Hypothesis& wrong)
         const std::uint32_t right = further.axis(j);
         std::uint32_t best = right;
         for (std::uint32_t axis = 0; axis < axes; ++axis) {
-            // Rounding alone must not decide between axes whose positions agree.
+            // Rounding errors alone must not decide between axes whose positions are equal.
             const bool better = distance(on[axis][j]) < 0.25 * distance(on[right][j]);
             best = better && distance(on[axis][j]) < distance(on[best][j]) ? axis : best;
         }

@@ -13,8 +13,8 @@ namespace {
 const Rows& all_rows() {
     static const Rows rows = [] {
         Rows all;
-        // Rounding of the frequencies, and computation of cos and sin, come last: they use the
-        // frequencies that another mistake may have changed.
+        // Rounding of the frequencies and computation of cos and sin come last, because they use
+        // the frequencies that another mistake may have changed.
         for (const auto table : {ops_mistakes, store_mistakes, pair_mistakes, scaling_mistakes,
                                  position_mistakes, window_mistakes, exponent_mistakes,
                                  layout_mistakes, measured_mistakes, arithmetic_mistakes}) {
@@ -26,7 +26,7 @@ const Rows& all_rows() {
     return rows;
 }
 
-/// Whether only a rotation can have it wrong.
+/// Returns true if the mistake is possible only in a rotation.
 bool is_of_rotation(const Row& row) {
     return row.part > Part::store;
 }
@@ -58,8 +58,8 @@ bool same_rotation(const Mistake& mistake, const RopeParams& rotation) {
            rotation.attention_factor == mistake.hypothesis.operation.attention_factor;
 }
 
-/// The other RoPE of the model in place of the right one; nothing if its window does not fit, or if
-/// it is the right one.
+/// Returns the mistake that uses another RoPE of the model. Returns none if the window of that RoPE
+/// does not fit, or if it is the right RoPE.
 std::optional<Mistake> other_rotation(const Hypothesis& right, const OtherRotation& other) {
     if (other.rotation.no_rope || other.rotation.sections.order == VKROPE_SECTIONS_SUM) {
         return std::nullopt;
@@ -94,8 +94,8 @@ std::vector<Mistake> mistakes_of(const Observation& observation) {
             mistakes.push_back(std::move(*mistake));
         }
     }
-    // The other RoPEs of the model come first: if they explain an output, they are likelier than a
-    // base that happens to match. One without scaling is reported as scaling_ignored.
+    // The other RoPEs of the model come first, because if they explain an output they are likelier
+    // than a base that happens to match. A RoPE without scaling is reported as scaling_ignored.
     const auto scaling_ignored = std::find_if(
         mistakes.begin(), mistakes.end(),
         [](const Mistake& mistake) { return mistake.name == "scaling_ignored"; });

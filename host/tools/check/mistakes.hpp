@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The mistakes that `vkrope check` knows. Each is a row of a table: the definition with one change.
+// The mistakes that `vkrope check` knows. Each is a table row: the definition with one change.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Part {
     clip,
     scale,
     hadamard,
-    rotation,  // of V
+    rotation,  // rotation of V
     store,
     pairing,
     factor,
@@ -27,14 +27,14 @@ enum class Part {
     axes,
     direction,
     window,
-    layout,      // the place of each row
+    layout,      // the location of each row in memory
     rounding,    // of the frequencies
     arithmetic,  // computation of cos and sin
     tables,      // rounding of cos and sin
     alone,       // never combined with another mistake
 };
 
-/// Computes the cos and sin of a pair, as oracle::Operation::cos_sin.
+/// Computes the cos and sin of a pair, like oracle::Operation::cos_sin.
 using Turn = std::function<oracle::CosSin(std::int64_t position, std::size_t pair)>;
 
 /// A row of a table.
@@ -42,25 +42,25 @@ struct Row {
     std::string name;
     Part part = Part::alone;
     std::string meaning;
-    /// Changes what is right; false where suitable data could not show it.
+    /// Changes the right hypothesis. Returns false if no suitable data could show the change.
     std::function<bool(const Observation& observation, Hypothesis& wrong)> change;
     bool precision = false;  // as Match::precision
-    bool measured = false;   // as Match::measured: tried only where no other mistake explains
-    /// Candidates for the cos and sin of each pair, likeliest first, in place of those of the
+    bool measured = false;   // as Match::measured: tried only if no other mistake explains
+    /// Candidates for the cos and sin of each pair, likeliest first, which replace those of the
     /// change.
     std::function<std::vector<Turn>(const Observation& observation, const Hypothesis& right)>
         turns = {};
 };
 using Rows = std::vector<Row>;
 
-/// A row that these data can show.
+/// A row whose change these data can show.
 struct Mistake {
     std::string name, meaning;
     Hypothesis hypothesis;
     Part part = Part::alone;
     bool precision = false, measured = false;
     std::vector<Turn> turns = {};
-    std::size_t next_row = 0;  // the first of the table that comes after it in a combination
+    std::size_t next_row = 0;  // first row that may follow it in a combination
 };
 
 /// Returns every mistake that suitable data could distinguish from the correct operation.
@@ -74,66 +74,66 @@ void each_two(const Observation& observation, const std::vector<Mistake>& single
               const std::function<void(const Mistake&)>& visit);
 
 // The tables, in the order in which rows that explain an output equally well are reported.
-Rows ops_mistakes();         // bias, norm, clip, scale and Hadamard transform
+Rows ops_mistakes();         // bias, norm, clip, scale, Hadamard transform
 Rows store_mistakes();       // codes and scales
 Rows pair_mistakes();        // the pairs and the attention factor
-Rows scaling_mistakes();     // of the frequencies
+Rows scaling_mistakes();     // scaling of the frequencies
 Rows position_mistakes();    // the positions, their axes and the direction
 Rows window_mistakes();      // which channels turn
-Rows exponent_mistakes();    // and the base
-Rows layout_mistakes();      // the place of each row
-Rows measured_mistakes();    // values that the output shows
-Rows arithmetic_mistakes();  // of right frequencies, and of those that another mistake has changed
+Rows exponent_mistakes();    // exponents and base
+Rows layout_mistakes();      // the location of each row in memory
+Rows measured_mistakes();    // values read from the output
+Rows arithmetic_mistakes();  // on right frequencies and on those of another mistake
 
-/// The pairs whose errors rounding cannot explain; empty if there are none. Rounding errors grow
-/// with the angle: the products of position and frequency have them, and in pairs that hardly turn
-/// cos is 1. So errors are no rounding
-/// - in pairs that err by far more in proportion to their angle than the others do;
-/// - in all wrong pairs if several pairs that turn farther are right, or if errors are larger than
-///   rounding of f32 makes them and pairs are right that rounding of 16 bits would show.
+/// Returns the pairs whose errors rounding cannot explain; empty if there are none. Rounding errors
+/// grow with the angle, because they come from the products of position and frequency, and in pairs
+/// that hardly turn cos is 1. So errors are not rounding
+/// - in pairs whose errors are much larger in proportion to their angle than those of the others;
+/// - in all wrong pairs if several pairs that turn further are right, or if errors are larger than
+///   rounding to f32 causes and some pairs are right in which rounding to 16 bits would show.
 ///
 /// pairs  receives the number of pairs of a row
 std::vector<std::size_t> odd_pairs(const Observation& observation, double bound_u,
                                    std::uint64_t& pairs);
 
-// For the tables.
+// Functions that the tables use.
 
-/// Unscaled frequencies; empty for a base that has none.
+/// Returns unscaled frequencies; empty if the base gives none.
 std::vector<double> powers(double base, std::uint64_t rotary_dim);
 
 std::uint32_t rotary_dim(const Hypothesis& hypothesis);
 
-/// What the scaling multiplies each frequency by; empty if the unscaled ones are unknown.
+/// Returns the scaling factor of each frequency; empty if the unscaled ones are unknown.
 std::vector<double> multipliers(const Observation& observation, const Hypothesis& right);
 
-/// What the scaling divides the slowest frequencies by; 1 without a scaling, or if it is unknown.
+/// Returns the divisor that scaling applies to the slowest frequencies; 1 if none or unknown.
 double factor_of_scaling(const Observation& observation, const Hypothesis& right);
 
-/// Whether the window is narrower than the row.
+/// Returns true if the window is narrower than the row.
 bool is_partial(const Hypothesis& hypothesis);
 
-/// Channels from the rotary offset to the end of the last window.
+/// Returns the number of channels from the rotary offset to the end of the last window.
 std::uint64_t channels_to_end(const oracle::Operation& operation);
 
-/// Whether the windows fit in the row.
+/// Returns true if the windows fit in the row.
 bool fits(const Hypothesis& hypothesis);
 
-/// The nearest number of the type, ties to even.
+/// Returns the nearest number of the type, ties to even.
 double rounded_to(oracle::Type type, long double value);
 
-/// Whether two lists of frequencies differ by more than rounding.
+/// Returns true if two lists of frequencies differ by more than rounding.
 bool differ(const std::vector<double>& a, const std::vector<double>& b);
 
-/// Replaces the frequencies, if they are others and fit. Another number of them has one window.
+/// Replaces the frequencies if they differ and fit. A different number of them makes one window.
 bool replace_frequencies(Hypothesis& wrong, const std::vector<double>& inv_freq);
 
-/// Replaces the positions on every axis, if that changes one: change(token, right) returns the
-/// position of one token, counted over all sequences.
+/// Replaces the positions on every axis; returns false if none changes. change(token, right)
+/// returns the position of one token, where tokens are counted over all sequences.
 bool replace_positions(
     Hypothesis& wrong,
     const std::function<std::int64_t(std::uint64_t token, const Positions& right)>& change);
 
-/// The types of 16 bits that engines round to, and their names.
+/// The 16-bit types that engines round to, and their names.
 struct Rounded {
     oracle::Type type;
     const char* name;

@@ -11,21 +11,21 @@
 namespace vkrope::tools {
 namespace {
 
-constexpr std::size_t most_others = 24;  // each is tried with every other mistake, too
-constexpr int most_layers = 512;         // of a file that does not count them
+constexpr std::size_t most_others = 24;  // each is also tried with every other mistake
+constexpr int most_layers = 512;         // for a file that does not state the number of layers
 
 bool same(const RopeParams& a, const RopeParams& b) {
     return !a.no_rope == !b.no_rope && a.rotary_dim == b.rotary_dim &&
            a.attention_factor == b.attention_factor && !differ(a.inv_freq, b.inv_freq);
 }
 
-/// The other RoPEs that a file has, each once.
+/// The other RoPEs of a file, each once.
 class Others {
    public:
     Others(const ModelFile& file, const RopeParams& right) : file_(file), right_(right) {}
 
-    /// Returns false if the model does not have what the query asks for. Other errors say nothing:
-    /// a RoPE that cannot be read is left out.
+    /// Returns false if the model does not have what the query asks for. Other errors return true,
+    /// because a RoPE that cannot be read is left out.
     bool add(const char* mistake, const std::string& meaning, const ModelQuery& query) {
         const Result<RopeParams> other = file_.read(query);
         if (!other) {
@@ -34,7 +34,7 @@ class Others {
         keep(mistake, meaning, other.value);
         if (right_.no_rope) {
             keep_bases(mistake, meaning, other.value);
-        } else if (other.value.head_dim != right_.head_dim) {  // what of it fits
+        } else if (other.value.head_dim != right_.head_dim) {  // the part of it that fits
             RopeParams narrower = right_;
             narrower.inv_freq = powers(other.value.base, right_.rotary_dim);
             narrower.attention_factor = 1;
@@ -52,8 +52,7 @@ class Others {
     std::vector<OtherRotation> found;
 
    private:
-    /// A layer without RoPE that was rotated may have been so without the scaling, or with the
-    /// usual base.
+    /// A layer without RoPE may have been rotated without the scaling, or with the usual base.
     void keep_bases(const char* mistake, const std::string& meaning, RopeParams rotation) {
         rotation.attention_factor = 1;
         for (const double base : {rotation.base, 10000.0}) {

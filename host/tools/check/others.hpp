@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What else a model file has that an engine can take for what was asked for.
+// The other parameters in a model file that an engine can mistake for the requested ones.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace vkrope::tools {
 
-/// The other RoPEs of the model: of its other layers, and at the shortest and the greatest length.
-/// Each once.
+/// Returns the other RoPEs of the model, each once: those of its other layers, and those for the
+/// shortest and the longest sequence.
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
                                            const RopeParams& rotation);
 
-/// What YaRN's parameters may be: those in the file, and those that the frequencies suggest.
+/// Returns candidates for YaRN's parameters: those of the file, and those that fit the frequencies.
 std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const RopeParams& rotation);
 
 }  // namespace vkrope::tools

@@ -15,7 +15,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// Returns the word of the report, "pass".
+/// Returns the word of the report, such as "pass".
 const char* word_of(Outcome outcome) {
     switch (outcome) {
         case Outcome::pass: return "pass";
@@ -28,7 +28,7 @@ const char* word_of(Outcome outcome) {
 
 // As JSON.
 
-/// Null if not finite: JSON has no infinity.
+/// Returns null if the number is not finite, because JSON has no infinity.
 nlohmann::ordered_json number(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
@@ -37,18 +37,18 @@ nlohmann::ordered_json text_or_null(const std::string& text) {
     return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
 }
 
-/// Of a rotation alone; other ops have errors of other units.
+/// Returns null unless the only op is a rotation: errors of other ops have other units.
 nlohmann::ordered_json error_u(const Judgement& judgement, const Match& match) {
     return judgement.with_ops ? nlohmann::ordered_json(nullptr) : number(match.error_u());
 }
 
-/// What a report shows: nothing after a pass.
+/// Returns the matches that a report shows: none after a pass.
 std::span<const Match> shown(const Judgement& judgement) {
     const std::size_t most = judgement.outcome == Outcome::pass ? 0 : shown_matches;
     return std::span(judgement.matches).first(std::min(most, judgement.matches.size()));
 }
 
-/// The mistakes that these files cannot show, because they would pass as well.
+/// Returns the mistakes that these files cannot show, because outputs with them would pass as well.
 std::vector<std::string> blind_spots(const Judgement& judgement) {
     std::vector<std::string> names;
     for (const Match& match : judgement.matches) {
@@ -85,7 +85,7 @@ const char* word_of(Region region) {
     return "sequence";
 }
 
-/// The index of the worst element, with its expected and actual value.
+/// Returns the index of the worst element, with its expected and actual value.
 nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
     if (!lone) {
         return nullptr;
@@ -99,7 +99,7 @@ nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
             {"error_u", lone->error_u ? number(*lone->error_u) : nlohmann::ordered_json(nullptr)}};
 }
 
-/// The pairs whose errors rounding cannot explain; null if there are none.
+/// Returns the pairs whose errors rounding cannot explain; null if there are none.
 nlohmann::ordered_json pairs_json(const std::vector<std::size_t>& odd_pairs) {
     return odd_pairs.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(odd_pairs);
 }
@@ -152,7 +152,7 @@ std::string percent(double share) {
     return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
 }
 
-/// Says in a line which pairs hold everything wrong; empty if there are none.
+/// Returns a line that names the pairs with all wrong elements; empty if there are none.
 std::string odd_text(const std::vector<std::size_t>& odd_pairs, std::uint64_t pairs) {
     if (odd_pairs.empty()) {
         return "";
@@ -173,7 +173,7 @@ std::string error_text(double error_u) {
     return std::isfinite(error_u) ? fmt::format("{:.4g} u", error_u) : "not a number";
 }
 
-/// The largest error of a match, in the unit of the judgement.
+/// Returns the largest error of a match, in the unit of the judgement.
 std::string error_of(const Judgement& judgement, const Match& match) {
     return judgement.with_ops   ? fmt::format("{:.2g}", match.largest_error)
            : match.changes_rest ? "outside window"
@@ -210,7 +210,7 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
                        percent(right.share_within));
 }
 
-/// How much is wrong, in a line.
+/// Returns a line that says how much is wrong.
 std::string error_line(const Judgement& judgement, const Limits& limits) {
     const Match& right = judgement.right;
     const std::string share = percent(right.share_within);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The right definition, or one with a mistake, in other arithmetic of cos and sin.
+// Mistakes of arithmetic: other precision of cos and sin, with right or with wrong frequencies.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -28,8 +28,8 @@ std::vector<float> rounded(const std::vector<double>& inv_freq) {
     return {inv_freq.begin(), inv_freq.end()};
 }
 
-/// 1 / base^(2j / rotary_dim) in float32 throughout, as PyTorch code computes it, followed by the
-/// scaling.
+/// Returns 1 / base^(2j / rotary_dim) in float32 throughout, as PyTorch code computes it, followed
+/// by the scaling.
 std::vector<float> float32_powers(const Observation& observation, const Hypothesis& right) {
     const std::vector<double>& inv_freq = right.operation.inv_freq;
     const std::vector<double> unscaled = powers(observation.base, rotary_dim(right));
@@ -50,7 +50,7 @@ Turn exact_turn(const Operation& operation) {
     };
 }
 
-/// A table has the factor in its numbers.
+/// Returns a turn read from a table, whose numbers include the attention factor.
 Turn table_of(const Operation& operation, Turn turn, Type type) {
     const long double factor = operation.gain == oracle::Gain::apply ? operation.attention_factor
                                                                      : 1;
@@ -61,8 +61,8 @@ Turn table_of(const Operation& operation, Turn turn, Type type) {
     };
 }
 
-/// The pow() of an engine decides the last bits of a float32 frequency, and implementations differ.
-/// At a far position each variant is another angle.
+/// Returns variants that differ in the last bits of a float32 frequency. The pow() of an engine
+/// decides these bits, and at a far position each variant is another angle.
 std::vector<Turn> float32_products(const Observation& observation, const Hypothesis& right) {
     std::vector<Turn> turns;
     for (const int ulps : {0, 1, -1, 2, -2}) {
@@ -82,8 +82,8 @@ std::vector<Turn> float32_products(const Observation& observation, const Hypothe
     return turns;
 }
 
-/// The tables of an engine may be of exact angles, or of those float32 products. None if another
-/// mistake already computes cos and sin.
+/// Returns tables of exact angles and of those float32 products, since an engine may use either.
+/// Returns none if another mistake already computes cos and sin.
 std::vector<Turn> tables_of(const Observation& observation, const Hypothesis& right, Type type) {
     if (right.operation.cos_sin) {
         return {};
@@ -158,7 +158,7 @@ bool multiply_float32(const Observation&, Hypothesis& wrong) {
 }
 
 bool multiply_float32_step_by_step(const Observation& observation, Hypothesis& wrong) {
-    constexpr std::size_t max_pairs = 512;  // each pair of each token repeats the product up to it
+    constexpr std::size_t max_pairs = 512;  // each pair of each token computes its product anew
     const std::vector<double> scaling = multipliers(observation, wrong);
     if (scaling.empty() || scaling.size() > max_pairs) {
         return false;

@@ -13,13 +13,13 @@ std::vector<double> unscaled(const Observation& observation, const Hypothesis& r
     return powers(observation.base, rotary_dim(right));
 }
 
-/// Unscaled frequencies, without the attention factor.
+/// Replaces all frequencies by unscaled ones, without the attention factor.
 bool replace_all(Hypothesis& wrong, double base) {
     wrong.operation.attention_factor = 1;
     return replace_frequencies(wrong, powers(base, rotary_dim(wrong)));
 }
 
-/// The frequencies of this YaRN; empty if it has none.
+/// Returns the frequencies of these YaRN parameters; empty if they give none.
 std::vector<double> blended(const Observation& observation, const Hypothesis& right,
                             const YarnScaling& yarn) {
     std::vector<double> inv_freq = unscaled(observation, right);
@@ -29,7 +29,7 @@ std::vector<double> blended(const Observation& observation, const Hypothesis& ri
                : std::vector<double>();
 }
 
-/// The YaRN that gives the right frequencies; of its parameters only the frequencies are known.
+/// Returns the YaRN parameters that give the right frequencies; the model states only frequencies.
 std::optional<YarnScaling> yarn_of(const Observation& observation, const Hypothesis& right) {
     for (YarnScaling yarn : observation.yarn) {
         for (const bool truncate : {true, false}) {
@@ -94,8 +94,8 @@ Rows scaling_mistakes() {
         {"factor_in_power", Part::frequencies,
          "the factor of the scaling multiplies the base, inside the power; it must divide the "
          "frequencies",
-         // (factor * base)^(-2j / n) where base^(-2j / n) / factor is right, as far as each pair
-         // has it.
+         // Computes (factor * base)^(-2j / n) where base^(-2j / n) / factor is right, scaled for
+         // each pair only as much as the right one is.
          [](const Observation& observation, Hypothesis& wrong) {
              const double factor = factor_of_scaling(observation, wrong);
              const std::vector<double> ratios = multipliers(observation, wrong),

@@ -12,7 +12,7 @@ namespace {
 
 using oracle::Norm, oracle::NormKind, oracle::Ops;
 
-/// A change of a norm, where there is one.
+/// Makes a change of a norm, which returns false if there is no norm.
 template <class Change>
 auto of_norm(const Change& change) {
     return [change](const Observation&, Hypothesis& wrong) {
@@ -53,7 +53,7 @@ oracle::Type element_type(const Hypothesis& hypothesis) {
     return hypothesis.in.type == oracle::Type::f32 ? hypothesis.out.type : hypothesis.in.type;
 }
 
-/// A Hadamard transform of other blocks of a row.
+/// Makes a row with a Hadamard transform of other blocks of a row.
 Row hadamard_of(std::uint64_t block) {
     return {fmt::format("hadamard_of_{}", block), Part::hadamard,
             fmt::format("a Hadamard transform of blocks of {} channels was taken", block),

@@ -10,19 +10,19 @@ namespace {
 
 using oracle::Gain;
 
-/// Whether there is a factor, and it is used in this way.
+/// Returns true if there is an attention factor and it is used in this way.
 bool has_factor(const Hypothesis& hypothesis, Gain gain) {
     return hypothesis.operation.attention_factor != 1 && hypothesis.operation.gain == gain;
 }
 
-/// Another attention factor.
+/// Replaces the attention factor.
 bool replace_factor(Hypothesis& wrong, double factor) {
     const double right = std::exchange(wrong.operation.attention_factor, factor);
     wrong.operation.gain = Gain::apply;
     return std::fabs(factor - right) > 1e-12 * right;
 }
 
-/// Uses the factor in another way.
+/// Makes a change that uses the factor in another way.
 auto use_factor(Gain right, Gain other) {
     return [right, other](const Observation&, Hypothesis& wrong) {
         const bool used = has_factor(wrong, right);
@@ -61,15 +61,15 @@ Rows pair_mistakes() {
         {"yarn_magnitude_applied", Part::factor,
          "cos and sin have YaRN's magnitude 0.1 ln(factor) + 1, which is not the model's attention "
          "factor",
-         // m(1) of arXiv:2309.00071, section 3.4, where mscales cancel or the file gives another
-         // factor.
+         // m(1) of arXiv:2309.00071, section 3.4, used where mscales cancel or the file gives
+         // another factor.
          [](const Observation& observation, Hypothesis& wrong) {
              const double factor = factor_of_scaling(observation, wrong);
              return factor > 1 && replace_factor(wrong, 0.1 * std::log(factor) + 1);
          }},
         {"softmax_root_applied", Part::factor,
          "cos and sin were multiplied by the magnitude that belongs to the softmax scale",
-         // DeepSeek's softmax scale is the square of a magnitude, of Q's and of K's.
+         // DeepSeek's softmax scale contains the square of a magnitude, one for Q and one for K.
          [](const Observation& observation, Hypothesis& wrong) {
              return observation.softmax_scale > 0 &&
                     replace_factor(wrong, wrong.operation.attention_factor *

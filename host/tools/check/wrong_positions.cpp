@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mistakes in the positions, in their axes and in the direction, and in the place of each row.
+// Mistakes in the positions, in their axes, in the direction, and in the location of each row.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool same_axes(const Sections& a, const Sections& b, std::size_t pairs) {
     return true;
 }
 
-/// A row whose positions are change(token, right, tokens of a sequence).
+/// Makes a row whose positions are change(token, right, tokens of a sequence).
 template <class Change>
 Row positions(const char* name, const char* meaning, const Change& change) {
     return {name, Part::positions, meaning, [change](const Observation&, Hypothesis& wrong) {
@@ -35,7 +35,7 @@ Row positions(const char* name, const char* meaning, const Change& change) {
             }};
 }
 
-/// Nothing for a position too large for the type.
+/// Makes a row with positions rounded to a type, if no position is too large for the type.
 Row positions_in(const Rounded& rounded, int largest) {
     return {"positions_in_16_bits", Part::positions,
             fmt::format("positions were rounded to {}, which lacks most numbers above {}",
@@ -63,8 +63,8 @@ void exchange_tokens_and_batch(Tensor& tensor) {
     std::swap(tensor.token_stride, tensor.batch_stride);
 }
 
-/// Whether ops and scales are the same for all rows: else those of a row would have to move with
-/// it, which no engine has done.
+/// Returns true if ops and scales are the same for all rows. Otherwise the ops and scales of a row
+/// would have to move with the row, which no engine has done.
 bool has_equal_rows(const Hypothesis& right) {
     const oracle::Ops& ops = right.ops;
     const auto of_heads = [&right](const std::vector<double>& parameter) {
@@ -74,7 +74,7 @@ bool has_equal_rows(const Hypothesis& right) {
            !of_heads(ops.bias) && !of_heads(ops.norm.weight) && !of_heads(ops.norm.bias);
 }
 
-/// Beyond the last token, positions continue from the position of the last one.
+/// Returns the position of a token. Tokens after the last one continue from its position.
 std::int64_t continued(const Positions& positions, std::uint64_t tokens, std::uint64_t batch,
                        std::uint64_t token) {
     const std::uint64_t last = tokens - 1;
@@ -184,7 +184,7 @@ Rows position_mistakes() {
          }},
         {"sections_without_end", Part::axes,
          "axes alternate over all pairs, beyond the end of their sections",
-         // Three equal sections that hold all pairs have the axes 0, 1, 2, 0, 1, 2 to the last one.
+         // Three equal sections that contain all pairs repeat the axes 0, 1, 2 up to the last pair.
          [](const Observation&, Hypothesis& wrong) {
              Sections& sections = wrong.further.sections;
              const Sections right = sections;
@@ -198,7 +198,7 @@ Rows position_mistakes() {
                     !same_axes(sections, right, pairs);
          }},
         {"height_and_width_exchanged", Part::axes, "the positions of height and width are swapped",
-         // Height and width are the two axes of images, and the last two axes of text with images.
+         // Height and width are both axes of images, or the last two axes of text with images.
          [](const Observation&, Hypothesis& wrong) {
              std::vector<Positions>& further = wrong.further.positions;
              if (further.size() == 1) {

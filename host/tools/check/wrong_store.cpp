@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mistakes in a quantised store: every one is its definition with one change.
+// Mistakes in a quantised store. Each is the definition of the store with one change.
 #include <algorithm>
 #include <cstddef>
 
@@ -22,7 +22,7 @@ bool is_float(Store type) {
     return type == Store::e4m3fn || type == Store::e5m2;
 }
 
-/// Both halves of a byte of a block. The codes of q4_0 and the like are its last 16 bytes.
+/// Returns the bytes of a block whose halves are codes: the last 16 in q4_0 and similar types.
 std::span<std::uint8_t> nibbles_of(std::span<std::uint8_t> block) {
     return block.last(16);
 }
@@ -33,7 +33,7 @@ void exchange_nibbles(std::span<std::uint8_t> block) {
     }
 }
 
-/// From bytes of channels 2 i and 2 i + 1 to bytes of channels i and i + 16.
+/// Converts bytes of channels 2 i and 2 i + 1 to bytes of channels i and i + 16.
 void part_neighbours(std::span<std::uint8_t> block) {
     const std::span<std::uint8_t> bytes = nibbles_of(block);
     std::uint8_t codes[32];
@@ -46,7 +46,7 @@ void part_neighbours(std::span<std::uint8_t> block) {
     }
 }
 
-/// A change of what is stored in codes. change(form, tensor) returns false where it changes
+/// Makes a change of outputs stored as codes. change(form, tensor) returns false if it changes
 /// nothing.
 template <class Change>
 Row row(const char* name, const char* meaning, const Change& change) {
@@ -55,7 +55,7 @@ Row row(const char* name, const char* meaning, const Change& change) {
             }};
 }
 
-/// A change of the definition, for types that `applies` to.
+/// Makes a change of the definition, for types for which `applies` returns true.
 template <class Applies, class Change>
 Row of_definition(const char* name, const char* meaning, const Applies& applies,
                   const Change& change) {

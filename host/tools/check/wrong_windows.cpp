@@ -9,13 +9,13 @@
 namespace vkrope::tools {
 namespace {
 
-/// A window of the same width.
+/// Moves the window without changing its width.
 bool move_window(Hypothesis& wrong, std::uint64_t offset) {
     const std::uint64_t right = std::exchange(wrong.operation.rotary_offset, offset);
     return offset != right && fits(wrong);
 }
 
-/// One window of twice as many channels as there are frequencies.
+/// Sets one window with twice as many channels as there are frequencies.
 bool replace_window(Hypothesis& wrong, std::uint64_t offset, const std::vector<double>& inv_freq) {
     oracle::Operation& operation = wrong.operation;
     const bool one_window = operation.windows.size() <= 1 && operation.head_groups == 1 &&
@@ -25,7 +25,7 @@ bool replace_window(Hypothesis& wrong, std::uint64_t offset, const std::vector<d
     return one_window && replace_frequencies(wrong, inv_freq);
 }
 
-/// Frequencies of a window as wide as the row, of which only the first are not 0.
+/// Sets a window as wide as the row, in which only the first frequencies are not 0.
 bool replace_by_whole_head(Hypothesis& wrong, std::vector<double> first) {
     first.resize(first.empty() ? 0 : wrong.in.head_dim / 2);
     return replace_window(wrong, 0, first);
@@ -41,7 +41,7 @@ std::vector<double> first_half(const Hypothesis& right) {
     return first_of(inv_freq, inv_freq.size() / 2);
 }
 
-/// Of proportional scaling: the frequencies before the zeros. Empty if there are no zeros.
+/// Returns the frequencies before the zeros of proportional scaling; empty if there are no zeros.
 std::vector<double> turning(const Hypothesis& right) {
     const std::vector<double>& all = right.operation.inv_freq;
     const auto end = std::find(all.begin(), all.end(), 0.0);
@@ -50,7 +50,7 @@ std::vector<double> turning(const Hypothesis& right) {
     return proportional ? std::vector<double>(all.begin(), end) : std::vector<double>();
 }
 
-/// Of proportional scaling: the frequencies of a partial window of the pairs that turn.
+/// For proportional scaling, returns the frequencies of a partial window of the pairs that turn.
 std::vector<double> of_partial(const Observation& observation, const Hypothesis& right) {
     const std::vector<double> turn = turning(right);
     std::vector<double> inv_freq = turn.empty() ? turn : powers(observation.base, 2 * turn.size());
@@ -60,7 +60,7 @@ std::vector<double> of_partial(const Observation& observation, const Hypothesis&
     return inv_freq;
 }
 
-/// The frequencies of a window that is half as wide.
+/// Returns the frequencies of a window that is half as wide.
 std::vector<double> every_other(const Hypothesis& right) {
     std::vector<double> some;
     for (std::size_t j = 0; j + 1 < right.operation.inv_freq.size(); j += 2) {
@@ -88,7 +88,7 @@ Rows window_mistakes() {
          }},
         {"windows_joined", Part::window,
          "pairs were formed over all windows together, not within each",
-         // Interleaved pairs of windows without a gap are the same.
+         // Interleaved pairs of windows without a gap give the same output.
          [](const Observation&, Hypothesis& wrong) {
              oracle::Operation& operation = wrong.operation;
              const std::uint64_t channels = 2 * operation.inv_freq.size() / operation.head_groups;
@@ -105,8 +105,8 @@ Rows window_mistakes() {
          }},
         {"proportional_instead_of_partial", Part::window,
          "exponents and the distance of a pair are those of head_dim, as in proportional scaling",
-         // "proportional" in Hugging Face's modeling_rope_utils.py, where the partial window of
-         // other types is right.
+         // "proportional" in Hugging Face's modeling_rope_utils.py; other types use the partial
+         // window.
          [](const Observation& observation, Hypothesis& wrong) {
              const std::vector<double> scaling = multipliers(observation, wrong);
              std::vector<double> inv_freq = first_of(powers(observation.base, wrong.in.head_dim),
@@ -160,7 +160,7 @@ Rows window_mistakes() {
                                    inv_freq);
          }},
         {"half_of_pairs", Part::window, "only the first half of the pairs was rotated",
-         // Of interleaved pairs the first half fills half of the window.
+         // The first half of interleaved pairs fills half of the window.
          [](const Observation&, Hypothesis& wrong) {
              std::vector<double> inv_freq = first_half(wrong);
              inv_freq.resize(inv_freq.empty() ? 0 : wrong.operation.inv_freq.size());
