@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The options of a program or of a subcommand, parsed by CLI11. Only one file includes CLI11,
-// because its headers take longer to compile than any of our files.
+// because its headers take longer to compile than any file of vkrope.
 #pragma once
 
 #include <charconv>
@@ -23,7 +23,7 @@ class Option;
 
 namespace vkrope::tools {
 
-/// Ends every --help.
+/// The text at the end of every --help.
 inline constexpr const char* exit_codes =
     "Data goes to stdout, messages to stderr.\n"
     "Exit codes: 0 success, 1 verification failed, 2 usage, 3 no suitable device (or beyond its "
@@ -50,11 +50,11 @@ T parse_integer(const std::string& text, T lowest, T highest) {
     return value;
 }
 
-/// Parses `text` as a finite decimal number that `accepts` accepts; `rule` says which. Throws
-/// BadValue.
+/// Parses `text` as a finite decimal number for which `accepts` returns true; `rule` is the text of
+/// that condition for the error. Throws BadValue.
 double parse_number(const std::string& text, bool (*accepts)(double), const char* rule);
 
-/// The words of a table, "bshd|bhsd".
+/// Returns the words of a table, "bshd|bhsd".
 template <class T, std::size_t count>
 std::string words_of(const Choice<T> (&choices)[count]) {
     std::string words;
@@ -65,7 +65,7 @@ std::string words_of(const Choice<T> (&choices)[count]) {
     return words;
 }
 
-/// The value of a word of a table. Throws BadValue.
+/// Returns the value of a word of a table. Throws BadValue.
 template <class T, std::size_t count>
 T parse_choice(const std::string& text, const Choice<T> (&choices)[count]) {
     for (const Choice<T>& choice : choices) {
@@ -89,8 +89,8 @@ class Option {
     CLI::Option* option_;
 };
 
-/// A program's command line, or that part of it that belongs to one subcommand. The variables that
-/// options write to must outlive the parsing. `type_name` is the placeholder for the value in
+/// The command line of a program, or the part of it that belongs to one subcommand. The variables
+/// that options write to must outlive the parsing. `type_name` is the placeholder for the value in
 /// --help.
 class CommandLine {
    public:
@@ -104,11 +104,12 @@ class CommandLine {
     /// long as the command line of the program.
     CommandLine& add_command(const char* name, const char* description);
 
-    /// Sets the function that run() calls after parsing: the named subcommand's function, or this
-    /// one.
+    /// Sets the function that run() calls after parsing, unless the user named a subcommand: then
+    /// run() calls the function of the subcommand.
     void on_run(std::function<ExitCode()> run) { run_ = std::move(run); }
 
-    /// Text: a std::string, or a std::optional of one, which distinguishes empty from not given.
+    /// Text: a std::string, or a std::optional<std::string>, which is empty if the option is
+    /// absent.
     template <class Text>
     Option add_text(const char* option, const char* type_name, Text& target,
                     const std::string& help) {
@@ -125,7 +126,7 @@ class CommandLine {
     Option add_value(const char* option, const std::string& type_name,
                      std::function<void(const std::string&)> parse, const std::string& help);
 
-    /// Target: an integer or a std::optional of one.
+    /// Target: an integer or a std::optional of an integer.
     template <class Target, std::integral T>
     Option add_integer(const char* option, Target& target, T lowest, T highest,
                        const std::string& help, const char* type_name = "N") {
@@ -135,7 +136,7 @@ class CommandLine {
         return add_value(option, type_name, parse, help);
     }
 
-    /// Target: a double or a std::optional of one. `rule` says which numbers are accepted.
+    /// Target: a double or a std::optional<double>. `rule` says which numbers are accepted.
     template <class Target>
     Option add_number(const char* option, Target& target, bool (*accepts)(double), const char* rule,
                       const std::string& help) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The subcommands of vkrope: each adds its options and its action to the command line.
+// The subcommands of vkrope. Each function adds the options and the action of one subcommand.
 #pragma once
 
 #include "cli/command_line.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How a command fails: one sentence and an exit code. The only file that defines the codes.
+// The failure of a command: one sentence and an exit code. Only this file defines the exit codes.
 #pragma once
 
 #include <fmt/format.h>

@@ -34,7 +34,7 @@ nlohmann::ordered_json tensor_json(const Ops& ops, bool norms_known) {
              ops.clip == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(ops.clip)}};
 }
 
-/// "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
+/// Returns a formula, "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
 std::string query_scale_text(const QueryScale& scale) {
     switch (scale.kind) {
         case VKROPE_QUERY_SCALING_LOGN:

@@ -26,7 +26,7 @@ struct Temporary {
     char path[PATH_MAX] = {};
 };
 static_assert(std::atomic<bool>::is_always_lock_free);
-std::array<Temporary, 6> temporaries;  // a command has at most six outputs: Q, K, V, their scales
+std::array<Temporary, 6> temporaries;  // at most six outputs: Q, K, V and their scales
 
 std::filesystem::path existing_target(const std::string& option, const std::string& path,
                                       const struct stat& about) {
@@ -120,7 +120,7 @@ void OutputFile::make_temporary(mode_t mode) {
             fail_with(ENAMETOOLONG);
         }
         const SignalsHeld
-            held;  // a signal between creating and listing the file would leave it behind
+            held;  // a signal between creating and listing the file would leave the file behind
         file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (file_ >= 0) {
             path.copy(free->path, path.size());
@@ -146,7 +146,7 @@ void OutputFile::take_over_access(const struct stat& old) noexcept {
     if (::fchown(file_, old.st_uid, old.st_gid) != 0) {
         mode &= 0777;  // no setuid or setgid: the owner is another
         if (::fchown(file_, static_cast<uid_t>(-1), old.st_gid) != 0) {
-            mode = (mode & 0707) | (mode & 07) << 3;  // the new group gets the rights of others
+            mode = (mode & 0707) | (mode & 07) << 3;  // gives the new group the rights of others
         }
     }
     [[maybe_unused]] const int kept = ::fchmod(file_, mode);

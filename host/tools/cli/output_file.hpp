@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Output files that appear complete and all together, or not at all.
+// Output files, which appear complete and all together, or not at all.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,13 +13,13 @@
 
 namespace vkrope::tools {
 
-/// A file written under a temporary name next to its final one. The destructor removes it if it is
-/// not published. A file that replaces another gets its mode, and its owner and group if the system
-/// permits that.
+/// A file written under a temporary name next to its final name. The destructor removes the file
+/// unless it was published. A file that replaces another gets the mode of the old file, and its
+/// owner and group if the system permits that.
 class OutputFile {
    public:
-    /// Checks the path, creates the temporary file and reserves its space: everything that can fail
-    /// early fails here.
+    /// Checks the path, creates the temporary file and reserves its space, so that everything that
+    /// can fail early fails here.
     ///
     /// option  the command-line option, for errors
     /// bytes   number of bytes that will be written, above 0
@@ -40,8 +40,8 @@ class OutputFile {
     /// overwritten.
     void check_distinct_from(const char* option, const std::string& path) const;
 
-    /// Flushes all files to disk, then renames them to their final names. If one fails, none is
-    /// left.
+    /// Flushes all files to disk, then renames them to their final names. If a step fails for one
+    /// file, no file is left.
     static void publish(std::vector<OutputFile>& files);
 
    private:
@@ -57,8 +57,7 @@ class OutputFile {
     std::filesystem::path target_;
     std::uint64_t unwritten_ = 0;
     int file_ = -1;
-    int slot_ =
-        -1;  // in the list of temporary files that a signal handler removes; -1: no file left
+    int slot_ = -1;  // index in the temporary files that a signal handler removes; -1: no file left
 };
 
 /// Removes all temporary files; for signal handlers.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Common main() of the programs: turns every way of ending into an exit code and a sentence.
+// The main() that all programs share: turns each way of ending into an exit code and a sentence.
 #pragma once
 
 #include <functional>

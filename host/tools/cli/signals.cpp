@@ -15,7 +15,7 @@ namespace vkrope::tools {
 namespace {
 
 std::atomic<bool> held = false;
-std::atomic<int> waiting = 0;  // the interrupt that arrived while held
+std::atomic<int> waiting = 0;  // the interrupt that arrived while interrupts were held
 std::atomic<const char*> lost_by_crash = "";
 std::atomic<bool> crashes_end_by_signal = false;
 
@@ -49,7 +49,7 @@ extern "C" void on_interrupt(int signal) {
 
 extern "C" void on_crash(int signal) {
     if (crashes_end_by_signal) {
-        end_by(signal);  // as soon as this handler has returned
+        end_by(signal);  // takes effect when this handler has returned
         return;
     }
     end_at_once(ExitCode::device_failed,
@@ -64,8 +64,7 @@ extern "C" void on_exit_of_anyone() {
     }
 }
 
-/// Does nothing if there is an alternate stack already (from a sanitizer), which its owner will
-/// free.
+/// Sets an alternate stack, unless a sanitizer has set one already, which the sanitizer will free.
 void give_handlers_a_stack() noexcept {
     alignas(64) static unsigned char memory[64 << 10];  // several times the size of all registers
     stack_t stack = {};

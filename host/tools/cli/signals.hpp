@@ -48,7 +48,7 @@ class ExitGuard {
     std::string sentence_;
 };
 
-/// While one exists, interrupts are deferred, in whichever thread they arrive.
+/// Defers interrupts of all threads for as long as an object of this class exists.
 class SignalsHeld {
    public:
     SignalsHeld() noexcept;

@@ -43,7 +43,7 @@ std::string_view take_printable(std::string_view& text) noexcept {
     return valid && !control ? taken : "?";
 }
 
-/// Allocates nothing, because the error may be that memory has run out.
+/// Prints without allocating, because the error may be that memory has run out.
 void print_line(const char* colour, const char* kind, std::string_view sentence) noexcept {
     const bool coloured = colour_allowed(stderr);
     std::fprintf(stderr, "vkrope: %s%s:%s ", coloured ? colour : "", kind,
@@ -59,10 +59,10 @@ std::string of_17_digits(double value) {
     const std::string digits = fmt::format("{:.17g}", value);
     return digits.find_first_of(".e") == std::string::npos
                ? digits + ".0"
-               : digits;  // for parsers that treat integers differently
+               : digits;  // ".0" for parsers that treat integers differently
 }
 
-/// Indents as dump() does; dump() cannot set the number of digits.
+/// Indents like dump(), which cannot set the number of digits.
 void append_17_digits(std::string& text, const nlohmann::ordered_json& json, std::size_t indent) {
     if (json.is_number_float() && std::isfinite(json.get<double>())) {
         text += of_17_digits(json.get<double>());
@@ -93,8 +93,8 @@ bool open_standard_streams() noexcept {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
         if (::fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
             stdout_was_open = stdout_was_open && stream != STDOUT_FILENO;
-            // open() returns the lowest free number, which is `stream`: those below are open by
-            // now.
+            // open() returns the lowest free number, which is `stream`, because the lower ones are
+            // already open.
             if (::open("/dev/null", O_RDWR) != stream) {
                 return false;
             }

@@ -33,14 +33,14 @@ void write_output(std::string_view text);
 /// because a terminal interprets some of them.
 void write_json(const nlohmann::ordered_json& json);
 
-/// As write_json(), but prints each non-integer with 17 significant digits instead of the shortest
-/// form that round-trips.
+/// Writes like write_json(), but prints each non-integer with 17 significant digits instead of the
+/// shortest form that round-trips.
 void write_json_of_17_digits(const nlohmann::ordered_json& json);
 
 /// Returns true on a terminal, unless NO_COLOR is set.
 bool colour_allowed(std::FILE* stream) noexcept;
 
-/// A word of stdout in an ANSI colour, "32", where colours are allowed.
+/// Returns a word for stdout in an ANSI colour, such as "32", if colours are allowed.
 std::string in_colour(const char* colour, std::string_view word);
 
 /// Shows "label 43 %" on stderr, rewritten in place and erased at the end. Shows nothing if stderr

@@ -25,7 +25,7 @@ constexpr double assumed_length = 4096;
 
 struct ExplainOptions {
     ModelOptions model;
-    std::optional<std::string> svg;  // a path
+    std::optional<std::string> svg;  // path of the picture
     bool all = false, json = false;
 };
 
@@ -53,14 +53,14 @@ bool is_sum(const RopeParams& rotation) {
     return rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM;
 }
 
-/// Channels, frequency and phase of a pair; `row` is the axis of a sum.
+/// Returns channels, frequency and phase of a pair; `row` is the axis if pairs sum over axes.
 ExplainedPair pair_of(const RopeParams& rotation, std::uint32_t group, std::uint32_t j,
                       std::uint32_t row) {
     const std::size_t count = rotation.rotary_dim / 2;
     const std::size_t rows = is_sum(rotation) ? rotation.sections.axes : 1;
     const bool half_split = rotation.pairing == VKROPE_HALF_SPLIT;
     ExplainedPair pair;
-    std::uint32_t before = 0;  // pairs of earlier windows
+    std::uint32_t before = 0;  // number of pairs in earlier windows
     for (const Window& window : windows_of(rotation)) {
         const std::uint32_t in_window = j - before, pairs = window.rotary_dim / 2;
         if (in_window < pairs) {
@@ -77,11 +77,11 @@ ExplainedPair pair_of(const RopeParams& rotation, std::uint32_t group, std::uint
     return pair;
 }
 
-/// Fills in what follows from the frequency.
+/// Computes the fields that follow from the frequency.
 void measure(ExplainedPair& pair, const Explanation& explanation) {
     pair.wavelength = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
                                          : turn / pair.inv_freq;
-    // A formula that leaves a frequency unchanged may still round it again; that is not scaling.
+    // A formula that leaves a frequency unchanged may still round it, which is not scaling.
     const double slower = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
                                              : std::fabs(pair.unscaled / pair.inv_freq);
     pair.slower = !explanation.knows_unscaled ? 0 : std::fabs(slower - 1) < 1e-12 ? 1 : slower;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// vkrope frequencies: prints a model's RoPE as numbers, or writes its rotary matrix: the sines and
-// cosines of consecutive positions.
+// vkrope frequencies: prints a model's RoPE as numbers, or writes its rotary matrix, which has the
+// sines and cosines of consecutive positions.
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ constexpr std::uint64_t max_file_bytes = std::uint64_t{1}
 constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min(),
                        past_highest = std::int64_t{1} << 31;
 
-/// Positions from `first` up to but not including `end`.
+/// The positions from `first` up to but not including `end`.
 struct PositionRange {
     std::int64_t first = 0, end = 0;
 };
@@ -82,7 +82,7 @@ struct FrequenciesOptions {
     bool json = false;
 };
 
-/// null if a token has one position.
+/// Returns null if a token has one position.
 nlohmann::ordered_json json_of(const Sections& sections) {
     if (sections.axes == 0) {
         return nullptr;

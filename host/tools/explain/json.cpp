@@ -17,7 +17,7 @@ nlohmann::ordered_json known(double value) {
                                                : nlohmann::ordered_json(value);
 }
 
-/// Offsets from the rotary offset.
+/// Returns the windows, with offsets relative to the rotary offset.
 nlohmann::ordered_json windows_json(const RopeParams& rotation) {
     nlohmann::ordered_json windows = nlohmann::ordered_json::array();
     for (const Window& window : windows_of(rotation)) {

@@ -15,11 +15,12 @@
 namespace vkrope::tools {
 namespace {
 
-// Narrow, so that the text is large enough on a phone.
+// The picture is narrow, so that the text is large enough on a phone.
 constexpr double width = 480, margin = 12, panel_width = width - 2 * margin;
 constexpr double plot_height = 300, head_height = 44, gap = 22;
 
-/// Evenly spaced numbers below `count`, including the first and the last, each once.
+/// Returns at most `most` evenly spaced numbers below `count`, with the first and the last, each
+/// once.
 std::vector<std::size_t> spread(std::size_t count, std::size_t most) {
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < std::min(count, most); ++i) {
@@ -42,10 +43,10 @@ std::vector<double> unscaled_of(const Explanation& explanation) {
     return inv_freq;
 }
 
-/// As many as there are looks of lines, with one for the unscaled.
+/// The maximum number of axes drawn: the number of line styles, less one for the unscaled series.
 constexpr std::uint32_t drawn_axes = 5;
 
-/// A series of dots for each axis, so that its frequencies stand apart from the others'.
+/// Returns a series of dots for each axis, so that the frequencies of each axis are recognisable.
 std::vector<svg::Series> by_axis(const Explanation& explanation,
                                  const std::vector<std::size_t>& shown) {
     const std::uint32_t axes = explanation.rotation.sections.axes;
@@ -68,7 +69,7 @@ svg::Plot wavelengths(const Explanation& explanation) {
         scaled(explanation) ? "as the model scales them" : "positions a turn", {}, count <= 32};
     svg::Series before = {"unscaled", {}};
     std::vector<double> all = {explanation.length};
-    const std::vector<std::size_t> shown = spread(count, 512);  // more look like one line
+    const std::vector<std::size_t> shown = spread(count, 512);  // more dots look like one line
     for (const std::size_t j : shown) {
         const ExplainedPair& pair = explanation.pairs[j];
         after.points.push_back({double(j), pair.wavelength});
@@ -97,9 +98,9 @@ svg::Plot wavelengths(const Explanation& explanation) {
     return plot;
 }
 
-/// The bound at distances evenly spaced on a logarithmic axis. Each value is the mean over the
-/// distances up to the next one: at large distances, where many share a place, a single one would
-/// be random.
+/// Returns the bound at distances evenly spaced on a logarithmic axis. Each value is the mean over
+/// the distances up to the next one, because at large distances, where many share a point, a single
+/// value would be random.
 std::vector<svg::Point> decay_of(const std::vector<double>& inv_freq, double length) {
     constexpr int places = 300;
     const auto distance = [length](int place) {

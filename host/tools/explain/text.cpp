@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope explain, in words.
+// vkrope explain, as text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t columns = 120, key_width = 18;
 constexpr std::size_t shown_pairs = 64;
 
-/// "key   text", with the lines of the text aligned below one another.
+/// Returns "key   text", with the lines of the text aligned below one another.
 std::string row(std::string_view key, std::string_view text) {
     std::string rows = fmt::format("{:<{}}", key, key_width);
     std::size_t used = key_width;
@@ -51,7 +51,7 @@ std::string range_of(std::size_t first, std::size_t last) {
                          : fmt::format("pairs {} to {}", first, last);
 }
 
-// Few enough digits to read; the JSON has all of them.
+// Prints few enough digits to read; the JSON has all of them.
 std::string short_number(double value) {
     return fmt::format("{:.6g}", value);
 }
@@ -129,7 +129,7 @@ bool same_slowdown(double a, double b) {
     return a == b || std::fabs(a - b) < 1e-9 * std::fabs(a);
 }
 
-/// Describes what scaling did to a run of pairs; the run has at least one.
+/// Describes the effect of scaling on a run of pairs; the run has at least one.
 std::string slowdown_text(const std::vector<ExplainedPair>& pairs, std::size_t first,
                           std::size_t last) {
     const double a = pairs[first].slower, b = pairs[last].slower;
@@ -229,8 +229,8 @@ std::string factor_text(double factor) {
                              short_number(factor), short_number(factor * factor));
 }
 
-/// The cost of each source of angles on a device, for tables up to the length that turns are
-/// counted in.
+/// Returns the cost of each source of angles on a device, for tables that cover
+/// Explanation::length.
 std::string tables_text(const Explanation& explanation) {
     constexpr std::uint32_t side = 16384;  // maximum image side on most devices
     const auto length = static_cast<std::uint64_t>(
@@ -318,7 +318,7 @@ std::string line_of(const Explanation& explanation, std::size_t j) {
     return line + '\n';
 }
 
-/// A line for every pair, or for evenly spaced pairs that include the first and the last.
+/// Returns a line for every pair, or for evenly spaced pairs that include the first and the last.
 std::string table_of(const Explanation& explanation, bool all) {
     const std::size_t count = explanation.pairs.size();
     const std::size_t step = all || count <= shown_pairs

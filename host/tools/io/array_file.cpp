@@ -19,7 +19,7 @@ constexpr StoredType stored_types[] = {
     {"F32", npy::Type::f4}, {"F16", npy::Type::f2}, {"BF16", npy::Type::u2}, {"I32", npy::Type::i4},
     {"I64", npy::Type::i8}, {"F64", npy::Type::f8}, {"U8", npy::Type::u1}};
 
-/// A path of a safetensors file and, after a colon, the name of a tensor; empty if not given.
+/// The path of a safetensors file and, after a colon, the name of a tensor, which may be empty.
 struct TensorPath {
     std::string file, tensor;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An array that an option names: a .npy file, or one tensor of a .safetensors file.
+// Reads the array that an option names: a .npy file, or one tensor of a .safetensors file.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace vkrope::tools {
 
-/// Reads FILE.npy, FILE.safetensors:NAME, or FILE.safetensors if there is one tensor in it. The
-/// dtypes F32, F16, BF16, F64, I32, I64 and U8 become the types of .npy that hold them. Throws
-/// Failure, which names the option.
+/// Reads FILE.npy, FILE.safetensors:NAME, or FILE.safetensors if the file has one tensor. Converts
+/// the dtypes F32, F16, BF16, F64, I32, I64 and U8 to the types that .npy files use for them.
+/// Throws Failure, which names the option.
 npy::Array read_array(const std::string& option, const std::string& path);
 
 using ArrayShape = std::vector<std::uint64_t>;
 
-/// Reads numbers of f32 that a tensor needs, in one of these shapes. Throws Failure, which names
-/// the option, the tensor and what there must be one of.
+/// Reads the f32 numbers that a tensor needs, in one of these shapes. Throws Failure, which names
+/// the option, the tensor, and `each`.
 ///
 /// tensor  "--k 'k.npy'"
-/// each    "row"
+/// each    the unit that needs one number, "row"
 std::vector<float> read_floats(const std::string& option, const std::string& path,
                                const std::vector<ArrayShape>& shapes, const std::string& tensor,
                                const char* each);
 
-/// The file in such a path, without the name of a tensor.
+/// Returns the file in such a path, without the name of a tensor.
 std::string file_of(const std::string& path);
 
 }  // namespace vkrope::tools

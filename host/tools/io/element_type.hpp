@@ -14,12 +14,12 @@
 
 namespace vkrope::tools {
 
-/// Of an element that is not quantised.
+/// Returns the type of an element that is not quantised.
 constexpr oracle::Type reference_type(Element element) noexcept {
     return static_cast<oracle::Type>(element);
 }
 
-/// Of a quantised one.
+/// Returns the type of a quantised element.
 constexpr oracle::Store reference_store(Element element) noexcept {
     return static_cast<oracle::Store>(element - VKROPE_E4M3FN);
 }

@@ -20,8 +20,8 @@ namespace {
 
 constexpr Choice<std::string_view> towers[] = {{"text", "text"}, {"vision", "vision"}};
 
-/// Streams have no size and cannot be read twice: a pipe, the standard input, or `<(command)` in a
-/// shell.
+/// Returns true for a pipe, the standard input, or `<(command)` in a shell. Such streams have no
+/// size and cannot be read twice.
 bool is_stream(const std::string& path) {
     std::error_code ignored;
     return std::filesystem::is_fifo(path, ignored) ||
@@ -90,7 +90,7 @@ HeadCounts head_counts(const nlohmann::json& json) {
             .k = k ? k : q};  // without the second key every query head has its own key head
 }
 
-/// Calls visit(object) for the objects of a document, and for those in them.
+/// Calls visit(object) for the objects of a document and, recursively, for the objects in them.
 template <class Visit>
 void each_object(const nlohmann::json& json, const Visit& visit) {
     if (json.is_object()) {
@@ -132,7 +132,7 @@ void add_model_options(CommandLine& command, ModelOptions& options) {
 }
 
 ModelFile::ModelFile(const std::string& path) {
-    // Not through /dev/stdin: that would reopen a file that may have been written to and closed.
+    // Does not open /dev/stdin, which would reopen a file that may have been written to and closed.
     const bool standard_input = path == "-";
     std::ifstream file;
     if (!standard_input) {
@@ -149,7 +149,7 @@ ModelFile::ModelFile(const std::string& path) {
         return;
     }
     const bool called_gguf = std::filesystem::path(path).extension() ==
-                             ".gguf";  // let the GGUF reader report what is wrong with it
+                             ".gguf";  // the GGUF reader reports the error
     if (begins_as_gguf(file) || called_gguf) {
         gguf_.emplace(path);
     } else {
@@ -245,7 +245,7 @@ Model load_model(const ModelOptions& options) {
     const std::string prefix = fmt::format("--model: '{}': ", options.path);
     ModelFile file(options.path);
     RopeParams rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix);
-    // Head counts of a vision tower are not read.
+    // The head counts of a vision tower are not read.
     const HeadCounts heads = options.tower == "text" ? file.heads() : HeadCounts();
     Model model = {.rotation = std::move(rotation), .heads = heads, .file = std::move(file)};
     for (const std::string& warning : model.rotation.warnings) {

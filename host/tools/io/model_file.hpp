@@ -24,12 +24,12 @@ struct ModelOptions {
     Pairing pairing = VKROPE_PAIRING_NONE;  ///< replaces the model's
 };
 
-/// Adds --model, which is required, --seq-len, --layer-type, --layer, --tower and --pairing, for
-/// weights that were permuted and for models whose pairing is not known.
+/// Adds --model, which is required, --seq-len, --layer-type, --layer and --tower. Also adds
+/// --pairing, for weights that were permuted and for models whose pairing is not known.
 void add_model_options(CommandLine& command, ModelOptions& options);
 
-/// The head counts of the language model; none if the file does not give them. Not read from GGUF
-/// files.
+/// The head counts of the language model; none if the file does not give them. They are not read
+/// from GGUF files.
 struct HeadCounts {
     std::optional<std::uint64_t> q, k;
 };
@@ -39,22 +39,22 @@ struct HeadCounts {
 class ModelFile {
    public:
     /// path  "-" is the standard input
-    /// Throws Failure if it cannot be read.
+    /// Throws Failure if the file cannot be read.
     explicit ModelFile(const std::string& path);
 
     Result<RopeParams> read(const ModelQuery& query) const;
 
     HeadCounts heads() const;
 
-    /// Names of layer types that a query may ask for; not all are of this model.
+    /// Returns the layer types that a query may name, not all of which are types of this model.
     std::vector<std::string> layer_types() const;
 
-    /// Parameters of YaRN as the objects of a config.json may have them, each with every length
-    /// that the file gives. Which of them belong together is for the caller to find out.
+    /// Returns the parameters of YaRN that the objects of a config.json may state, each with every
+    /// length in the file. The caller must find out which parameters and lengths belong together.
     std::vector<YarnScaling> yarn_scalings() const;
 
    private:
-    std::optional<HfConfig> config_;  // exactly one of the two is set
+    std::optional<HfConfig> config_;  // exactly one of config_ and gguf_ is set
     std::optional<GgufModel> gguf_;
 };
 
@@ -64,12 +64,12 @@ struct Model {
     ModelFile file;
 };
 
-/// The windows of a rotation; if it names none, the one that it has.
+/// Returns the windows of a rotation. If the rotation lists none, returns its only window.
 std::vector<Window> windows_of(const RopeParams& rotation);
 
 ModelQuery query_of(const ModelOptions& options);
 
-/// Reads the file. Throws Failure. Warnings of the reader go to stderr.
+/// Reads the file. Throws Failure. Prints the warnings of the reader to stderr.
 Model load_model(const ModelOptions& options);
 
 }  // namespace vkrope::tools

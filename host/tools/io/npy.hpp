@@ -27,7 +27,7 @@ struct Header {
     std::uint64_t data_bytes = 0;
 };
 
-/// A type that numpy supports and this reader does not: the file may be well formed.
+/// Thrown for a type that numpy supports and this reader does not: the file may be well formed.
 struct UnknownType : Error {
     using Error::Error;
 };

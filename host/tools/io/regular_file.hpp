@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Regular files, which are read in parts. Opening anything else might wait for its other end.
+// Reads parts of regular files. Opening any other file might block until its other end opens.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ class RegularFile {
     std::vector<std::byte> start(std::uint64_t most) const;
 
    private:
-    /// Closed also if the constructor throws.
+    /// A file descriptor that is also closed if the constructor of RegularFile throws.
     struct Descriptor {
         int number = -1;
         ~Descriptor();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The header of a safetensors file: its JSON, and the rules for what it says.
+// The header of a safetensors file: its JSON, and the rules for its contents.
 #include "io/safetensors.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ constexpr Dtype dtypes[] = {{"BF16", 16},       {"BOOL", 8},    {"C64", 64},    
                             {"I64", 64},        {"I8", 8},      {"U16", 16},        {"U32", 32},
                             {"U64", 64},        {"U8", 8}};
 
-/// The length of the header, which the first bytes of a file state.
+/// The number of bytes that state the length of the header, at the beginning of a file.
 constexpr std::size_t length_bytes = 8;
 
 std::uint64_t header_length(std::span<const std::byte> start) noexcept {
@@ -39,7 +39,7 @@ std::uint64_t header_length(std::span<const std::byte> start) noexcept {
     return length;
 }
 
-/// A name for messages, which need its end as much as its beginning, unless it is a hostile one.
+/// Quotes a name for messages. The end of a name matters too, so only a hostile one is cut.
 std::string in_quotes(const std::string& name) {
     constexpr std::size_t longest_shown = 200;
     return "'" + (name.size() > longest_shown ? name.substr(0, longest_shown) + "..." : name) + "'";
@@ -133,8 +133,8 @@ json parsed(std::string_view text) {
     }
 }
 
-/// Bytes of a tensor of a known dtype. Dimensions of zero count as one in the check for overflow,
-/// so that no product of some of the others can overflow in a caller.
+/// Returns the size in bytes of a tensor of a known dtype. The check for overflow counts dimensions
+/// of zero as one, so that no product of some of the other dimensions can overflow in a caller.
 std::uint64_t bytes_of(const Tensor& tensor, std::uint32_t bits) {
     const auto problem = [&](const char* rule) {
         return Error(fmt::format("tensor {}: shape {} of {} {}", in_quotes(tensor.name),
@@ -177,7 +177,7 @@ void check_sizes(const std::vector<Tensor>& tensors) {
     }
 }
 
-/// Every byte of the data belongs to one tensor.
+/// Checks that every byte of the data belongs to exactly one tensor.
 void check_places(const std::vector<Tensor>& tensors, std::uint64_t data_bytes) {
     std::vector<const Tensor*> by_place;
     for (const Tensor& tensor : tensors) {
@@ -243,13 +243,13 @@ Header parse_header(std::span<const std::byte> start, std::uint64_t file_bytes) 
                                 header_bytes, file_bytes - length_bytes));
     }
     const auto first = reinterpret_cast<const char*>(start.data()) + length_bytes;
-    // Where only the beginning is present, its first character says whether to read the rest.
+    // If only the beginning is present, its first character decides whether to read the rest.
     const std::string_view text(first,
                                 std::min<std::size_t>(start.size() - length_bytes, header_bytes));
     if (!text.starts_with('{')) {
         throw Error("not a safetensors file: the header does not begin with {");
     }
-    // A hole of a sparse file is not read to its end.
+    // A zero byte ends the reading, so that a hole of a sparse file is not read to its end.
     if (const std::size_t zero = text.find('\0'); zero != text.npos) {
         throw Error(fmt::format("the header has a byte of value 0 at {}", zero));
     }
@@ -275,8 +275,7 @@ Header read_header(const tools::RegularFile& file) {
     std::vector<std::byte> start = file.start(4096);
     if (start.size() > length_bytes) {
         const std::uint64_t length = header_length(start);
-        // What cannot be a header is refused by its beginning, before a size that the file claims
-        // is believed.
+        // Rejects a wrong header by its first bytes, before trusting the size that the file claims.
         if (length <= std::min(max_header_bytes, file.bytes() - length_bytes) &&
             start[length_bytes] == std::byte{'{'}) {
             start = file.start(length_bytes + length);

@@ -181,7 +181,7 @@ void draw_series(Drawing& drawing, const Field& field, const Series& series, std
     end_run();
 }
 
-/// Draws the samples and labels in as many lines as needed; returns the number of lines.
+/// Draws the samples and labels in as many lines as needed. Returns the number of lines.
 std::size_t draw_legend(Drawing& drawing, const Plot& plot, const Box& box) {
     std::size_t lines = 0;
     double x = box.x + box.width;  // makes the first entry start a line
@@ -264,7 +264,7 @@ void Drawing::circle(Point centre, double radius, std::string_view look) {
 }
 
 std::string Drawing::file() const {
-    // Without a width the picture fills its container.
+    // Without a width attribute the picture fills its container.
     return fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" "
         "viewBox=\"0 0 {0} {1}\" "

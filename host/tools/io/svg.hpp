@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Self-contained SVG files: no script, no external resources, as wide as the screen of the reader,
-// in light and dark mode. The same input gives the same bytes.
+// Self-contained SVG files: no script, no external resources, as wide as the reader's screen, in
+// light and dark mode. The same input gives the same bytes.
 #pragma once
 
 #include <cstddef>
@@ -74,15 +74,15 @@ struct Series {
 struct Bound {
     std::string label;
     double y = 0;
-    /// The series that the bound is valid for: the label then stands on the line, in the colour of
-    /// this series, instead of in the legend.
+    /// The series for which the bound is valid. If set, the label stands on the line, in the colour
+    /// of this series, instead of in the legend.
     std::optional<std::size_t> series = {};
 };
 
 struct Plot {
     std::string title;
     Axis x, y;
-    std::vector<Series> series;  // six looks; the seventh series reuses the first
+    std::vector<Series> series;  // six looks; the seventh series has the first look again
     std::vector<Bound> bounds;
 };
 

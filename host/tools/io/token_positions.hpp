@@ -11,9 +11,9 @@ namespace vkrope::tools {
 struct TokenPositions {
     std::vector<std::int32_t>
         ids;  // [tokens], [batch, tokens] or [axes, batch, tokens]; empty: first, first + 1, ...
-    std::uint32_t axes = 0;  // 0: one axis
+    std::uint32_t axes = 0;  // number of axes; 0: one axis
     std::int32_t first = 0;
-    std::int32_t lowest = 0, highest = 0;  // of the positions in use; 0 without tokens
+    std::int32_t lowest = 0, highest = 0;  // range of the positions in use; 0 without tokens
 };
 
 /// Returns first, first + 1, ... for every sequence. Throws Failure if the last one does not fit in

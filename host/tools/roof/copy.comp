@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Copies words: the roof that a rotation of the same bytes is held against.
+// Copies words: the roof that the speed of a rotation of the same bytes is compared with.
 #version 450
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint items =
-    1;  // vectors an invocation copies: 1, or a multiple of 4
+    1;  // number of vectors that an invocation copies: 1, or a multiple of 4
 layout(constant_id = 2) const uint run =
-    1;  // of them side by side, 1 or a multiple of 4; each run lies one workgroup after the last
-layout(constant_id = 3) const uint width = 4;  // words of a vector
+    1;  // number of adjacent vectors in a run: 1 or a multiple of 4; runs are a workgroup apart
+layout(constant_id = 3) const uint width = 4;  // number of words in a vector
 
 // clang-format off: a line for each binding
 layout(push_constant, std430) uniform PushBlock {
@@ -32,8 +32,8 @@ layout(set = 0, binding = 1, std430) writeonly buffer Target1 {
 };
 // clang-format on
 
-// Four at a time, loads before stores. What lies past the end is the last vector once more, with
-// the same value, since software devices would take both sides of a branch.
+// Copies four vectors at a time, with loads before stores. Past the end, copies the last vector
+// again with the same value, since software devices would execute both sides of a branch.
 #define COPY(Vector, source, target)                                                          \
     for (uint i = 0; i < items; i += 4) {                                                     \
         const uint at = first + i / run * size * run + i % run;                               \
@@ -53,7 +53,7 @@ layout(set = 0, binding = 1, std430) writeonly buffer Target1 {
 void main() {
     const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
     const uint size = gl_WorkGroupSize.x,
-               step = run == 1 ? size : 1;  // from one to the next of four
+               step = run == 1 ? size : 1;  // distance between the four vectors
     const uint first = group * size * items + gl_LocalInvocationID.x * run, last = vectors - 1;
     if (width == 4) COPY(uvec4, source4, target4)
     if (width == 2) COPY(uvec2, source2, target2)

@@ -19,7 +19,7 @@ constexpr PackedModule module = {packed, sizeof packed};
 
 constexpr std::size_t trial_rounds = 3, finalists = 4;
 
-// How a copy shader works: see copy.comp.
+// The variant of a copy shader: see copy.comp.
 struct Manner {
     std::uint32_t words, items, run, workgroup_size;
 };
@@ -31,9 +31,9 @@ std::vector<Manner> all_manners() {
     for (const std::uint32_t words : {4u, 2u, 1u}) {
         for (const auto& [items, run] : patterns) manners.push_back({words, items, run, 256});
     }
-    // The widest access again with the workgroup sizes of RoPE, and with the pattern in which an
-    // invocation on a software device goes through the heads of a token: 64 bytes, then 64 bytes
-    // further on.
+    // The widest access again, with the workgroup sizes of RoPE and with the pattern in which an
+    // invocation on a software device loops over the heads of a token: 64 bytes, then the next 64
+    // bytes.
     for (const auto& [items, run] : patterns) manners.push_back({4, items, run, 128});
     for (const std::uint32_t items : {16u, 64u}) {
         for (const std::uint32_t size : {128u, 256u}) manners.push_back({4, items, 4, size});
@@ -45,7 +45,7 @@ std::vector<Manner> all_manners() {
 struct Contender {
     Manner manner;
     Shader shader;
-    std::vector<double> times_ns;  // since the last aim()
+    std::vector<double> times_ns;  // times since the last aim()
 
     std::string name() const {
         std::string name = std::to_string(4 * manner.words) + " bytes";
@@ -61,9 +61,9 @@ struct Contender {
 
 struct CopyRoof::Impl {
     Device* device = nullptr;
-    std::vector<Contender> contenders;  // fastest first, once settle() has tried them all
+    std::vector<Contender> contenders;  // fastest first, after settle() has tried all of them
     bool tried = false;
-    std::vector<Copied> copies;  // none exceeds the maximum binding size of the device
+    std::vector<Copied> copies;  // none exceeds the device's maximum binding size
 
     void record(VkCommandBuffer commands, const Contender& contender) const;
     Result<double> copy(std::size_t shader, std::uint32_t times = 1);
@@ -92,7 +92,7 @@ Result<CopyRoof> CopyRoof::make(Device& device) {
 }
 
 void CopyRoof::aim(std::vector<Copied> copies) {
-    // 256 is the largest offset alignment that a device may ask for.
+    // 256 is the largest offset alignment that a device may require.
     const VkDeviceSize most = impl_->device->info().limits->maxStorageBufferRange / 256 * 256;
     std::vector<Copied> parts;
     for (const Copied& copied : copies) {
@@ -158,8 +158,8 @@ Result<double> CopyRoof::Impl::copy(std::size_t shader, std::uint32_t times) {
     });
 }
 
-// A GPU that waits for its host between short dispatches stays at a low clock (an H200 took 46
-// microseconds for what takes 13 after this). It raises the clock for work without gaps.
+// A GPU that waits for its host between short dispatches keeps a low clock: an H200 took 46
+// microseconds for a copy that takes 13 after this function. Work without gaps raises the clock.
 Status CopyRoof::Impl::raise_clocks() {
     constexpr double enough_ns = 200e6, submission_ns = 5e6;
     if (device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU) return {};

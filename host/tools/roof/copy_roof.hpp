@@ -16,10 +16,10 @@ struct Copied {
     VkDescriptorBufferInfo from = {}, to = {};
 };
 
-/// Copies the bytes that one rotation reads to where it writes, with several copy shaders that
-/// differ in access width, vectors per invocation, access pattern and workgroup size. settle()
-/// tries all of them; afterwards only the fastest are timed, alternately with the code compared
-/// with them. Move-only.
+/// Copies the bytes that one rotation reads to where the rotation writes, with several copy shaders
+/// that differ in access width, vectors per invocation, access pattern and workgroup size. settle()
+/// tries all of them; afterwards only the fastest are timed, alternately with the code that is
+/// compared with them. Move-only.
 class CopyRoof {
    public:
     CopyRoof() noexcept;
@@ -40,7 +40,7 @@ class CopyRoof {
 
     /// Times each of the fastest shaders once, after settle().
     Status round();
-    /// Copies once with the shader of this index, below `shader_count()`; returns nanoseconds.
+    /// Copies once with the shader `shader`, below `shader_count()`. Returns nanoseconds.
     Result<double> copy(std::size_t shader);
     std::size_t shader_count() const;
 

@@ -31,7 +31,7 @@ struct Shader::Impl {
 
     ~Impl() {
         if (!program.vk.vkDestroyPipeline || device->pending)
-            return;  // a queue that never answered may still use them
+            return;  // a queue that never answered may still use the arena
         vkrope_arena_destroy(arena);
         program.vk.vkDestroyPipeline(program.device.device, pipeline, program.device.allocator);
         destroy_layouts(program);

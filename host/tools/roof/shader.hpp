@@ -18,7 +18,7 @@ namespace vkrope::bench {
 Result<double> time_ns(Device& device,
                        const std::function<Status(VkCommandBuffer)>& record_commands);
 
-/// Move-only.
+/// A compute shader and its pipeline. Move-only.
 class Shader {
    public:
     Shader() noexcept;
@@ -27,11 +27,11 @@ class Shader {
     Shader& operator=(Shader&&) noexcept;
 
     /// constants   specialisation constants 1 and up; constant 0 is the workgroup size along x, and
-    /// the one after these the size along y
+    /// the constant after `constants` is the workgroup size along y
     /// push_bytes  size of the push constants
     struct Workgroup {
         std::uint32_t size = 256;  // upper limit; lower if the device allows less
-        bool along_y = false;      // else along x; the other sizes are 1
+        bool along_y = false;      // false: along x; the other sizes are 1
     };
     static Result<Shader> make(Device& device, const PackedModule& module,
                                const std::vector<std::uint32_t>& constants,
@@ -41,8 +41,8 @@ class Shader {
     /// Number of invocations in a workgroup.
     std::uint32_t workgroup_size() const noexcept;
 
-    /// Without push descriptors: provides descriptor sets for `calls` calls of record(), all of
-    /// them free again.
+    /// If there are no push descriptors, provides descriptor sets for `calls` calls of record(),
+    /// all of which are free again.
     Status take_sets(std::uint32_t calls);
 
     /// Records one dispatch of at least `groups` workgroups; the shader numbers them along x, then

@@ -46,8 +46,8 @@ oracle::Operation by_axis(oracle::Operation operation, const FurtherAxes& furthe
     }
     std::vector<std::vector<std::int64_t>> axes = {std::move(operation.positions)};
     axes.insert(axes.end(), further.positions.begin(), further.positions.end());
-    // Here the positions passed to the oracle only number the tokens; the axis to use depends on
-    // the pair.
+    // The positions passed to the oracle only number the tokens, because the axis depends on the
+    // pair.
     operation.positions.resize(axes.front().size());
     std::iota(operation.positions.begin(), operation.positions.end(), 0);
     operation.cos_sin = [turn = std::move(turn), axes = std::move(axes), further, pairs,
@@ -74,7 +74,7 @@ oracle::Operation by_axis(oracle::Operation operation, const FurtherAxes& furthe
 const char* breach_of(const oracle::Verdict& verdict, double bound_u) noexcept {
     return verdict.nan_mismatch   ? "a value is NaN but the exact one is not, or the reverse"
            : verdict.bits_changed ? "a channel outside the rotated window changed"
-           // Written so that a NaN error is a breach.
+           // The negation makes a NaN error a breach.
            : !(verdict.largest_error_u <= bound_u) ? "a value is too far from the exact one"
                                                    : nullptr;
 }

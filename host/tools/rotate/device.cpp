@@ -13,8 +13,8 @@
 namespace vkrope::tools {
 namespace {
 
-/// Fails if the table of the angles that were asked for does not reach all positions on a device
-/// with these limits. Another source may.
+/// Fails if the table of the requested source of angles does not reach all positions on a device
+/// with these limits. Another source may reach them.
 void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
                       const VkPhysicalDeviceLimits& limits) {
     const auto plan = plan_angles(inputs.rotation, options.angles,
@@ -36,7 +36,7 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
     }
 }
 
-/// Opens the device that was asked for.
+/// Opens the requested device.
 Device open_device(const RotateOptions& options) {
     DeviceOptions device_options;
     device_options.select = options.device.c_str();
@@ -83,7 +83,7 @@ Resident resident_of(Device& device, const TensorFile& tensor, std::size_t outpu
             .scales = scales_bytes == 0 ? Buffer{} : buffer_of(device, nullptr, scales_bytes)};
 }
 
-/// An empty tensor is absent: there is nothing to bind.
+/// Returns false if the tensor is absent or empty, since then there is nothing to bind.
 bool has_rows(const RotateInputs& inputs, TensorIndex which) {
     return inputs.tensors[which] && !inputs.tensors[which]->array.data.empty();
 }
@@ -104,7 +104,7 @@ KernelInfo kernel_of(const RotateInputs& inputs, const RopeParams& rotation,
         tensor.in = inputs.element;
         tensor.out = ops.stored;
         tensor.head_dim = static_cast<std::uint32_t>(view.head_dim);
-        // A kernel that only rotates is for any number of heads.
+        // A kernel that only rotates accepts any number of heads.
         const bool counted = ops.any() || is_quantised(ops.stored);
         tensor.heads = counted ? static_cast<std::uint32_t>(view.heads) : 0;
         tensor.ops = ops;
@@ -139,7 +139,7 @@ std::vector<float> parameters_of(const RotateInputs& inputs, const KernelInfo& i
     return parameters;
 }
 
-/// Everything that the commands refer to.
+/// Everything that the recorded commands refer to.
 struct Work {
     OfEachTensor<Resident> tensors;
     Buffer ids, parameters, scales;
@@ -162,8 +162,8 @@ void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
     }
 }
 
-/// The kernel rotates at least one pair. That of a layer without RoPE has the angle 0, which leaves
-/// it as it is.
+/// Returns a rotation of at least one pair, which the kernel requires. For a layer without RoPE the
+/// pair has the angle 0, which leaves it unchanged.
 RopeParams rotation_of(const RotateInputs& inputs) {
     RopeParams rotation = inputs.rotation;
     if (rotation.no_rope) {
@@ -257,7 +257,7 @@ std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& d
 }
 
 void run(const RotateOptions& options, Device& device, Work& work, Measured& measured) {
-    work.call.angles = work.table.angles();  // which stays where it is from here on
+    work.call.angles = work.table.angles();  // the table must not move from here on
     make_arena(device, work);
     std::optional<bench::CopyRoof> roof = make_roof(options, device, work);
     const auto once = [&] {
@@ -321,7 +321,7 @@ Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inpu
     Device device = open_device(options);
     Measured measured;
     measured.device = device.info();
-    bool changes = !inputs.rotation.no_rope;  // false: the outputs are the inputs
+    bool changes = !inputs.rotation.no_rope;  // false: the outputs equal the inputs
     for (const TensorIndex which : every_tensor) {
         const std::optional<TensorFile>& tensor = inputs.tensors[which];
         if (!tensor) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first step of vkrope rotate: everything that can be checked without a device.
+// The first step of vkrope rotate: reads and checks everything that needs no device.
 #include <algorithm>
 
 #include "cli/failure.hpp"
@@ -9,7 +9,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// A layer without RoPE takes nothing that says how to rotate.
+/// Rejects the options of a rotation for a layer without RoPE.
 void refuse_rotation(const RotateOptions& options) {
     const char* given = options.inverse                             ? "--inverse"
                         : options.gain != VKROPE_GAIN_APPLY         ? "--gain"
@@ -41,7 +41,7 @@ RopeParams rotation_of(const RotateOptions& options, RopeParams rotation) {
                         "nothing is rotated",
                         options.model.path));
     }
-    // The table is made for this run only, with the requested factor, so the result loses no
+    // The table is made for this run only and with the requested factor, so the result loses no
     // accuracy.
     switch (options.gain) {
         case VKROPE_GAIN_APPLY: break;
@@ -53,22 +53,22 @@ RopeParams rotation_of(const RotateOptions& options, RopeParams rotation) {
     return rotation;
 }
 
-/// A row format that a tensor may have, and where its window begins.
+/// A row format that a tensor may have, and the first channel of its window.
 struct RowForm {
     std::uint32_t head_dim = 0, rotary_offset = 0;
     const char* what = "";
     bool shared = false;  // one row shared by all heads
 };
 
-/// Most models have one form. Latent attention has several: its head_dim counts only the rotated
-/// channels, which are a separate tensor or follow other channels. K is as in the cache, or as in Q
-/// if the heads have been assembled.
+/// Returns the row formats of a tensor. Most models have one. Latent attention has several, because
+/// its head_dim counts only the rotated channels, which are a separate tensor or follow other
+/// channels. K is as in the cache, or as in Q if the heads have been assembled.
 std::vector<RowForm> forms_of(const RotateOptions& options, const RopeParams& rotation,
                               TensorIndex which) {
     const bool key = which == K;
     const std::uint32_t q = rotation.q_rotary_offset, k = rotation.k_rotary_offset;
-    // Without RoPE nothing says which channels of a whole head would turn; those of latent
-    // attention are head_dim.
+    // Without RoPE nothing says which channels of a whole head would turn, but in latent attention
+    // they are head_dim channels.
     const bool latent = std::max(q, k) >= rotation.head_dim;
     const std::uint32_t width = !rotation.no_rope || !latent ? rotation.rotary_dim
                                                              : rotation.head_dim;
@@ -108,7 +108,7 @@ std::vector<RowForm> fitting_forms(const RotateOptions& options, const RopeParam
 
 /// Returns the form that matches the last dimension of the file.
 ///
-/// least  channels that --head-dim must have
+/// least  lower limit of --head-dim in channels
 RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
                 const RotateOptions& options, std::uint64_t least) {
     std::string known;
@@ -133,7 +133,7 @@ TensorFile read_file(const RotateOptions& options, TensorIndex which) {
                        options.dtype);
 }
 
-/// Reads Q or K and sets the rotary offset that its row form has.
+/// Reads Q or K and sets the rotary offset of its row form.
 TensorFile read_rotated(const RotateOptions& options, const RopeParams& rotation, TensorIndex which,
                         std::optional<std::uint64_t> heads, std::uint32_t& rotary_offset) {
     const std::vector<RowForm> forms = fitting_forms(options, rotation, which);
@@ -161,7 +161,7 @@ TensorFile read_value(const RotateOptions& options) {
     return tensor;
 }
 
-/// All tensors have the same tokens and use one kernel.
+/// Checks that two tensors have the same tokens and fit in one kernel.
 void check_alike(const TensorFile& first, const TensorFile& other) {
     if (first.element != other.element) {
         fail(ExitCode::bad_file, "{}: '{}' has type {}, {} '{}' has {}; they must be the same",
@@ -181,7 +181,7 @@ bool has_rows(const std::optional<TensorFile>& tensor) {
     return tensor && !tensor->array.data.empty();
 }
 
-/// The kernel has to rotate something: it moves V along with Q or K, but never V alone.
+/// Checks that Q or K has rows, because a kernel moves V with Q or K, but never V alone.
 void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tensors) {
     if (has_rows(tensors[V]) && !has_rows(tensors[Q]) && !has_rows(tensors[K])) {
         fail(ExitCode::bad_file,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope make-input: a tensor of random numbers, the same on every machine.
+// vkrope make-input: writes a tensor of random numbers, the same on every machine.
 #include <memory>
 #include <sstream>
 
@@ -23,7 +23,7 @@ struct MakeInputOptions {
 constexpr std::uint64_t max_file_bytes = std::uint64_t{1}
                                          << 40;  // a mistyped shape must not fill the disk
 
-/// SplitMix64 (Steele, Lea, Flood 2014): its n-th output depends on seed + n * gamma alone.
+/// SplitMix64 (Steele, Lea, Flood 2014). Its n-th output depends only on seed + n * gamma.
 class RandomBits {
    public:
     explicit RandomBits(std::uint64_t seed) : state_(seed) {}
@@ -36,9 +36,9 @@ class RandomBits {
         return bits ^ (bits >> 31);
     }
 
-    /// Mean 0, variance 1, within 6: the sum of twelve uniform numbers. Computed with integers and
-    /// one exact scaling, so that the bits do not depend on a math library; 36 significant bits, so
-    /// that rounding to float is exercised.
+    /// Returns a number of a distribution with mean 0 and variance 1, within 6: the sum of twelve
+    /// uniform numbers. Uses integers and one exact scaling, so that the bits do not depend on a
+    /// math library. Has 36 significant bits, so that rounding to float is exercised.
     double next_normal() noexcept {
         std::int64_t sum = -6 * std::int64_t{0xffffffff};
         for (int draw = 0; draw < 6; ++draw) {

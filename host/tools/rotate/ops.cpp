@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops around a rotation, as far as they can be checked without a device. What the options
-// leave open comes from the model.
+// Reads the ops around a rotation and makes the checks that need no device. Values that the options
+// do not give come from the model.
 #include <fmt/format.h>
 
 #include "cli/ops_text.hpp"
@@ -36,8 +36,8 @@ ParameterFile read_parameter(const char* option, const std::string& path,
     return parameter;
 }
 
-/// The parameter of a tensor in the first set, or in the second: that of the file, shaped as the
-/// first, or the first itself.
+/// Returns the parameter of a tensor in the first or the second set. In the second set, a file must
+/// have the shape of the first; without a file, returns the parameter of the first set.
 ParameterFile read_parameter_of(const OpsOptions& options, std::size_t set, TensorIndex which,
                                 Parameter parameter, const TensorFile& tensor,
                                 const TensorOps& ops) {
@@ -63,7 +63,7 @@ ParameterFile read_parameter_of(const OpsOptions& options, std::size_t set, Tens
     return second;
 }
 
-/// The norm of a tensor, without the shapes of its parameters; none if it has none.
+/// Returns the norm of a tensor without the shapes of its parameters; none if it has no norm.
 std::optional<Norm> norm_of(const OpsOptions& options, const ModelOps& all, TensorIndex which) {
     const Ops& model = all.tensor[which];
     const bool asked_for = which == V ? options.v_norm
@@ -88,7 +88,8 @@ std::optional<Norm> norm_of(const OpsOptions& options, const ModelOps& all, Tens
     return norm;
 }
 
-/// Checks that the norm has the parameters of the model's, and no others than its kind takes.
+/// Checks that the norm has the parameters of the model's norm, and only those that its kind
+/// allows.
 void check_parameters(const OpsOptions& options, const Norm& model, TensorIndex which,
                       NormKind kind) {
     const auto check_one = [&](Parameter parameter, ParameterShape of_model, const char* what) {
@@ -127,7 +128,7 @@ void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which,
     }
 }
 
-/// Reads the parameters of a tensor, whose norm is known.
+/// Reads the parameters of a tensor after its norm has been set.
 void read_parameters(const OpsOptions& options, TensorIndex which, const TensorFile& tensor,
                      TensorOps& ops) {
     for (std::size_t set = 0; set < sets; ++set) {
@@ -141,7 +142,7 @@ void read_parameters(const OpsOptions& options, TensorIndex which, const TensorF
     ops.norm.bias = ops.parameters[0][parameter_norm_bias].shape;
 }
 
-/// The number of tokens that take the first set; 0: there is only one.
+/// Returns the number of tokens that use the first set of parameters; 0 if there is only one set.
 std::uint32_t first_set_tokens(const OpsOptions& options, const RotateInputs& inputs) {
     bool any = false;
     for (const TensorIndex which : every_tensor) {
@@ -162,7 +163,7 @@ std::uint32_t first_set_tokens(const OpsOptions& options, const RotateInputs& in
     return options.first_set_tokens.value_or(0);
 }
 
-/// The options of a tensor that is not given have no meaning.
+/// Rejects the options of a tensor that is not given.
 void check_absent(const OpsOptions& options, TensorIndex which) {
     const char* given = which == V && options.v_norm          ? "--v-norm"
                         : options.types.named[which]          ? "--store"
@@ -187,7 +188,7 @@ void check_absent(const OpsOptions& options, TensorIndex which) {
     }
 }
 
-/// Options of norms have no meaning if no tensor has one.
+/// Rejects options of norms if no tensor has a norm.
 void check_norm_options(const OpsOptions& options, const OfEachTensor<TensorOps>& ops) {
     for (const TensorIndex which : every_tensor) {
         if (ops[which].norm.kind != VKROPE_NORM_NONE) {
@@ -206,7 +207,7 @@ void check_norm_options(const OpsOptions& options, const OfEachTensor<TensorOps>
     }
 }
 
-/// A factor for each token: those of one sequence are for all.
+/// Returns a factor for each token. The factors of one sequence apply to all sequences.
 std::vector<float> read_scales(const std::string& path, const RotateInputs& inputs) {
     const TensorFile& q = *inputs.tensors[Q];
     std::vector<float> scales = read_floats("--q-scale-tokens", path,
@@ -219,7 +220,7 @@ std::vector<float> read_scales(const std::string& path, const RotateInputs& inpu
     return scales;
 }
 
-/// The factors by position of a model that has a formula for them.
+/// Returns the factors by position for a model that has a formula for them.
 std::vector<float> scales_by_position(const RotateInputs& inputs) {
     const std::vector<std::int64_t> positions = expanded(inputs.positions, inputs.batch,
                                                          inputs.tokens);
@@ -231,8 +232,8 @@ std::vector<float> scales_by_position(const RotateInputs& inputs) {
     return scales;
 }
 
-/// The model's ops, if any step was asked for; else there are none, and a note says what the
-/// model has.
+/// Returns the model's ops if any op was requested. Otherwise returns no ops and prints a note that
+/// lists the model's ops.
 ModelOps model_ops(const RotateOptions& options, const RotateInputs& inputs) {
     const ModelOps& model = inputs.rotation.ops;
     if (asks_for_ops(options.ops)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ops around a rotation: bias, norms, clip, scale, Hadamard transform and store, as options
-// and as read from files.
+// The ops around a rotation: bias, norms, clip, scale, Hadamard transform and store, as given by
+// options and as read from files.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace vkrope::tools {
 
-/// The tensors of a rotation, in the order in which they are read, written and reported. V is never
+/// One T for each tensor, in the order in which tensors are read, written and reported. V is never
 /// rotated.
 template <class T>
 using OfEachTensor = std::array<T, std::size(every_tensor)>;
@@ -30,15 +30,15 @@ struct TensorNames {
 inline constexpr OfEachTensor<TensorNames> tensor_names = {
     {{"Q", "--q"}, {"K", "--k"}, {"V", "--v"}}};
 
-/// What a file gives each channel of a tensor, or each channel of each head.
+/// The parameters that a file gives for each channel of a tensor, or for each channel of each head.
 enum Parameter : std::size_t { parameter_bias, parameter_weight, parameter_norm_bias };
 inline constexpr Parameter every_parameter[] = {parameter_bias, parameter_weight,
                                                 parameter_norm_bias};
 template <class T>
 using OfEachParameter = std::array<T, std::size(every_parameter)>;
 
-/// The option of each such file, [first or second set][tensor][parameter]; null: there is none.
-/// The second set is that of the tokens from first_set_tokens on.
+/// The option of each such file, [first or second set][tensor][parameter]; null if there is none.
+/// The second set is for the tokens from first_set_tokens on.
 inline constexpr std::size_t sets = 2;
 inline constexpr OfEachTensor<OfEachParameter<const char*>> parameter_options[sets] = {
     {{{"--q-bias", "--q-norm", "--q-norm-bias"},
@@ -48,7 +48,7 @@ inline constexpr OfEachTensor<OfEachParameter<const char*>> parameter_options[se
       {"--second-k-bias", "--second-k-norm", "--second-k-norm-bias"},
       {"--second-v-bias", nullptr, nullptr}}}};
 
-/// A value for all tensors, or one for each that is named: "q8_0", "k=q8_0,v=q4_0".
+/// A value for all tensors, or one for each named tensor: "q8_0", "k=q8_0,v=q4_0".
 template <class T>
 struct ForTensors {
     std::optional<T> all;
@@ -58,19 +58,19 @@ struct ForTensors {
     bool given() const { return all || named[Q] || named[K] || named[V]; }
 };
 
-/// A factor that is given, a file with one for each head, or a scale that is made for each row.
+/// A fixed factor, a file with one factor for each head, or a scale computed for each row.
 struct ScaleOption {
     bool of_row = false, power_of_two = false;
     float factor = 1;
-    std::string of_heads = {};  // path; empty: the other two
+    std::string of_heads = {};  // path; empty: a factor or computed scales
 };
 
 struct OpsOptions {
-    bool of_model = false;  // the model's too, if none of the others is given
+    bool of_model = false;  // use the model's ops even if no other op is given
     OfEachTensor<OfEachParameter<std::string>> parameters[sets];  // paths; empty: not given
     std::optional<std::uint32_t> first_set_tokens;
-    bool v_norm = false;  // a norm without weight
-    // Instead of the model's.
+    bool v_norm = false;  // norm without weight
+    // Values that replace the model's.
     std::optional<NormKind> norm_kind;
     std::optional<NormSpan> norm_span;
     std::optional<NormPlace> norm_place;
@@ -79,7 +79,7 @@ struct OpsOptions {
     std::optional<double> clip;
     double q_scale = 1;
     std::string q_scale_tokens;
-    // How the outputs are stored.
+    // The store of the outputs.
     ForTensors<Element> types;
     ForTensors<std::uint32_t> hadamard;
     bool hadamard_of_llama_cpp = false;
@@ -94,7 +94,7 @@ struct OpsOptions {
 /// Adds the options of norms, bias, clip, scale and store.
 void add_ops(CommandLine& command, OpsOptions& options);
 
-/// True if one of these options was given.
+/// Returns true if one of these options was given.
 bool asks_for_ops(const OpsOptions& options);
 
 /// A weight or bias in a file; its shape fits the tensor.
@@ -106,13 +106,13 @@ struct ParameterFile {
     std::vector<double> values() const;
 };
 
-/// The ops of one tensor, as the kernel takes them, with their parameters and the stored type.
+/// The ops of one tensor in the form of the kernel, with their parameters and the stored type.
 struct TensorOps : Ops {
-    OfEachParameter<ParameterFile> parameters[sets] = {};  // the second one only if there are two
+    OfEachParameter<ParameterFile> parameters[sets] = {};  // the second is used only with two sets
     Element stored = VKROPE_F32;
-    std::vector<float> given_scales = {};  // one, or one for each head
+    std::vector<float> given_scales = {};  // one for the tensor, or one for each head
 
-    /// False if the tensor is only rotated, or only moved.
+    /// Returns false if the tensor is only rotated, or only moved.
     bool any() const noexcept;
 
     std::uint64_t stored_bytes(std::uint64_t channels) const noexcept {
@@ -120,10 +120,10 @@ struct TensorOps : Ops {
     }
 };
 
-/// The definition of a quantised output.
+/// Returns the definition of a quantised output.
 oracle::QuantisedStore quantised_store(const TensorOps& ops);
 
-/// Where the scale of row `row` of [batch, tokens, heads] is in a file with the tensor's layout.
+/// Returns the index of the scale of a row [batch, tokens, heads] in a file of the tensor's layout.
 std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept;
 
 }  // namespace vkrope::tools

@@ -117,7 +117,7 @@ void add_scales(CommandLine& command, OpsOptions& options) {
     }
 }
 
-/// The files of weights and biases.
+/// Adds the options for files of weights and biases.
 void add_parameters(CommandLine& command, OpsOptions& options) {
     constexpr OfEachParameter<const char*> help = {
         "Added to {} before everything else, shaped as a weight.",

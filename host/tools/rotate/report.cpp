@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The last step of vkrope rotate: reports what was done, how accurately and how fast.
+// The last step of vkrope rotate: reports the operation, its accuracy and its speed.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -37,7 +37,7 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-/// null: none.
+/// Returns null if there is no scale.
 nlohmann::ordered_json store_scale_json(const TensorOps& ops) {
     switch (ops.store_scale) {
         case VKROPE_STORE_SCALE_NONE: return nullptr;
@@ -59,7 +59,7 @@ nlohmann::ordered_json codes_json(const std::optional<oracle::CodesVerdict>& ver
             {"wrong", verdict->wrong_codes + verdict->wrong_scales}};
 }
 
-/// The largest error as a share of what the contract allows; above 1 if it is none that counts.
+/// Returns the largest error as a share of the contract's bound; infinite for wrong NaNs or bits.
 std::optional<double> share_of_bound(const Verification& verification, TensorIndex which) {
     if (const auto& ops = verification.ops[which]) {
         return ops->largest_share;
@@ -155,7 +155,7 @@ nlohmann::ordered_json json_of(const RotateOptions& options, const RotateInputs&
 
 // As text.
 
-/// 20 971 520
+/// Formats a number with groups of digits: 20 971 520
 std::string grouped(std::uint64_t number) {
     std::string digits = std::to_string(number);
     for (std::size_t at = digits.size(); at > 3;) {
@@ -165,7 +165,7 @@ std::string grouped(std::uint64_t number) {
     return digits;
 }
 
-/// "Q one, K other, V third", for the tensors that are present.
+/// Returns "Q one, K other, V third" for the tensors that are present.
 template <class Text>
 std::string of_tensors(const RotateInputs& inputs, const Text& text_of) {
     std::string text;
@@ -213,7 +213,7 @@ std::string verdict_text(const RotateInputs& inputs, const Measured& measured,
                : fmt::format("rotated, not verified (add --verify){}", speed);
 }
 
-/// "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
+/// Returns "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
 std::string channels_text(const RotateInputs& inputs) {
     const std::optional<TensorFile>&q = inputs.tensors[Q], &k = inputs.tensors[K];
     const std::uint64_t first = (q ? q : k)->view.head_dim;
@@ -259,7 +259,7 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
                              inputs.rotation.attention_factor == 1.0 ? "" : " * attention factor");
 }
 
-/// "q8_0", "int8 with scales of rows".
+/// Returns the store as text: "q8_0", "int8 with scales of rows".
 std::string store_text(const TensorOps& ops) {
     const std::string type = word_for(stored_elements, ops.stored);
     switch (ops.store_scale) {
@@ -274,7 +274,7 @@ std::string store_text(const TensorOps& ops) {
     return type;
 }
 
-/// A line for each tensor that is more than rotated or moved.
+/// Returns a line for each tensor that has ops other than rotating or moving.
 std::string ops_lines(const RotateInputs& inputs) {
     std::string text;
     for (const TensorIndex which : every_tensor) {
@@ -292,7 +292,7 @@ std::string ops_lines(const RotateInputs& inputs) {
     return text;
 }
 
-/// At most ten lines, and those of the ops.
+/// Returns at most ten lines, followed by the lines of the ops.
 std::string text_of(const RotateOptions& options, const RotateInputs& inputs,
                     const Measured& measured, const Verification& verification) {
     std::string text = row("device", device_text(measured.device));

@@ -14,14 +14,14 @@
 namespace vkrope::tools {
 namespace {
 
-/// An array to write, of a tensor or of its made scales.
+/// An array to write: a tensor or its computed scales.
 struct Output {
     OutputArray array;
     TensorIndex which;
     bool of_scales = false;
 };
 
-/// The outputs, and behind them the scales.
+/// Returns the outputs, followed by the scales.
 std::vector<Output> outputs_of(const RotateOptions& options, const RotateInputs& inputs) {
     std::vector<Output> outputs;
     for (const bool of_scales : {false, true}) {
@@ -46,7 +46,7 @@ std::vector<Output> outputs_of(const RotateOptions& options, const RotateInputs&
     return outputs;
 }
 
-/// Scales [batch, tokens, heads] in the order of the tensor's layout.
+/// Returns scales [batch, tokens, heads] in the order of the tensor's layout.
 std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float>& scales) {
     std::vector<float> ordered(scales.size());
     for (std::uint64_t row = 0; row < scales.size(); ++row) {
@@ -55,7 +55,7 @@ std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float
     return ordered;
 }
 
-/// Where angles come from, where and how often it runs, and what is reported.
+/// Adds the options of the source of angles, the device, the repetitions and the report.
 void add_run(CommandLine& command, RotateOptions& options) {
     command.add_choice(
         "--angles", options.angles, angle_sources,

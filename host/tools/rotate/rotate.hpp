@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vkrope rotate in order: read and check everything, rotate on the device, verify, report.
+// The steps of vkrope rotate: read and check everything, rotate on the device, verify, report.
 #pragma once
 
 #include <optional>
@@ -40,11 +40,11 @@ struct RotateOptions {
     OpsOptions ops;
 };
 
-/// Adds the files, and what was done to their tensors.
+/// Adds the options for files and for the operation on their tensors.
 void add_operation(CommandLine& command, RotateOptions& options);
 
 struct RotateInputs {
-    RopeParams rotation;  // of the model, with the changes of the command line and the rotary
+    RopeParams rotation;  // the model's, with the changes of the command line and the rotary
                           // offsets of the rows in the files
     OfEachTensor<std::optional<TensorFile>> tensors;
     std::uint32_t batch = 0, tokens = 0;
@@ -61,11 +61,11 @@ struct RotateInputs {
 /// Throws Failure.
 RotateInputs read_inputs(const RotateOptions& options);
 
-/// Reads and checks the ops around the rotation of these tensors: those that the options ask for,
-/// and then those of the model as well. Throws Failure.
+/// Reads and checks the ops around the rotation of these tensors: the requested ops and, if there
+/// are any, the model's ops too. Throws Failure.
 void read_ops(const RotateOptions& options, RotateInputs& inputs);
 
-/// Sets how the tensors are stored, and checks that against them. Throws Failure.
+/// Sets the store of each tensor and checks that it fits the tensor. Throws Failure.
 void read_stores(const OpsOptions& options, RotateInputs& inputs);
 
 /// An array that a run writes.
@@ -90,14 +90,14 @@ struct Measured {
     KnownDevice device;
     AngleTableLayout angles;  // all zero if there was nothing to rotate
     OfEachTensor<std::vector<std::byte>> outputs;
-    OfEachTensor<std::vector<float>> scales;  // made ones, [batch, tokens, heads]
+    OfEachTensor<std::vector<float>> scales;  // computed scales, [batch, tokens, heads]
     std::optional<double> nanoseconds;        // median of one rotation
     std::optional<CopySpeed> copy;
-    std::uint64_t bytes = 0;  // of all tensors, read and written
+    std::uint64_t bytes = 0;  // number of bytes of all tensors, read and written
 };
 
-/// The first run also pays for first-touch memory and cold caches, so a run that measures times is
-/// preceded by a warm-up.
+/// Returns true if a warm-up must precede the run, because times are measured: the first run also
+/// pays for first-touch memory and cold caches.
 inline bool warms_up(const RotateOptions& options) noexcept {
     return options.repetitions > 1 || options.roof;
 }
@@ -105,28 +105,29 @@ inline bool warms_up(const RotateOptions& options) noexcept {
 /// Does everything that needs the device. Throws Failure.
 Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs);
 
-/// The rotation of a tensor, with the positions of the first axis, and the other axes; V is not
-/// rotated.
+/// Returns the rotation of a tensor with the positions of the first axis, and the other axes. V is
+/// not rotated.
 oracle::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
                                TensorIndex which);
 FurtherAxes further_of(const RotateInputs& inputs, TensorIndex which);
 
-/// The definition of the ops of a tensor.
+/// Returns the definition of the ops of a tensor.
 oracle::Ops ops_of(const RotateInputs& inputs, TensorIndex which);
 
-/// The bound of the contract for rotated values, in units of u = 2^-24.
+/// Returns the bound of the contract for rotated values, in units of u = 2^-24.
 double bound_of(const RotateOptions& options, const RotateInputs& inputs,
                 const AngleTableLayout& angles);
 
 struct Verification {
-    // At most one of a tensor; none: absent or not asked for.
-    OfEachTensor<std::optional<oracle::Verdict>> verdicts;  // rotated or moved, and no more
+    // At most one verdict per tensor; none if the tensor is absent or verification was not
+    // requested.
+    OfEachTensor<std::optional<oracle::Verdict>> verdicts;  // only rotated or moved
     OfEachTensor<std::optional<oracle::OpsVerdict>> ops;
     OfEachTensor<std::optional<oracle::CodesVerdict>> codes;  // quantised
     double bound_u = 0;  // error bound of the contract for rotated values
     bool asked_for = false;
     bool passed = false;  // asked for, and every value is within the contract
-    std::string failure;  // if asked for and not passed: what was wrong, with the worst value
+    std::string failure;  // if requested and not passed: the error, with the worst value
 };
 
 /// Compares the outputs with the definition of the operation, on the CPU. A V without ops is

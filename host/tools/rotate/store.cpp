@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How vkrope rotate stores its outputs: the options, checked against the tensors.
+// The store of the outputs of vkrope rotate: reads the options and checks them against the tensors.
 #include <cmath>
 
 #include "cli/terminal.hpp"
@@ -63,7 +63,7 @@ void choose_hadamard(const OpsOptions& options, RotateInputs& inputs) {
     }
 }
 
-/// A factor for each head of the tensor.
+/// Reads a factor for each head of the tensor.
 std::vector<float> read_head_scales(const std::string& path, const TensorFile& tensor) {
     std::vector<float> scales = read_floats("--store-scale", path, {{tensor.view.heads}},
                                             fmt::format("{} '{}'", tensor.option, tensor.path),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The third step of vkrope rotate: compares every value with the definition of what was asked for.
+// The third step of vkrope rotate: compares every value with the definition of the operation.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr oracle::NormKind norm_kind(NormKind kind) noexcept {
                                        : oracle::NormKind::none;
 }
 
-/// Says what breaks the contract; empty if nothing does.
+/// Returns what breaks the contract; empty if nothing does.
 std::string breach(TensorIndex which, const oracle::Verdict& verdict, double bound_u) {
     const char* name = tensor_names[which].name;
     if (which == V) {
