@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The rules for every page, of what page_probe.html measured. Variables: width, scheme.
+# The rules for every page, for the facts from page_probe.html. Variables: width, scheme.
 
-# of two colours, as WCAG has it: "rgb(r, g, b)"
+# The relative luminance of a colour "rgb(r, g, b)" and the contrast of two, as WCAG defines them.
 function light(colour,   part, i, c, sum) {
     gsub(/[^0-9,]/, "", colour)
     split(colour, part, ",")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# What tests of HTML pages share: a page in a headless browser, what is measured there, and the
-# rules for every page. Scripts that source this set `name`, `chromium`, `complete` (whether a
-# missing tool is a failure), `rules` (an awk program of their own) and `extra` (an argument of
-# awk before the facts, a file or NAME=VALUE).
-# shellcheck shell=sh disable=SC2034,SC2154 # those are the variables, and `failed` is read there
+# The functions of the tests of HTML pages: they open a page in a headless browser, measure it, and
+# apply the rules for every page. Scripts that source this file set `name`, `chromium`, `complete`
+# (whether a missing tool is a failure), `rules` (an additional awk program) and `extra` (an
+# argument of awk before the facts, a file or NAME=VALUE).
+# shellcheck shell=sh disable=SC2034,SC2154 # those scripts set the variables and read `failed`
 LC_ALL=C
 export LC_ALL
 here=$(dirname "$0")/..
@@ -13,17 +13,17 @@ trap 'exit 1' HUP INT TERM
 failed=0
 wrong() { echo "FAILED: $*" && failed=1; }
 
-# needs FILE SENTENCE: without the file the test is skipped, or has failed if it is complete.
+# needs FILE SENTENCE: without the file, skips the test, or fails if $complete is ON.
 needs() {
     [ ! -e "$1" ] || return 0
     [ "$complete" != ON ] || { wrong "$2" && exit 1; }
     echo "$name: skipped: $2" && exit 77
 }
 sandbox=
-[ "$(id -u)" != 0 ] || sandbox=--no-sandbox # Chromium refuses to have one as root
+[ "$(id -u)" != 0 ] || sandbox=--no-sandbox # Chromium refuses a sandbox as root
 
-# judge PAGE WIDTH SCHEME: $work/problems has a line for each thing that is wrong with it;
-# $work/facts what was measured.
+# judge PAGE WIDTH SCHEME: writes one line for each error of the page to $work/problems, and the
+# measured facts to $work/facts.
 judge() {
     width=$2
     scheme=$3
@@ -46,7 +46,7 @@ judge() {
     } >"$work/problems"
 }
 
-# seeded TEXT EXPRESSION [SCHEME]: $page, changed by sed, has a problem with TEXT in it.
+# seeded TEXT EXPRESSION [SCHEME]: $page changed by the sed EXPRESSION has an error with TEXT in it.
 seeded() {
     sed "$2" "$page" >"$work/seeded.html"
     cmp -s "$work/seeded.html" "$page" && wrong "nothing was seeded by $2"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope-bench` on lavapipe, from outside: names and counters of the rows, the context, the page,
-# errors; summaries and the tables of pages. Arguments: the command, the source tree,
-# the driver manifests of lavapipe and of SwiftShader, which may be empty, a folder that is left
-# with the page and its figures, for page.sh, and vkrope-conformance.
-# check.sh is found at run time, and sets the variables; the expressions are awk's.
+# Tests `vkrope-bench` on lavapipe from outside: names and counters of the rows, the context, the
+# page, errors, summaries, and the tables of pages. Arguments: the command, the source tree, the
+# driver manifests of lavapipe and of SwiftShader, which may be empty, a folder in which the page
+# and its figures are left for page.sh, and vkrope-conformance.
+# check.sh is found at run time and sets the variables; awk evaluates the expressions.
 # shellcheck disable=SC1091,SC2016,SC2154
 . "$(dirname "$0")/../command/check.sh"
 bench=$vkrope
@@ -16,8 +16,8 @@ rm -rf "$kept"
 use_driver /nonexistent/no_driver.json
 expect 2 'not a valid option' "$bench" --benchmark_fliter=x
 expect 3 '' "$bench" --benchmark_list_tests
-# A file that cannot be written is named before a device is looked for, and no device is here. The
-# last flag counts.
+# A file that cannot be written is reported before a device is opened: this part has no device. Of
+# repeated flags the last counts.
 expect 5 "--html: '/nonexistent/folder/page.html' cannot be written: there is no folder" "$bench" \
     --html /nonexistent/folder/page.html
 no_folder="--benchmark_out: '/nonexistent/folder/run.json' cannot be written: there is no folder '/nonexistent/folder'"
@@ -35,7 +35,7 @@ expect 3 '' "$bench" --device 'no such device' --benchmark_list_tests
 
 works "$bench" --benchmark_list_tests
 cp "$logs/out" names
-# has NAME...: there are rows with these names.
+# has NAME...: rows with these names exist.
 has() { for name; do holds "there is a row $name" grep -qx "$name/manual_time" names; done; }
 for shape in prefill_llama3_8b prefill_llama3_70b prefill_qwen3_30b long_llama3_8b mla_deepseek \
     partial_neox_20b mrope_qwen2_vl \
@@ -59,8 +59,8 @@ for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" \
 for kind in norms norms_of_tokens norms_gpu_mapping q8_0 norms_q8_0; do
     has "host/create_cold/$kind" "host/create_warm/$kind"; done
 
-# A row of every kind, each checked by the tool itself. But for ggml's: Debian 12's lavapipe takes
-# seconds for one.
+# A row of every kind, each checked by the tool itself, except ggml's: Debian 12's lavapipe takes
+# seconds for one row.
 who='(ggml_along_x|onnxruntime|ncnn|unfused)'
 rows='rope/(decode_b64|vision_2d)/f16/(computed|direct_texture)/in_place|rope/(mla_deepseek|mrope_qwen2_vl)/bf16/factored_texture/in'
 rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/unfused/decode_b1/f16|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
@@ -73,7 +73,7 @@ mkdir -p "$kept" && cp page.html run.json "$kept" || exit 1
 holds 'no row failed' sh -c '! grep -q error_occurred run.json'
 holds 'the device, the commit and the date are in the context' sh -c \
     'grep -q "\"device\": \"llvmpipe" run.json && grep -q "\"commit\": \"abc123\"" run.json && grep -q "\"date\":" run.json'
-# counts NAME COUNTER...: the row of $run has numbers above 0 by these names.
+# counts NAME COUNTER...: in $run, the row NAME has these counters, each above 0.
 run=run.json
 counts() {
     row=$1
@@ -105,8 +105,8 @@ holds 'no script, no link' sh -c '! grep -qiE "<script|href|url\(|src=" page.htm
 holds 'rows are in the page' grep -q 'decode_b64/f16/computed/in_place' page.html
 if command -v xmllint >/dev/null; then holds 'the page is well-formed' xmllint --noout page.html; fi
 
-# The summaries, of two devices of one name: this run with a report of which one check fails, and
-# the same figures with another driver and rivals that win.
+# The summaries of two devices with the same name: this run, with a report in which one check fails,
+# and the same figures with another driver and with rivals that win.
 rows='rope/(prefill_llama3_8b/(f32|f16|bf16)/factored_texture/out_of_place|decode_b1/f16/factored_texture)'
 rows="$rows|ops/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
 works "$bench" --benchmark_filter="$rows|rival/$who/prefill_llama3_8b/f32" \
@@ -129,20 +129,20 @@ date=$(date +%Y-%m-%d)
 holds 'a summary names device, driver, date and commit' [ "$(grep -cE \
     "^(device +llvmpipe .*|driver +llvmpipe Mesa .*|(timed +$date, abc123)|checked +$date, def456, .*)\$" \
     "$this")" = 4 ]
-# Checks by group, counted from the report in another way.
+# The number of checks in each group, counted from the report in another way.
 of_group() { grep -c "\"group\": \"$1\"" report.json; }
 holds 'a failure is of its group' grep -qE \
     "^algebra +$(($(of_group algebra) - 1)) +1 +0 +[0-9.]+\$" "$this"
 holds 'another group has none' grep -qE \
     "^the same bits +$(of_group 'the same bits') +0 +0 +[0-9.]+\$" "$this"
-# figure FILE ROW COLUMN: of a summary. median ROW KEY: of the run.
+# figure FILE ROW COLUMN: prints a figure of a summary. median ROW KEY: prints a median of the run.
 figure() { awk -v row="$2" -v column="$3" '$1 == row { print $column }' "$1"; }
 median() {
     awk -v row="\"$1/manual_time\"," -v key="\"$2\":" '$1 == "\"run_name\":" { mine = $2 == row }
         $1 == "\"aggregate_name\":" { middle = $2 ~ /median/ }
         mine && middle && $1 == key { print $2 + 0; exit }' medians.json
 }
-# same ROW COLUMN NAME KEY SCALE: the summary has SCALE times the run's median, in three digits.
+# same ROW COLUMN NAME KEY SCALE: the summary has SCALE times the run's median, to three digits.
 same() {
     holds "$1 has its $4" awk -v figure="$(figure "$this" "$1" "$2")" \
         -v median="$(median "$3" "$4")" -v scale="$5" 'BEGIN {
@@ -162,7 +162,7 @@ for row in ops/decode_qwen3_8b/f16 cache/decode_llama3_1_8b/q8_0; do
 done
 same q 2 host/create_cold/q real_time 1e-6
 same q 4 host/record_of/q real_time 1e-3
-# A report may have the figures of its device.
+# A report may contain the figures of its device.
 {
     sed '/^      ]$/,$d' passed.json
     printf '      ],\n      "bench":\n'
@@ -179,8 +179,8 @@ checks=$((checks + 1))
 awk -v out=. -f "$source/bench/summary.awk" run.json >"$logs/out" 2>&1 &&
     wrong 'figures without medians made a summary'
 
-# The tables of pages come from the summaries; a page that differs is named. README.md has a line
-# for each GPU, and none for a software device.
+# The tables of pages come from the summaries, and a page that differs is reported. README.md has a
+# line for each GPU and none for software devices.
 sed -i 's/^type .*/type      discrete/' "$other"
 for page in README.md host/guide/performance.md; do
     for table in devices front rotation ops create; do
@@ -191,7 +191,7 @@ checks=$((checks + 1))
 sh tree/bench/pages.sh --check >"$logs/out" && wrong 'pages without tables are not refused'
 works sh tree/bench/pages.sh
 works sh tree/bench/pages.sh --check
-# Rows of one table have as many cells as its head; a rule is under each head.
+# Rows of one table have as many cells as the head of the table, and a rule follows each head.
 holds 'they are Markdown' awk -F '|' '{ gsub(/\\\|/, "") }
     /^<!--/ { line = 0; next } /^$|^after$/ { rest++; lines = lines line " "; line = 0; next }
     { line++ }
@@ -210,7 +210,7 @@ holds 'both pages are named' [ "$(grep -cE '^FAILED: (README|host/guide/performa
 works sh tree/bench/pages.sh
 holds 'it has the new figure' grep -qF '| 8.25 µs |' tree/README.md
 
-# Medians of repetitions.
+# The rows have medians of repetitions.
 works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001
 holds 'one line, the median of several' [ "$(grep -c 'host/fill' "$logs/out")" = 1 ]
 holds 'which says so' grep -q 'host/fill_factored_131072/manual_time_median' "$logs/out"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The roof is valid only if every copy shader copies all bytes of every range, and nothing else.
+// Tests that every copy shader copies all bytes of every range and nothing else, as a roof must.
 #include <doctest/doctest.h>
 
 #include <cstdlib>
@@ -37,7 +37,7 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
         MESSAGE(text);
     };
     Result<Device> opened = Device::open(options);
-    if (opened.status.code == VKROPE_ERROR_NOT_SUPPORTED) {  // there is no validation layer
+    if (opened.status.code == VKROPE_ERROR_NOT_SUPPORTED) {  // no validation layer is installed
         options.validation = false;
         opened = Device::open(options);
     }
@@ -45,8 +45,8 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
     CopyRoof roof = must(CopyRoof::make(device));
     CHECK(roof.shader_count() == 30);
 
-    // One vector; one less and one more than workgroups copy at a time; and an arbitrary number.
-    constexpr std::uint32_t around = 256;  // bytes before and after
+    // One vector, one less and one more than workgroups copy at a time, and an arbitrary number.
+    constexpr std::uint32_t around = 256;  // number of bytes before and after
     for (const std::uint32_t vectors : {1u, 3u, 1023u, 1025u, 16385u, 100003u}) {
         const std::uint32_t bytes = 16 * vectors;
         std::vector<std::uint32_t> source(bytes / 4);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The rules for the page of `vkrope-bench --html`. The first file has what the page must show, a
-# line each: section, row, kind of bar, share of the roof.
+# The rules for the page of `vkrope-bench --html`. The first file has the required content of the
+# page, one line each: section, row, kind of bar, share of the roof.
 FILENAME == ARGV[1] {
     sections[$1]
     if ($2 != "-") rows[$2]

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The page of `vkrope-bench --html` in a browser: on a phone and on a desk, in light and in dark.
-# Arguments: headless Chromium, which may be empty; the folder with page.html and the run.json of
-# the same run, which tests/tools/bench/bench.sh leaves; whether a missing tool is a failure.
+# Tests the page of `vkrope-bench --html` in a browser at phone and desktop width, light and dark.
+# Arguments: headless Chromium, which may be empty; the folder of bench.sh with page.html and the
+# run.json of the same run; whether a missing tool is a failure.
 # shellcheck disable=SC2034 # page.sh reads these variables
 set -u
 name=bench_page
@@ -15,7 +15,7 @@ rules=$(dirname "$0")/page.awk
 needs "$chromium" 'there is no headless Chromium'
 needs "$kept/page.html" "there is no $kept/page.html, which the test bench makes"
 
-# The expected content of the page, a line each: section, row, kind of bar, share of the roof.
+# The required content of the page, one line each: section, row, kind of bar, share of the roof.
 awk 'BEGIN {
         at["rope"] = "vkrope and the roof"; at["rival"] = "Rivals"; at["cpu"] = "Without a GPU"
         at["growth"] = "How cost grows"; at["copy"] = "The roof"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Host cost of one record(), and of one create(), in instructions, which do not depend on the load
-// or the clock of the machine. Runs under callgrind, which collects only inside record() and
-// counted_create() and dumps whenever few_calls() or many_calls() returns: see
-// record_instructions.sh. Prints the cases in the order of these dumps, and the difference of their
-// numbers of calls.
+// Measures the host cost of one record() and of one create() in instructions, which do not depend
+// on the load or the clock of the machine. Runs under callgrind, which collects only inside
+// record() and counted_create() and dumps whenever few_calls() or many_calls() returns: see
+// record_instructions.sh. Prints the cases in the order of these dumps, and how many more calls the
+// second dump has than the first.
 //
 //     record_instructions [twice]
 //
-// twice: every call is made twice, which a test must detect.
+// twice: makes every call twice, which a test must detect.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -17,8 +17,8 @@
 namespace vkrope::test {
 namespace {
 
-// Vulkan functions that record() calls do nothing here: the bookkeeping of the fake is not a cost
-// of vkrope.
+// Vulkan functions that record() calls do nothing here, because the bookkeeping of a fake is not a
+// cost of vkrope.
 VKAPI_ATTR void VKAPI_CALL update_sets(VkDevice, std::uint32_t, const VkWriteDescriptorSet*,
                                        std::uint32_t, const VkCopyDescriptorSet*) {}
 VKAPI_ATTR void VKAPI_CALL bind_sets(VkCommandBuffer, VkPipelineBindPoint, VkPipelineLayout,
@@ -30,7 +30,7 @@ VKAPI_ATTR void VKAPI_CALL bind_pipeline(VkCommandBuffer, VkPipelineBindPoint, V
 VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer, VkPipelineLayout, VkShaderStageFlags,
                                           std::uint32_t, std::uint32_t, const void*) {}
 VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer, std::uint32_t, std::uint32_t, std::uint32_t) {}
-// The same for the functions that create() calls.
+// The functions that create() calls also do nothing.
 VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice, const VkShaderModuleCreateInfo*,
                                              const VkAllocationCallbacks*, VkShaderModule* module) {
     *module = (VkShaderModule)std::uintptr_t{1};
@@ -80,12 +80,12 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc(VkInstance instance, cons
     return reinterpret_cast<PFN_vkVoidFunction>(device_proc);
 }
 
-// Tensors of a kernel: Q, Q and K, or Q and a K that goes to a cache.
+// The tensors of a kernel: Q, Q and K, or Q and a K that goes to a cache.
 enum class Tensors { q, q_and_k, scatter };
 
 }  // namespace
 
-// Separate from the create() that prepares record(). callgrind finds it by name.
+// A function separate from the create() that prepares record(). callgrind finds it by name.
 [[gnu::noinline]] Result<Kernel*> counted_create(const DeviceRef& device, const KernelInfo& info) {
     Result<Kernel*> made = create(device, info);
     asm volatile("" ::: "memory");  // prevents a tail call
@@ -98,14 +98,14 @@ struct Case {
     const char* name;
     Tensors tensors = Tensors::q_and_k;
     Mapping mapping = VKROPE_MAPPING_GPU;
-    std::uint32_t storage_buffers = 16;  // with 4, Q and K take one dispatch each
+    std::uint32_t storage_buffers = 16;  // with 4, Q and K take a dispatch each
     bool push_descriptors = true;
     bool creates = false;     // measures create() instead of record()
-    std::uint32_t times = 1;  // repetitions of each call
+    std::uint32_t times = 1;  // how often each call is made
     const Kernel* kernel = nullptr;
     DescriptorArena* arena = nullptr;
 
-    // Number of calls that many_calls() makes in addition to the calls of few_calls().
+    // The number of calls that many_calls() makes in addition to the calls of few_calls().
     int more_calls() const { return creates ? 2 : 200; }
 
     KernelInfo info() const {
@@ -137,8 +137,8 @@ struct Case {
 
 }  // namespace
 
-// callgrind finds them by name. Their difference is the cost of more_calls(), without the extra
-// cost of the first call.
+// callgrind finds these functions by name. The difference of their costs is the cost of
+// more_calls(), without the extra cost of the first call.
 [[gnu::noinline]] bool few_calls(const Case& of, const KernelHost& host, const Call& call) {
     const bool recorded = of.run(host, call, of.more_calls() / 2);
     asm volatile("" ::: "memory");  // prevents a tail call

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Instructions that one record(), and one create(), takes, by callgrind, against
-# tests/tools/bench/record_instructions.txt: more than 2 % above fails. Arguments: the program
-# beside this script, that file, what the library was compiled for and by
+# Compares the number of instructions of one record() and of one create(), counted by callgrind,
+# with tests/tools/bench/record_instructions.txt, and fails if a count is more than 2 % above.
+# Arguments: the program next to this script, that file, the target and compiler of the library
 # (machine-compiler-major), the kind of build, and whether a missing tool is a failure. The lines
-# that it prints are lines for that file.
+# that the script prints are lines for that file.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -27,13 +27,13 @@ if ! command -v valgrind >/dev/null; then
     skip 'there is no valgrind'
 fi
 
-# Of the debug information that newer compilers write, older valgrinds read none; names stay.
+# Old valgrinds cannot read the debug information of newer compilers; stripping it keeps the names.
 strip --strip-debug -o "$work/program" "$program" || exit 1
 
-# measure FOLDER [ARGUMENT]: FOLDER/counts has a line a case.
+# measure FOLDER [ARGUMENT]: writes FOLDER/counts, with one line per case.
 measure() {
     mkdir "$work/$1" || exit 1
-    # shellcheck disable=SC2086 # no word, where there is no argument
+    # shellcheck disable=SC2086 # no word if there is no argument
     valgrind --tool=callgrind --callgrind-out-file="$work/$1/out" \
         --toggle-collect='vkrope::record(*' \
         --toggle-collect='vkrope::test::counted_create(*' \
@@ -50,8 +50,8 @@ measure() {
     done <"$work/$1/cases" >"$work/$1/counts"
 }
 
-# compare COUNTS BUDGETS: a line a case; status 1 where one is over, 2 where the file has no
-# budget for this compiler.
+# compare COUNTS BUDGETS: prints one line per case. Status 1 if a case is over its budget, 2 if the
+# file has no budget for this compiler.
 compare() {
     awk 'FILENAME == ARGV[1] { if (!/^#/) budget[$1 " " $2] = $3; next }
         { key = $1 " " $2; cases++ }
@@ -72,7 +72,7 @@ cmp -s "$work/once/counts" "$work/again/counts" || { wrong 'two runs differ' &&
 status=0
 compare "$work/once/counts" "$budgets" || status=$?
 
-# The test detects a call that is recorded twice, and a budget that is an eighth lower.
+# The test detects calls that are made twice, and budgets lowered by an eighth.
 measure twice twice
 compare "$work/twice/counts" "$work/once/counts" >"$work/seen" &&
     wrong 'twice the work is within the budget'

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page that --html writes: well-formed, without script, and safe against any device name.
+// Tests the page that --html writes: well-formed, without script, and safe for any device name.
 #include "report.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 namespace vkrope::bench {
 namespace {
 
-/// Returns the first fault of a page that should be well-formed; empty if there is none.
+/// Returns the first error of well-formedness of a page; empty if there is none.
 std::string unbalanced(const std::string& html) {
     std::vector<std::string> open;
     for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
@@ -68,7 +68,7 @@ TEST_CASE("the page is well-formed and has no script, whatever was measured") {
 }
 
 TEST_CASE(
-    "the title says which device and when; a rival that is faster is marked, and no bar ends "
+    "the title has the device and the date; a faster rival is marked, and no bar ends "
     "outside its box") {
     const std::string html = html_report(
         {}, {{"device", "A & B"}, {"driver", "C"}, {"date", "2031-02-03 04:05"}});
@@ -81,7 +81,7 @@ TEST_CASE(
     rival.counters["vkrope_speedup"] = 0.5;
     CHECK(html_report({rival}, {}).find(loss) != std::string::npos);
 
-    // 4 times the roof fills the box, so the roof is at a quarter of it.
+    // 4 times the speed of the roof fills the box, so the roof is at a quarter of the box.
     Measured fast = measured("copy_buffer/prefill/f32", 1e6);
     fast.counters = {{"roof", 4}};
     Measured slow = fast;

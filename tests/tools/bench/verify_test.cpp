@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The check of every benchmark row before it is timed: it accepts the right rotation, and refuses
-// any other, also one that is right almost everywhere. The outputs are computed here, in double,
-// from the formula.
+// Tests the check of every benchmark row before it is timed: the check accepts the right rotation
+// and rejects any other, even one that is wrong in few values. The outputs are computed here in
+// double from the formula.
 #include "verify.hpp"
 
 #include <doctest/doctest.h>
@@ -81,12 +81,12 @@ Shape small(Pairing pairing, std::uint32_t rotary_dim) {
     return shape;
 }
 
-/// The bound of a rival that uses pow, the widest of all.
+/// The bound of a rival that uses pow, which is the widest bound.
 constexpr double widest_u = 0x1p20;
 
 }  // namespace
 
-TEST_CASE("the right rotation passes, by the bound of direct tables") {
+TEST_CASE("the right rotation passes within the bound of direct tables") {
     for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         for (const std::uint32_t rotary_dim : {128u, 32u}) {
             for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
@@ -101,7 +101,7 @@ TEST_CASE("the right rotation passes, by the bound of direct tables") {
     }
 }
 
-TEST_CASE("every other rotation is refused, by the widest bound too") {
+TEST_CASE("every other rotation is rejected, even with the widest bound") {
     const Output mistakes[] = {
         {.swapped_pairing = true},
         {.inverse = true},
@@ -157,7 +157,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("the numbers of the shapes agree with one another") {
+TEST_CASE("the numbers of the shapes are consistent") {
     for (const Shape& shape : shapes()) {
         CAPTURE(shape.name);
         const std::vector<std::int32_t> ids = ids_of(shape), slots = slots_of(shape);

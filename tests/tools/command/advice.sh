@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The advice of an error works: the command that does what the message says gets further, to its
-# end or to where it looks for a device.
-# shellcheck disable=SC2317 # functions that others call
+# Tests that the advice of an error works: the command changed as the message says gets further, to
+# its end or until it looks for a device.
+# shellcheck disable=SC2317 # functions called indirectly
 . "$(dirname "$0")/check.sh"
 no_driver
 
-# advises CODE PATTERN COMMAND...: the command fails, and its message holds PATTERN, the advice.
-# The commands between this and the next are those that follow it.
+# advises CODE PATTERN COMMAND...: the command fails, and its message contains PATTERN, the advice.
+# The commands up to the next call of advises follow this advice.
 advises() {
     advice=$2
     refuse "$@"
 }
-# done_by COMMAND...: it ends well. reached_by COMMAND...: it is right but for the missing device.
+# done_by COMMAND...: the command succeeds. reached_by COMMAND...: only the device is missing.
 done_by() { followed 0 "$@"; }
 reached_by() { followed 3 "$@"; }
 followed() {
@@ -41,7 +41,7 @@ zeros 20 | npy '<f4' '(5,)' >five.npy
 int32 0 1 2 | npy '<i4' '(3,)' >three_ids.npy
 int32 0 1 2 3 4 | npy '<i4' '(5,)' >ids.npy
 
-# Norms that the options leave open.
+# Norms that the options do not specify completely.
 given() { "$vkrope" rotate --model "$@" --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy; }
 plain() { given plain.json "$@"; }
 advises 2 '--norm-eps: missing' plain --q-norm w.npy

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Drivers that do what they should not (../fault_layer): none of it is a success, no temporary file
-# stays behind, and no name of a device reaches a terminal or a report as it is. Further arguments:
-# the layer, vkrope-conformance, vkrope-bench or nothing.
-# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+# Tests drivers that misbehave (../fault_layer): no such run is a success, no temporary file is
+# left, and no device name reaches a terminal or a report unescaped. Further arguments: the layer,
+# vkrope-conformance, and vkrope-bench or nothing.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions called indirectly
 . "$(dirname "$0")/check.sh"
 layer=$5
 conformance=$6
 bench=$7
-# What a sanitizer makes of a crash is its own business.
-# check.sh exports it.
+# A sanitizer must leave crashes to the handlers of the program.
+# check.sh exports this variable.
 # shellcheck disable=SC2034
 ASAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0
 ASAN_OPTIONS=$ASAN_OPTIONS:handle_abort=0:handle_sigtrap=0:use_sigaltstack=0
@@ -27,14 +27,14 @@ END
 
 model_with '"rope_theta": 10000.0' >model.json
 works "$vkrope" make-input --shape 1,30,4,64 --out q.npy
-default_signals='env --default-signal' # who called may have some ignored
+default_signals='env --default-signal' # the caller may ignore some signals
 $default_signals true 2>/dev/null || default_signals=
 rotate() { VKROPE_FAULT=$1 $default_signals "$vkrope" rotate --model model.json --q q.npy \
     --out-q out.npy; }
 works rotate none
 rm out.npy
 
-# A driver that ends the program, in whatever way, has not rotated anything.
+# A driver that ends the program in any way has not rotated anything.
 for status in 0 1 3; do
     refuse 4 ended rotate "exit=$status"
 done
@@ -42,7 +42,7 @@ refuse 4 ended rotate quick_exit=0
 check=elements/f32_to_f32
 if [ -n "$bench" ]; then
     refuse 2 '' "$bench" --benchmark_format=xml
-    # after the head of the table, so that stdout is not empty
+    # ends after the head of the table, so that stdout is not empty
     for ending in exit=0 raise=SEGV; do
         code=0
         VKROPE_FAULT=$ending "$bench" --benchmark_filter=empty/decode_b1/f16 \
@@ -55,20 +55,21 @@ if [ -n "$bench" ]; then
     done
 fi
 
-# A crash, also of the stack. The stack of another thread is beyond a handler: what is promised is
-# that it is not a success.
+# A crash, also from an exhausted stack. No handler can run if the stack of another thread is
+# exhausted: then the run only must not be a success.
 for name in SEGV BUS FPE ABRT; do
     refuse 4 crashed rotate "raise=$name"
 done
 refuse 4 crashed rotate overflow
-# shellcheck disable=SC3045 # every sh of Debian has it
+# shellcheck disable=SC3045 # every sh of Debian has ulimit -c
 ulimit -c 0
 rotate overflow=thread >"$logs/out" 2>"$logs/err"
 holds 'a thread without a stack for handlers is not a success' [ $? -gt 128 ] &&
     holds 'nor an output' [ ! -e out.npy ]
 rm -f .vkrope-*
 
-# Signals that ask a program to end: it ends as if nothing handled them, and leaves nothing behind.
+# Signals that ask a program to end. It ends as if it did not handle them, and leaves nothing
+# behind.
 for name in HUP INT PIPE TERM XCPU; do
     code=0
     rotate "raise=$name" >"$logs/out" 2>"$logs/err" || code=$?
@@ -76,8 +77,8 @@ for name in HUP INT PIPE TERM XCPU; do
     holds "SIG$name leaves nothing behind" [ -z "$(find . -name '.vkrope-*' -o -name out.npy)" ]
 done
 
-# harmless FILE...: text of UTF-8 that says the device's name, with no control character but the end
-# of a line.
+# harmless FILE...: the file is UTF-8 text with the device's name, and its only control character is
+# the end of a line.
 harmless() {
     for file; do
         holds "$file names the device" grep -q 'bad .*2J .*5m .*7m.*name' "$file"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every input of `vkrope rotate` that is wrong is refused before a device is looked for, by an
-# error that names it, and no file is left behind. There is no device in this test: only the last
+# Tests that `vkrope rotate` rejects every wrong input before it looks for a device, with an error
+# that names the input, and that no file is left behind. This test has no device; only the last
 # checks look for one. (Headers of .npy and .safetensors files: npy_test.cpp, safetensors_test.cpp.)
-# shellcheck disable=SC2317 # functions that others call
+# shellcheck disable=SC2317 # functions called indirectly
 . "$(dirname "$0")/check.sh"
 no_driver
 
@@ -15,17 +15,17 @@ works "$vkrope" make-input --shape 1,5,4,64 --dtype f16 --out q16.npy
 works "$vkrope" make-input --shape 1,5,2,64 --dtype bf16 --out kb16.npy
 rotate() { "$vkrope" rotate --model model.json "$@"; }
 rotate_q() { rotate --out-q out.npy --q "$@"; }
-# with ARGUMENT...: rotates good tensors, with more arguments.
+# with ARGUMENT...: rotates valid tensors with additional arguments.
 with() { rotate --q q.npy --k k.npy --out-q out_q.npy --out-k out_k.npy "$@"; }
 with_v() { with --v "$1" --out-v out_v.npy; }
-# refuse_zeros COMMAND PATTERN BYTES TYPE SHAPE: refuse 5, of a file with this many zero bytes
-# behind a header that says the rest.
+# refuse_zeros COMMAND PATTERN BYTES TYPE SHAPE: like refuse 5, with a file that has BYTES zero
+# bytes after a header with TYPE and SHAPE.
 refuse_zeros() {
     zeros "$3" | npy "$4" "$5" >bad.npy
     refuse 5 "$2" "$1" bad.npy
 }
 
-# The command line. (What an error advises: advice.sh.)
+# The command line. (The advice of errors: advice.sh.)
 refuse 2 '--q*--k' rotate --v k.npy --out-v out_v.npy
 refuse 2 '--out-v*--v' with --v k.npy
 refuse 2 '--v*--out-v' with --out-v out_v.npy
@@ -87,7 +87,7 @@ refuse 5 '--positions:*2147483648*3' with --positions bad.npy
 int64 0 -2147483649 2 3 4 | npy '<i8' '(1, 5)' >bad.npy
 refuse 5 '--positions:*-2147483649*1' with --positions bad.npy
 
-# The ops around the rotation: what belongs together.
+# The ops around the rotation: options that need each other.
 zeros 256 | npy '<f4' '(64,)' >w.npy
 zeros 512 | npy '<f4' '(2, 64)' >w_k.npy
 zeros 1024 | npy '<f4' '(4, 64)' >w_q.npy
@@ -153,28 +153,28 @@ refuse 5 "--q-norm:*'missing.npy'" with --q-norm missing.npy --norm-eps 1e-6
 refuse 5 "--q-norm:*'w_f8.npy'*<f8" with --q-norm w_f8.npy --norm-eps 1e-6
 refuse 5 "--q-bias:*'model.json'" with --q-bias model.json
 
-# An output that is an input as well.
+# An output that is also an input.
 refuse 2 "--out-q:*w.npy'" rotate --q q.npy --out-q ./w.npy --q-norm w.npy --norm-eps 1e-6
 
-# A tensor that memory cannot hold: its file has a hole of 8 GiB, which takes no space on the disk.
+# A tensor too large for the memory: its file has a hole of 8 GiB, which takes no space on the disk.
 if sh -c 'ulimit -v 2000000 && exec "$@"' sh "$vkrope" --version >/dev/null 2>&1; then
     npy '<f4' '(1, 8388608, 4, 64)' </dev/null >huge.npy
     dd if=/dev/null of=huge.npy bs=1 seek=$(($(wc -c <huge.npy) + 8589934592)) 2>/dev/null
     refuse 6 'memory' sh -c 'ulimit -v 2000000; exec "$@"' sh \
         "$vkrope" rotate --model model.json --q huge.npy --out-q out.npy
     rm huge.npy
-else # an address sanitizer takes terabytes of addresses
+else # an address sanitizer reserves terabytes of addresses
     echo 'the command does not start within 2 GB of addresses:' \
         'what it says of a memory that is full was left out'
 fi
 
-# All of that was found without a device. Good inputs get as far as looking for one.
+# All these errors were found without a device. Valid inputs get as far as looking for a device.
 refuse 3 '' with --positions five.npy
 refuse 3 '' with --v k.npy --out-v out_v.npy --angles computed
 refuse 3 '' with --float32-angles --angles direct_buffer
 refuse 3 '' with --store q=f16,k=e4m3fn --hadamard llama.cpp --store-scale k=2
 refuse 3 '' rows --out-q-scales s.npy --out-k-scales t.npy --scale-floor 1e-6
-# Without an option of an op there is the rotation alone, and a note says what else the model has.
+# Without an option for an op only the rotation runs, and a note lists the model's other ops.
 qwen3() {
     "$vkrope" rotate --model qwen3.json --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy "$@"
 }

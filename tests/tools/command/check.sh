@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# For the tests beside it, which source it, work in a folder of their own and end with `finish`.
-# Their arguments: the command vkrope, the folder of model files, and the driver manifests of
-# lavapipe and of SwiftShader, which may be empty.
-# shellcheck shell=sh disable=SC2034 # the variables are for those who source it
+# The functions of the tests in this folder, which source this file, work in a temporary folder and
+# end with `finish`. The arguments of these tests: the command vkrope, the folder of model files,
+# and the driver manifests of lavapipe and of SwiftShader, which may be empty.
+# shellcheck shell=sh disable=SC2034 # the scripts that source this file use the variables
 set -u
 LC_ALL=C
 export LC_ALL
@@ -20,13 +20,13 @@ cd "$logs/work" || exit 1
 checks=0
 failures=0
 
-# What a sanitizer finds ends a program with 1, as a verification that failed does: here with a
-# code that no command of ours has.
+# A finding of a sanitizer ends a program with 1, like a failed verification, so this sets an exit
+# code that no command of vkrope has.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}exitcode=99
 export ASAN_OPTIONS
 
-# Leaks count where no driver is loaded. Drivers leak a little, and unload before the sanitizer
-# could name them in a suppression.
+# Leaks are errors only without a driver. Drivers leak a little, and are unloaded before the
+# sanitizer could name them in a suppression.
 no_driver() { use_driver /nonexistent/no_driver.json; }
 drivers_leak() {
     ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
@@ -53,9 +53,9 @@ wrong() {
     echo "FAILED: $*"
 }
 
-# says PATTERN [FILE]: whether a line of FILE, or else of the last command's stdout, holds PATTERN,
-# as a case of the shell has patterns: 'pass*angles' is a line with the one and then the other.
-# Programs are not called, here and below: starting one takes longer than reading a few lines.
+# says PATTERN [FILE]: a line of FILE, or else of the last command's stdout, contains PATTERN, a
+# pattern as in `case`: 'pass*angles' matches a line with pass and then angles.
+# This file avoids calling programs, because starting one takes longer than reading a few lines.
 says() {
     while IFS= read -r line || [ -n "$line" ]; do
         # shellcheck disable=SC2254 # a pattern
@@ -64,9 +64,9 @@ says() {
     return 1
 }
 
-# expect CODE PATTERN COMMAND...: the exit code, and a line of stderr that holds PATTERN: what is
-# wrong, an option or a field, and its value. A failing command says one line "vkrope: error: ..."
-# and nothing on stdout.
+# expect CODE PATTERN COMMAND...: checks the exit code, and that a line of stderr contains PATTERN:
+# the error, an option or a field, and its value. A failing command prints one line "vkrope: error:
+# ..." and nothing on stdout.
 expect() {
     expected=$1
     pattern=$2
@@ -92,12 +92,12 @@ expect() {
 }
 works() { expect 0 '' "$@"; }
 
-# Sets `present` to the names of the files here, and one folder down.
+# Sets `present` to the names of the files in this folder and one level below.
 list_files() {
     set -- * .[!.]* */*
     present=$*
 }
-# refuse CODE PATTERN COMMAND...: as expect, and the folder holds the same files as before.
+# refuse CODE PATTERN COMMAND...: like expect, and the command does not change the list of files.
 refuse() {
     list_files
     before=$present
@@ -114,10 +114,10 @@ holds() {
     "$@" || wrong "$message"
 }
 
-# number KEY: the values of a key in the JSON on the last command's stdout, a line each.
+# number KEY: prints the values of a key in the JSON on the last command's stdout, one per line.
 number() { sed -n 's/.*"'"$1"'": \([-+.0-9e]*\),*$/\1/p' "$logs/out"; }
 
-# below LIMIT NUMBER...
+# below LIMIT NUMBER...: no number is above LIMIT.
 below() {
     limit=$1
     shift
@@ -125,14 +125,14 @@ below() {
         '{ for (i = 1; i <= NF; i++) if (!($i <= limit)) exit 1 }'
 }
 
-# byte NUMBER..., int32 NUMBER..., int64 NUMBER...: little-endian, as binary.
+# byte NUMBER..., int32 NUMBER..., int64 NUMBER...: print numbers in binary, little-endian.
 byte() { for value; do
     printf %b "\\0$((value >> 6 & 3))$((value >> 3 & 7))$((value & 7))"; done; }
 int32() { for number; do byte "$number" $((number >> 8)) $((number >> 16)) \
     $((number >> 24)); done; }
 int64() { for wide; do int32 "$wide" $((wide >> 32)); done; }
 
-# npy DESCR SHAPE [ORDER]: a .npy file on stdout, its data from stdin.
+# npy DESCR SHAPE [ORDER]: prints a .npy file with the data from stdin.
 npy() {
     dict="{'descr': '$1', 'fortran_order': ${3:-False}, 'shape': $2, }"
     printf '\223NUMPY\001\000'
@@ -140,10 +140,10 @@ npy() {
     printf %s "$dict"
     cat
 }
-# safetensors HEADER: a .safetensors file on stdout with this JSON, its data from stdin.
+# safetensors HEADER: prints a .safetensors file with this JSON and the data from stdin.
 safetensors() { int64 ${#1} && printf %s "$1" && cat; }
-# tensors NAME:DTYPE:SHAPE:BYTES...: such a file of these tensors, one behind the other, of the
-# first bytes of stdin.
+# tensors NAME:DTYPE:SHAPE:BYTES...: prints a .safetensors file of these tensors, one after the
+# other, with the first bytes of stdin.
 tensors() {
     end=0
     json='{"__metadata__":{"format":"pt"}'
@@ -157,7 +157,7 @@ tensors() {
 }
 zeros() { head -c "$1" /dev/zero; }
 
-# model_with FIELDS: a config.json of 4 query heads and 2 key heads of 64 channels.
+# model_with FIELDS: prints a config.json with 4 query heads and 2 key heads of 64 channels.
 model_with() {
     printf '{"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,\n'
     printf ' "max_position_embeddings": 2048, %s}\n' "$1"

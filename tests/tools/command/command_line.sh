@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What needs no device: help, usage errors, the frequencies of models, streams that cannot be
-# written.
-# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+# Tests what needs no device: help, usage errors, the frequencies of models, and output streams that
+# cannot be written.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions called indirectly
 . "$(dirname "$0")/check.sh"
 llama=$models/llama-3.2-1b.json
 
 works "$vkrope" --version
 holds 'version' says 'vkrope [0-9]*.[0-9]*.[0-9]*'
 for command in '' devices frequencies explain rotate check make-input; do
-    # shellcheck disable=SC2086 # no word for none
+    # shellcheck disable=SC2086 # no word if there is no command
     works "$vkrope" $command --help
     holds "help of '$command' on stdout" [ -s "$logs/out" ]
     holds "nothing on stderr" [ ! -s "$logs/err" ]
@@ -51,8 +51,8 @@ refuse 2 'layer is 3' "$vkrope" frequencies --model three_layers.json --layer 3
 refuse 2 'vision' "$vkrope" frequencies --model "$llama" --tower vision
 refuse 2 '--seq-len' "$vkrope" frequencies --model "$llama" --seq-len 0
 
-# Files that are no model: none, folders, a device without an end, too long a file, no JSON, no
-# text, and a value that is wrong.
+# Paths that are not model files: nothing, a folder, an endless device, a file that is too long, a
+# file that is not JSON or not text, and a file with a wrong value.
 printf '{"model_type": "llama", ' >broken.json
 printf '\223NUMPY' >binary.json
 zeros 70000000 >large.json
@@ -63,8 +63,8 @@ rm large.json
 refuse 5 '--model' "$vkrope" frequencies --model ''
 model_with '"rope_theta": 10000.0, "rope_scaling": {"rope_type": "spiral"}' >type.json
 refuse 5 '--model:*type.json*spiral' "$vkrope" frequencies --model type.json
-# Through a pipe, from the standard input, and from a file as that; not a GGUF file, whose parts
-# are read.
+# A model comes through a pipe, from the standard input, and from a file as standard input. A GGUF
+# file may not, because it is read in parts.
 "$vkrope" frequencies --model "$llama" --json >expected.json
 mkfifo pipe
 for from in 'cat "$1" | "$0" frequencies --json --model -' \
@@ -76,10 +76,10 @@ done
 rm pipe expected.json
 refuse 5 "--model: '-'*16777216" \
     sh -c 'yes | timeout "$1" "$0" frequencies --model -' "$vkrope" \
-    $((60 * ${VKROPE_TIME_FACTOR:-1})) # a stream without an end
+    $((60 * ${VKROPE_TIME_FACTOR:-1})) # an endless stream
 refuse 5 '--model:*-*GGUF' sh -c 'printf GGUF123 | "$0" frequencies --model -' "$vkrope"
 
-# Text that cannot be delivered is not a success. A name in a message cannot start a second line.
+# Undelivered text is not a success. A name in a message cannot start a second line.
 if [ -c /dev/full ]; then
     expect 5 'standard output' sh -c '"$0" frequencies --model "$1" >/dev/full' "$vkrope" "$llama"
     expect 5 'standard output' sh -c '"$0" --help >/dev/full' "$vkrope"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope explain`: numbers of known models as JSON, their pictures, and what is refused.
-# shellcheck disable=SC2317 # functions that others call
+# Tests `vkrope explain`: numbers of known models as JSON, their pictures, and errors.
+# shellcheck disable=SC2317 # functions called indirectly
 . "$(dirname "$0")/check.sh"
 no_driver
 explain() { "$vkrope" explain "$@"; }
-# has KEY VALUE: the JSON on the last command's stdout has this number.
+# has KEY VALUE: the JSON on the last command's stdout has VALUE for KEY.
 has() { holds "$1 is $(number "$1"), not $2" [ "$(number "$1")" = "$2" ]; }
 
 works explain --model "$models/llama-3.1-8b.json" --json
@@ -20,14 +20,14 @@ has k_rotary_offset 512
 holds 'a warning' says '*kv_lora_rank'
 works explain --model "$models/gpt-j-6b.json" --pairing half_split --json
 holds 'the pairing' says '"pairing": "half_split"'
-# Frequencies of the short list serve no more than the length that it was made for.
+# Frequencies of the short list are valid only up to the length that they were made for.
 works explain --model "$models/phi-4-mini.json" --json
 has turns_within 4096.0
 has length 131072
 works explain --model "$models/phi-4-mini.json" --json --seq-len 131072
 has turns_within 131072.0
 
-# Norms: a model has them, has none, or which it has is not known.
+# Norms: a model has norms, has none, or its norms are not known.
 works explain --model "$models/llama-3.1-8b.json"
 holds 'no norms' says 'norms of Q and K: none'
 works "$vkrope" frequencies --model "$models/llama-3.1-8b.json" --json
@@ -40,11 +40,11 @@ holds 'norms that are not known' says 'norms of Q and K: not known'
 works "$vkrope" frequencies --model of_mine.json --json
 holds 'a norm that is not known is not null' says '"norm": "not known"'
 
-# Text: of each pair.
+# The text lists each pair.
 works explain --model "$models/llama-3.1-8b.json" --all
 holds 'the last pair' says '63  63, 127'
 
-# Pictures: of scaling, sections, a grid with head groups, a vision tower.
+# Pictures of scaling, sections, a grid with head groups, and a vision tower.
 printf '{"_class_name": "LTX2VideoTransformer3DModel", "rope_type": "split"}' >ltx2.json
 for model in "$models/llama-3.1-8b.json" "$models/qwen3-vl-4b.json" ltx2.json \
     "$models/gpt-j-6b.json"; do
@@ -53,7 +53,7 @@ for model in "$models/llama-3.1-8b.json" "$models/qwen3-vl-4b.json" ltx2.json \
     holds "no script, no link: $model" sh -c '! grep -qiE "script|href|url\(" picture.svg'
     ! command -v xmllint >/dev/null || holds "well-formed: $model" xmllint --noout picture.svg
 done
-# Of the last one: wavelengths without scaling are equal steps of a logarithmic axis.
+# In the last picture, wavelengths without scaling are equal steps on a logarithmic axis.
 grep -m 1 '<polyline class="s0"' picture.svg | sed 's/.*points="//; s/".*//' | tr ' ' '\n' >points
 holds 'the curve of the wavelengths' awk -F , '
     NR == 2 { x = $1 - last_x; y = $2 - last_y }

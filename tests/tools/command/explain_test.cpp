@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The computations and pictures of `vkrope explain`.
+// Tests the computations and pictures of `vkrope explain`.
 #include "explain/explain.hpp"
 
 #include <doctest/doctest.h>
@@ -74,7 +74,7 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
     CHECK(json_of(explanation)["pairs"][3]["wavelength"].is_null());
 }
 
-TEST_CASE("without a base nothing is said of the unscaled frequencies") {
+TEST_CASE("without a base the unscaled frequencies are not reported") {
     RopeParams rotation = rotation_of(4, 10000);
     rotation.base = 0;
     rotation.max_position = 0;
@@ -110,7 +110,7 @@ TEST_CASE("the bound of q.k at known distances") {
     CHECK(decay_bound({}, 1) == 0);
 }
 
-TEST_CASE("a picture has a curve for what there is to compare, and the same bytes each time") {
+TEST_CASE("a picture has a curve for each comparison, and the same bytes each time") {
     RopeParams rotation = rotation_of(16, 10000);
     const std::string plain = svg_of(explain(rotation));
     CHECK(plain == svg_of(explain(rotation)));
@@ -157,7 +157,7 @@ TEST_CASE("axes and numbers of plots") {
     CHECK(svg::number_text(-1e12) == "-1·10¹²");
 }
 
-TEST_CASE("a plot: lines break where there is no value, text cannot become markup") {
+TEST_CASE("a plot: lines break at missing values, text cannot become markup") {
     svg::Plot plot = {
         .title = "a < b & \"c\"",
         .x = {"x", svg::Scale::logarithmic, 1, 100},
@@ -202,7 +202,7 @@ TEST_CASE("a sum over axes: a line for each axis that turns a pair") {
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.sections.axes = 3;
     rotation.sections.order = VKROPE_SECTIONS_SUM;
-    rotation.inv_freq = {1, 0, 0.5, 0, 0, 0};  // [3, 2]: pair 1 stands
+    rotation.inv_freq = {1, 0, 0.5, 0, 0, 0};  // [axes, pairs]: pair 1 does not turn
     const Explanation explanation = explain(rotation);
     REQUIRE(explanation.pairs.size() == 3);
     CHECK(explanation.pairs[0].axis == 0);

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The commands on GGUF files: the small ones that the fuzz test begins with.
-# shellcheck disable=SC2317 # functions that others call
+# Tests the commands on GGUF files: the small files that are the seeds of the fuzz test.
+# shellcheck disable=SC2317 # functions called indirectly
 . "$(dirname "$0")/check.sh"
 files=$models/../corpus/gguf
 no_driver
 
-# A GGUF file says so in its first bytes, whatever it is called.
+# A GGUF file is recognised by its first bytes, whatever its name.
 cp "$files/llama3.gguf" config.json
 works "$vkrope" frequencies --model config.json --json
 holds 'the pairing fits the weights in the file' says '"pairing": "interleaved"'
@@ -17,13 +17,13 @@ holds 'the window of K' [ "$(number k_rotary_offset)" = 512 ]
 works "$vkrope" explain --model "$files/qwen2vl.gguf" --json
 holds 'the sections' [ "$(number axis | sort | uniq -c | tr -s ' \n' ' ')" = ' 4 0 6 1 6 2 ' ]
 head -c 100 "$files/llama3.gguf" >cut.gguf
-echo '{"model_type": "llama"}' >text.gguf # a file that is only called so
+echo '{"model_type": "llama"}' >text.gguf # a GGUF file only by name
 for file in cut.gguf text.gguf; do
     refuse 5 "--model:*'$file'" "$vkrope" frequencies --model $file
     refuse 5 "--model:*'$file'" "$vkrope" check --model $file --q q.npy --actual q.npy
 done
 
-# Half a TiB behind a right file changes nothing. The time limit is there for hangs.
+# Half a TiB after a valid file changes nothing. The time limit detects hangs.
 cp "$files/llama3.gguf" hole.gguf
 if truncate -s 512G hole.gguf 2>/dev/null; then
     works timeout $((60 * ${VKROPE_TIME_FACTOR:-1})) "$vkrope" frequencies --model hole.gguf
@@ -32,7 +32,7 @@ else
 fi
 rm hole.gguf
 
-# What an error asks for is read before the file is judged.
+# The option that an error asks for is read before the file is rejected.
 LC_ALL=C sed 's/llama/nauti/g' "$files/llama3.gguf" >unknown.gguf
 echo '{"model_type": "llama", "head_dim": 32, "rope_theta": 1e4, "rope_interleaved": true}' >told.json
 for model in unknown.gguf told.json; do
@@ -46,12 +46,12 @@ for model in unknown.gguf told.json; do
 done
 
 need_lavapipe
-# rotated MODEL: as an engine would with it.
+# rotated MODEL: rotates Q and K like an engine with this model.
 rotated() {
     works "$vkrope" rotate --model "$files/$1.gguf" --q q.npy --out-q q_out.npy --first-position 7 \
         --verify
 }
-# judged CODE VERDICT MODEL ARGUMENT...
+# judged CODE VERDICT MODEL ARGUMENT...: check ends with CODE and VERDICT.
 judged() {
     verdict=$2
     model=$3

@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope check` on outputs of `vkrope rotate` on lavapipe: what each option and file says reaches
-# the verdict. Which mistakes it names is tested in mistakes.sh and, without files, in
-# judge_*_test.cpp.
-# shellcheck disable=SC2317 # functions that others call
+# Tests `vkrope check` on outputs of `vkrope rotate` on lavapipe: every option and file affects the
+# verdict. mistakes.sh and, without files, judge_*_test.cpp test which mistakes are named.
+# shellcheck disable=SC2317 # functions called indirectly
 . "$(dirname "$0")/check.sh"
 
 yarn='"rope_theta": 500000.0, "rope_scaling": {"rope_type": "yarn", "factor": 8.0,'
@@ -14,7 +13,7 @@ works "$vkrope" make-input --shape 2,9,2,64 --seed 2 --out k.npy
 int32 0 0 0 0 | npy '<i4' '(4,)' >ids.npy
 check() { "$vkrope" check --model model.json "$@"; }
 
-# What can be refused without an output to judge.
+# Errors that need no output to compare.
 refuse 2 '--q*--k' check
 refuse 2 '--actual*--q' check --q q.npy
 refuse 2 '--k*--actual-k' check --q q.npy --actual q.npy --actual-k k.npy
@@ -30,16 +29,16 @@ for tolerance in 0 1 nan x ''; do
     refuse 2 '--tolerance' check --q q.npy --actual q.npy --tolerance "$tolerance"
 done
 
-# The first match of every list, each once, of the JSON on the last command's stdout.
+# firsts: prints the first match of every list once, from the JSON on the last command's stdout.
 firsts() {
     awk -F '"' '/"matches": \[/ { first = 1 } /"mistake":/ && first { print $4; first = 0 }' \
         "$logs/out" |
         sort -u | tr '\n' ' '
 }
-# The verdicts there, each once.
+# verdicts: prints the verdicts in that JSON, each once.
 verdicts() { sed -n 's/^ *"verdict": "\(.*\)",*$/\1/p' "$logs/out" | sort -u | tr '\n' ' '; }
 
-# Nothing was rotated: found without any device.
+# An output that was not rotated is found without any device.
 no_driver
 expect 1 '--actual: ' check --q q.npy --actual q.npy --first-position 7 --json
 holds 'the verdict' [ "$(verdicts)" = 'mistake ' ]
@@ -49,10 +48,10 @@ works "$vkrope" make-input --shape 1,0,4,64 --seed 1 --out empty.npy
 works check --q empty.npy --actual empty.npy
 
 need_lavapipe
-# rotated ARGUMENT...: what the engine makes, q_out.npy and k_out.npy.
+# rotated ARGUMENT...: rotates like an engine and writes q_out.npy and k_out.npy.
 rotated() { works "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q q_out.npy \
     --out-k k_out.npy "$@"; }
-# judged VERDICT MISTAKE ARGUMENT...: Q and K both; "" is any mistake.
+# judged VERDICT MISTAKE ARGUMENT...: the verdict for both Q and K; "" is any mistake.
 judged() {
     verdict=$1
     mistake=$2
@@ -73,11 +72,11 @@ judged mistake attention_factor_applied --first-position 7 --gain omit
 rotated --first-position 7 --inverse --pairing interleaved --gain omit
 judged pass '' --first-position 7 --inverse --pairing interleaved --gain omit
 judged unexplained '' --first-position 2007
-# Three matches at most: of each tensor, and of the one that decides.
+# Three matches at most, for each tensor and for the tensor that decides.
 holds 'three matches' [ "$(grep -c '"mistake":' "$logs/out")" = 9 ]
 
-# A scaling that did not grow: no scaling, by whatever name. The model comes through a pipe, of
-# which each of its RoPEs is read.
+# A scaling with factor 1 is no scaling, whatever its name. The model comes through a pipe, and each
+# of its RoPEs is read.
 printf '{"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4,
  "num_key_value_heads": 2, "max_position_embeddings": 64,
  "rope_scaling": {"type": "dynamic", "factor": 2.0}}' >model.json
@@ -96,7 +95,7 @@ printf '{"model_type": "gemma3_text", "hidden_size": 256, "num_attention_heads":
 rotated --first-position 7 --layer-type sliding_attention
 judged mistake other_layer_type --first-position 7 --layer-type full_attention
 
-# Layers of any type that the file has, by its number, too.
+# Layers of any type that the file has, also selected by number.
 compressed='"model_type": "deepseek_v4", "head_dim": 64, "qk_rope_head_dim": 16,
  "num_attention_heads": 4, "num_hidden_layers": 4, "compress_ratios": [0, 0, 4, 128],
  "rope_theta": 10000, "compress_rope_theta": 160000, "max_position_embeddings": 65536'
@@ -106,7 +105,7 @@ of_layer() { check --q q.npy --actual q_out.npy --first-position 7 --json "$@"; 
 expect 1 '' of_layer --layer 1
 holds 'the layers of another type' [ "$(firsts)" = 'other_layer_type ' ]
 works of_layer --layer 2
-# Layers without RoPE: what was rotated, and what was not.
+# Layers without RoPE: one that was rotated, and one that was not.
 model_with '"num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0]' | sed 's/"llama"/"smollm3"/' \
     >model.json
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 --layer 2
@@ -139,7 +138,7 @@ for pair in 'true false yarn_range_rounded' 'false true yarn_range_unrounded'; d
     holds "$3" [ "$(firsts)" = "$3 " ]
 done
 
-# Latent attention: Q and K have each their own head_dim, as their files say.
+# Latent attention: Q and K each have the head_dim of their file.
 cp q.npy q_head.npy && cp k.npy k_head.npy
 cp "$models/deepseek-v2-lite.json" model.json
 works "$vkrope" make-input --shape 2,9,16,192 --seed 1 --out q.npy
@@ -179,8 +178,8 @@ works check --q q.npy --actual q_out.npy --positions frame.npy
 holds 'what such positions cannot show is said' says '*sections_ignored*height_and_width_exchanged'
 refuse 5 '--positions:*(3, 2, 3)*3' \
     "$vkrope" check --model yarn.json --q q.npy --actual q_out.npy --positions axes.npy
-# A vision tower, of Gemma 4, whose axes have windows of their own; and V beside it, which the
-# model norms and does not rotate.
+# A vision tower of Gemma 4, whose axes have separate windows, and V, which the model normalises but
+# does not rotate.
 sed 's/qwen2_vl/gemma4/; s/"depth": 2/"rope_theta": 10000/' model.json >windows.json
 works "$vkrope" frequencies --model windows.json --tower vision --json
 holds 'the windows' [ "$(number offset | paste -sd ' ' -)" = '0 32' ]
@@ -201,8 +200,8 @@ expect 1 '--actual-v: ' beside_v k_out.npy
 holds 'V was rotated' says 'V  mistake: v_rotated: '
 cp yarn.json model.json
 
-# Angles in float32, far out: wrong by more than the bound, and close enough for those who
-# say so. What is wrong is said in text, too.
+# Angles in float32 at far positions: wrong by more than the bound, and close enough if the user
+# accepts that. The text report also says what is wrong.
 works "$vkrope" make-input --shape 1,37,4,64 --seed 1 --out q.npy
 works "$vkrope" make-input --shape 1,37,2,64 --seed 2 --out k.npy
 rotated --first-position 30000 --float32-angles --angles direct_buffer
@@ -216,7 +215,7 @@ holds 'the verdict of a tolerance' says 'Q  close: '
 expect 1 '--actual: ' far --tolerance 1e-6
 refuse 5 '--dtype*f16' far --dtype f16
 
-# One value that is wrong alone: the last bit but ten of a byte.
+# A single wrong value: 1 is added to the third byte of a float.
 rotated --first-position 30000
 tail -c 4096 q_out.npy | od -An -v -t u1 -w1 |
     awk '{ print NR == 3 ? ($1 + 1) % 256 : $1 }' >bytes.txt
@@ -233,7 +232,7 @@ works alone --tolerance 0.1
 expect 1 '' alone --tolerance 1e-7 --json
 holds 'unexplained' [ "$(verdicts)" = 'unexplained ' ]
 
-# Layouts, and what comes of confusing them.
+# Layouts, and mistakes from confusing them.
 works "$vkrope" make-input --shape 2,37,4,64 --dtype f16 --seed 1 --out q.npy
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 \
     --layout bhsd
@@ -241,7 +240,7 @@ works check --q q.npy --actual q_out.npy --first-position 7 --layout bhsd
 expect 1 '' check --q q.npy --actual q_out.npy --first-position 7 --json
 holds 'heads taken for tokens' [ "$(firsts)" = 'positions_along_heads ' ]
 
-# What is wrong outside the window has no error in u: the table does not say 0 of it.
+# Wrong values outside the window have no error in u, and the table does not print 0 for it.
 model_with '"rope_theta": 500000.0, "partial_rotary_factor": 0.5' >model.json
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --first-position 7 \
     --rotary-offset 16
@@ -259,12 +258,12 @@ works "$vkrope" make-input --shape 2,7,2,64 --seed 3 --out v.npy
 works "$vkrope" make-input --shape 1,1,1,64 --seed 4 --out made.npy
 tail -c 256 made.npy | npy '<f4' '(64,)' >w.npy
 
-# engine ARGUMENT...: what an engine makes of Q; of_q ARGUMENT...: what it is taken for.
+# engine ARGUMENT...: makes an engine's output of Q; of_q ARGUMENT...: checks it.
 engine() {
     works "$vkrope" rotate --model qwen3.json --q q.npy --out-q y.npy --q-norm w.npy "$@"
 }
 of_q() { "$vkrope" check --model qwen3.json --q q.npy --actual y.npy --q-norm w.npy "$@"; }
-# named MISTAKE COMMAND...: the check fails, and names the mistake.
+# named MISTAKE COMMAND...: the check fails and names the mistake.
 named() {
     mistake=$1
     shift
@@ -301,7 +300,7 @@ works "$vkrope" rotate --model qwen3.json --q q.npy --out-q y.npy --q-norm w2.np
 # shellcheck disable=SC2086 # words
 named sets_exchanged of_q $two
 
-# A layer without RoPE: norm and scale, and no rotation.
+# A layer without RoPE: norm and scale, but no rotation.
 model smollm3 ', "num_hidden_layers": 2, "no_rope_layers": [1, 0]' >nope.json
 sed 's/"smollm3"/"llama4_text"/' nope.json >llama4.json
 ops='--q-norm w.npy --norm-eps 0.01 --q-scale 0.5 --first-position 9000'
@@ -315,14 +314,14 @@ rotated_layer 1
 works still
 rotated_layer 0
 named rotated_without_rope still
-# Llama 4 scales by position where it does not rotate.
+# Llama 4 scales by position in layers that it does not rotate.
 tempered() { "$vkrope" "$@" --model llama4.json --q q.npy --layer 1 --clip 100 \
     --first-position 9000; }
 works tempered rotate --out-q y.npy --verify
 works tempered check --actual y.npy
 named scale_missing tempered check --actual q.npy
 
-# V turned as K is, and V as it is.
+# V rotated like K, and V unchanged.
 works "$vkrope" rotate --model llama.json --k v.npy --out-k turned.npy
 works "$vkrope" rotate --model llama.json --k k.npy --out-k y_k.npy
 check_v() {
@@ -331,7 +330,7 @@ check_v() {
 named v_rotated check_v turned.npy
 works check_v v.npy
 
-# stored ARGUMENT...: a K that an engine has stored; judge_k ARGUMENT...: what it is taken for.
+# stored ARGUMENT...: stores K like an engine; judge_k ARGUMENT...: checks it.
 stored() { works "$vkrope" rotate --model llama.json --k k.npy --out-k codes.npy "$@"; }
 judge_k() { "$vkrope" check --model llama.json --k k.npy --actual-k codes.npy "$@"; }
 stored --store q4_0 --hadamard 64

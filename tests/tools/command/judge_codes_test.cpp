@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `vkrope check` names the mistakes of engines that store codes. The engine is a loop over a V
-// without other ops, whose rows are exact.
+// Tests that `vkrope check` names the mistakes of engines that store codes. The engine is a loop
+// over a V without other ops, whose rows are exact.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -46,12 +46,12 @@ struct Output {
     std::vector<float> scales;
 };
 
-/// What an engine does with a row of head_dim channels, or with another row.
+/// The store of an engine, for rows of head_dim channels or of another length.
 struct Engine {
     Store type = Store::q8_0;
     Nearest nearest = half_away;
     bool divides = false;       // blocks: x / d, not x * (1 / d); made scales: x / scale
-    bool rounds_first = false;  // d to f16
+    bool rounds_first = false;  // rounds d to f16 first
     float given = 1, d_of_amax = 127;
     bool made = false, power_of_two = false;
     std::size_t row = head_dim;
@@ -84,7 +84,7 @@ struct Engine {
             amax = std::max(amax, std::fabs(x[i]));
         }
         float scale = amax / oracle::largest(type);
-        scale = power_of_two ? std::exp2(std::ceil(std::log2(scale))) : scale;  // as vLLM
+        scale = power_of_two ? std::exp2(std::ceil(std::log2(scale))) : scale;  // like vLLM
         output.scales.insert(output.scales.end(), made ? row / head_dim : 0, scale);
         for (std::size_t i = 0; i < row; ++i) {
             const float number = made ? over(x[i], scale) : x[i] * given;
@@ -119,7 +119,7 @@ Row random_values() {
     return values;
 }
 
-/// Each block of 32 begins with `first`, and all else is half of an odd number, times `unit`.
+/// Makes blocks of 32 that begin with `first`; all other values are odd numbers times unit / 2.
 Row halves(float first, float unit = 1) {
     Row values(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -129,7 +129,7 @@ Row halves(float first, float unit = 1) {
     return values;
 }
 
-/// [tokens, heads, head_dim] with another axis innermost.
+/// Returns [tokens, heads, head_dim] with another axis innermost.
 Row transposed(const Row& values, bool tokens_innermost) {
     Row to;
     for (std::size_t i = 0; i < count; ++i) {
@@ -206,7 +206,7 @@ TEST_CASE("the rounding of codes, and their scale") {
              {"", halves(-8), {.type = Store::q4_0, .nearest = half_up}, q4_0},
              {"ties_to_even", halves(-8), {.type = Store::q4_0, .nearest = to_even}, q4_0},
              {"ties_away", halves(-8), {.type = Store::q4_0, .nearest = half_away}, q4_0},
-             // Codes are counted from 0: truncated there, not at the middle.
+             // Codes are counted from 0, so truncation is toward code 0, not toward the middle.
              {"truncated", halves(-8), {.type = Store::q4_0, .nearest = down}, q4_0},
              {"", values, {.type = Store::e4m3fn, .given = 4}, given},
              {"scale_inverted", values, {.type = Store::e4m3fn, .given = 0.25}, given},
@@ -216,12 +216,12 @@ TEST_CASE("the rounding of codes, and their scale") {
              {"", values, rounded_up, powers},
              {"scale_not_power_of_two", values, divided, powers},
              {"scale_of_token", values, of_token, made},
-             // Division or product.
+             // Division or multiplication.
              {"", near, divided, made},
              {"reciprocal_of_scale", near, {.type = Store::int8, .made = true}, made},
              {"", near, {.type = Store::q8_0}, q8_0},
              {"divided_by_scale", near, {.type = Store::q8_0, .divides = true}, q8_0},
-             // Of blocks.
+             // Mistakes in blocks.
              {"scale_rounded_first", values, {.type = Store::q8_0, .rounds_first = true}, q8_0},
              {"symmetric_range",
               values,
@@ -239,20 +239,20 @@ TEST_CASE("the rounding of codes, and their scale") {
     for (float& scale : inverted.scales) {
         scale = 1 / scale;
     }
-    // 1 / (1 / scale) is the scale for most of them only.
+    // For most values only, 1 / (1 / scale) is the scale.
     const Judgement judgement = judged(values, inverted, made);
     CHECK(judgement.outcome == Outcome::mistake);
     CHECK(judgement.matches.front().mistake == "scale_inverted");
     CHECK(judgement.matches.front().nearly);
     Output last = of_token.of(values);
-    last.scales.back() *= 2;  // the scale of the last head must be the token's, too
+    last.scales.back() *= 2;  // the scale of the last head must also be the token's
     CHECK(judged(values, last, made).outcome == Outcome::unexplained);
 }
 
 TEST_CASE("the rounding of fp8") {
     Row values(count);
     for (std::size_t i = 0; i < count; ++i) {
-        values[i] = float(int(i % 61) - 30);  // the distance of codes is 2 from 16 on
+        values[i] = float(int(i % 61) - 30);  // from 16 on, codes are 2 apart
     }
     Output output = Engine{.type = Store::e4m3fn}.of(values);
     check_passes(judged(values, output, {Store::e4m3fn}));
@@ -268,7 +268,7 @@ TEST_CASE("the rounding of fp8") {
 
 TEST_CASE("other arithmetic") {
     const Row values = random_values();
-    // Values that are off by up to 2^-13 of themselves.
+    // The values have relative errors of up to 2^-13.
     Row noisy = values;
     std::uint32_t state = 3;
     for (float& x : noisy) {
@@ -283,7 +283,7 @@ TEST_CASE("other arithmetic") {
     CHECK(close.outcome == Outcome::close);
     CHECK(close.right.share_within > 0.99);
     CHECK(close.right.share_within < 1);
-    // Half of the codes are one off, which is not arithmetic.
+    // Half of the codes are one off, which other arithmetic does not explain.
     const Judgement truncated = engine(toward_zero);
     CHECK(truncated.outcome == Outcome::mistake);
     CHECK(truncated.matches.front().mistake == "truncated");
@@ -316,7 +316,7 @@ TEST_CASE("values beyond fp8") {
         check_passes(judged(values, output, {type}));
         const bool e4m3fn = type == Store::e4m3fn;
         output.codes[5] = e4m3fn ? 0x7f : output.codes[5];
-        for (const std::uint8_t nan : Bytes{0xff, 0x7f}) {  // of any sign
+        for (const std::uint8_t nan : Bytes{0xff, 0x7f}) {  // with either sign
             output.codes[6] = e4m3fn ? nan : 0xfc;
             output.codes[7] = e4m3fn ? nan : 0x7c;
             check_named("not_saturated", judged(values, output, {type}));
@@ -357,7 +357,7 @@ TEST_CASE("the order of codes") {
                     judged(values, engine.of(transposed(values, true)), {Store::q4_0}));
         Output along_heads = engine.of(transposed(values, false));
         check_named("blocks_along_heads", judged(values, along_heads, {Store::q4_0}));
-        // Of several short sequences, the last token counts, too.
+        // With several short sequences, the last token is also compared.
         const auto of_two = [&] { return judged(values, along_heads, {Store::q4_0}, {}, 2); };
         check_named("blocks_along_heads", of_two());
         along_heads.codes.back() ^= 0x88;
@@ -366,7 +366,7 @@ TEST_CASE("the order of codes") {
 }
 
 TEST_CASE("the Hadamard transform before the codes") {
-    // Sylvester's matrix, in integers: the numbers are exact, and so is the root of 16.
+    // Sylvester's matrix in integers: the numbers are exact, and so is the square root of 16.
     constexpr std::size_t block = 16;
     Row values(count), turned(count), unnormalised(count);
     for (std::size_t i = 0; i < count; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An engine for the tests of `vkrope check`: the oracle with a change of the definition.
+// The engine of the tests of `vkrope check`: the oracle with a change of the definition.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -30,15 +30,15 @@ inline std::size_t place(std::uint64_t b, std::uint64_t t, std::uint64_t h, std:
     return ((b * tokens + t) * heads + h) * head_dim + channel;
 }
 
-/// The position of a token on an axis.
+/// Returns the position of a token on an axis.
 using At = std::function<std::int64_t(std::int64_t b, std::int64_t t, std::uint32_t axis)>;
 inline At from(std::int64_t first) {
     return [first](auto b, auto t, auto) { return first + 7 * b + t; };
 }
 
-/// Changes the definition to what an engine computes.
+/// Changes the definition to the operation that an engine computes.
 using Change = std::function<void(Hypothesis&)>;
-/// Changes the definition and what is known of the model.
+/// Changes the definition and the facts about the model.
 using Setup = std::function<void(Observation&)>;
 
 inline Change frequencies(const Frequencies& inv_freq) {
@@ -71,7 +71,7 @@ inline Change moved(std::int64_t distance) {
         });
     };
 }
-/// cos and sin of angle(position, inv_freq).
+/// Makes a change that computes cos and sin of angle(position, inv_freq).
 inline Change angles(const std::function<double(double position, double inv_freq)>& angle) {
     return [angle](Hypothesis& e) {
         e.operation.cos_sin = [angle, inv_freq = e.operation.inv_freq](std::int64_t position,
@@ -122,7 +122,7 @@ inline std::vector<std::byte> stored(const std::vector<float>& numbers, oracle::
     return bytes;
 }
 
-/// A definition, and the output of an engine that computes the definition with changes.
+/// A definition, and an engine that computes the definition with changes.
 struct Case {
     std::vector<float> in = some_numbers(), out;
     Observation seen;
@@ -163,7 +163,7 @@ struct Case {
         return engine;
     }
 
-    /// What the definition with these changes makes of the input.
+    /// Returns the output of the definition with these changes.
     std::vector<float> run(const std::vector<Change>& changes = {}) const {
         const Hypothesis made = engine(changes);
         const std::vector<std::byte> input = stored(in, made.in.type);
@@ -181,7 +181,7 @@ struct Case {
         return made_out;
     }
 
-    /// The same, and each operation is rounded.
+    /// Returns the same output with each operation rounded by `round`.
     std::vector<float> run_rounded(const std::function<double(double)>& round,
                                    const std::vector<Change>& changes = {}) const {
         const oracle::Operation operation = engine(changes).operation;
@@ -219,7 +219,7 @@ inline Case rounded_case(oracle::Type type, const std::vector<Change>& changes =
     return made;
 }
 
-/// base^(-2j / width) for the first `number` pairs.
+/// Returns base^(-2j / width) for the first `number` pairs.
 inline Frequencies powers_of(double base, double width, std::size_t number = pairs) {
     Frequencies inv_freq;
     for (std::size_t j = 0; j < number; ++j) {
@@ -244,7 +244,7 @@ inline const Match* find(const Judgement& judgement, const char* name) {
     return nullptr;
 }
 
-/// The first match has this name and explains everything, and no other one does.
+/// Checks that the first match has this name and explains everything, and that no other match does.
 inline Match check_named(const std::string& name, Case made) {
     CAPTURE(name);
     const Judgement judgement = made.judged();
@@ -263,7 +263,7 @@ inline Match check_named(const std::string& name, Case made) {
     return first;
 }
 
-/// What is right passes, and only a mistake that these numbers cannot show explains it, too.
+/// Checks that a right output passes, explained only by mistakes that these numbers cannot show.
 inline void check_right(Case made) {
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::pass);

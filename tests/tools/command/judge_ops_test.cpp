@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `vkrope check` names the mistakes of engines in the ops around the rotation. Every mistake is the
-// oracle with one field changed.
+// Tests that `vkrope check` names the mistakes of engines in the ops around the rotation. Every
+// mistake is the oracle with one field changed.
 #include <cmath>
 #include <string>
 
@@ -17,7 +17,7 @@ using OpsChange = std::function<void(Ops&)>;
 
 constexpr double eps = 0.03;
 
-/// Odd multiples of 1/256 between -1 and 1, which bf16 has, too.
+/// Returns odd multiples of 1/256 between -1 and 1, which bf16 represents exactly.
 std::vector<double> numbers(std::size_t size, std::uint32_t state) {
     std::vector<double> numbers(size);
     for (double& x : numbers) {
@@ -36,7 +36,7 @@ Change of(const OpsChange& change) {
     return [change](Hypothesis& e) { change(e.ops); };
 }
 
-/// A model with these ops; without frequencies and factors that a mistake could take.
+/// Sets up a model with these ops, without frequencies and factors that a mistake could use.
 std::vector<Setup> with_ops(const Ops& ops, Type type = Type::f32) {
     return {[=](Observation& seen) {
         seen.with_ops = true;
@@ -49,7 +49,7 @@ std::vector<Setup> with_ops(const Ops& ops, Type type = Type::f32) {
     }};
 }
 
-/// V is not rotated.
+/// Sets up V, which is not rotated.
 std::vector<Setup> of_v(const Ops& ops) {
     std::vector<Setup> setups = with_ops(ops);
     setups.push_back([](Observation& seen) {
@@ -59,7 +59,7 @@ std::vector<Setup> of_v(const Ops& ops) {
     return setups;
 }
 
-/// What is right passes, and each mistake is named.
+/// Checks that a right output passes and that each mistake is named.
 void check_each(const std::vector<Setup>& setups,
                 const std::vector<std::pair<const char*, std::vector<Change>>>& mistakes) {
     const Judgement passes = Case({}, setups).judged();
@@ -84,7 +84,7 @@ void remove_weight(Ops& ops) {
     ops.norm.weight.clear();
     ops.norm.weight_offset = 0;
 }
-/// 1 / root(square, n).
+/// Makes a norm divide by root(square, n).
 Change root(const std::function<long double(long double square, std::uint64_t n)>& root) {
     return of([root](Ops& ops) {
         ops.norm.reciprocal_root = [root](long double square, std::uint64_t n) {
@@ -173,7 +173,7 @@ TEST_CASE("bias, clip and scale, with a norm and without") {
     }
 }
 
-TEST_CASE("values that are read from the output, and rounded tables, around norm and scale") {
+TEST_CASE("values read from the output, and rounded tables, with norm and scale") {
     for (const Kind kind : {Kind::none, Kind::rms, Kind::layer}) {
         CAPTURE(int(kind));
         check_each(
@@ -201,7 +201,7 @@ TEST_CASE("values that are read from the output, and rounded tables, around norm
     }
 }
 
-TEST_CASE("errors that sit in a few pairs are no rounding") {
+TEST_CASE("errors in only a few pairs are not rounding") {
     const Judgement judgement = Case({[](Hypothesis& e) { e.operation.inv_freq.back() *= 1.5; }},
                                      with_ops({.norm = rms_norm()}))
                                     .judged();

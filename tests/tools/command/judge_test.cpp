@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// `vkrope check` names the mistake that an engine made: tables of mistakes in the rotation, in
+// Tests that `vkrope check` names an engine's mistake: tables of mistakes in the rotation, in
 // positions on several axes, in scalings and in the arithmetic. The engine is the oracle with one
 // field changed.
 #include <cmath>
@@ -16,7 +16,7 @@ using vkrope::RopeParams, vkrope::Sections, vkrope::YarnScaling;
 
 namespace {
 
-/// A mistake, its changes of the definition, and the definition where it is not the usual one.
+/// A mistake: its changes of the definition, and the definition if it is not the usual one.
 struct Made {
     std::string name;
     std::vector<Change> changes;
@@ -145,7 +145,7 @@ TEST_CASE("the rotation") {
         "half_split interleaved");
 }
 
-TEST_CASE("two mistakes at once are named both") {
+TEST_CASE("two mistakes in one output are both named") {
     check_each({
         {"swapped_pairing + attention_factor_missing", {swap_pairing, factor(1)}},
         {"swapped_pairing + inverse_direction", {swap_pairing, turn_back}},
@@ -158,19 +158,19 @@ TEST_CASE("two mistakes at once are named both") {
          {swap_pairing, positions([](auto b, auto, auto) { return 300 + 7 * b; })},
          {right(positions(from(300)))}},
     });
-    // Both meanings are reported, and neither mistake alone is a match.
+    // The report has both meanings, and neither mistake alone is a match.
     const Judgement judgement = Case({swap_pairing, turn_back}).judged();
     test::check_names(judgement.matches.front().meaning, "half_split direction");
     CHECK(!find(judgement, "swapped_pairing")->explains);
 }
 
-// Frame, height and width of a token; all axes and sequences differ.
+// The frame, height and width of a token; all axes and sequences differ.
 namespace {
 std::int64_t of_image(std::int64_t b, std::int64_t t, std::uint32_t axis) {
     return axis == 0 ? 5 + 7 * b + t / 3 : axis == 1 ? 11 + 2 * b + t % 3 : 3 + 5 * (t % 4);
 }
 
-/// An engine's axis of each pair.
+/// Makes an engine use these axes for the pairs.
 Change on_axes(const std::vector<std::uint32_t>& axes) {
     return [axes](Hypothesis& e) { e.further.axes = axes; };
 }
@@ -223,13 +223,13 @@ TEST_CASE("positions on several axes") {
 }
 
 TEST_CASE("axes that alternate beyond the end of their sections") {
-    // Eight pairs: time to the last of them, but for three of height and width.
+    // Eight pairs: all of them turn with time, except for three of height and width.
     const Setup setup = with_sections(
         {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {6, 1, 1}});
     const Setup eight = right(frequencies({0.9, 0.4, 0.1, 0.06, 0.01, 1e-3, 4e-5, 2e-6}));
     check_each({
         {"sections_without_end", {on_axes({0, 1, 2, 0, 1, 2, 0, 1})}, {setup, eight}},
-        // Any other choice is read from the output; the slowest pairs differ by less than the
+        // Any other choice is read from the output. The slowest pairs differ by less than the
         // tolerance.
         {"pairs_on_other_axes", {on_axes({0, 1, 2, 0, 0, 0, 2, 1})}, {setup, eight}},
         {"pairs_on_other_axes", {on_axes({0, 1, 2, 0, 0, 0, 2, 0})}, {setup, eight}},
@@ -253,7 +253,7 @@ TEST_CASE("equal positions on all axes cannot show a mistake in the sections") {
 
 namespace {
 
-/// A model whose window begins at channel 0, as that of the other tensor does.
+/// Sets up a model whose window begins at channel 0, like that of the other tensor.
 Setup model(const Frequencies& inv_freq, double attention_factor = 1, double base = 500) {
     return [=](Observation& seen) {
         seen.right.operation.inv_freq = inv_freq;
@@ -270,7 +270,7 @@ Frequencies with_zeros(Frequencies inv_freq, std::size_t number) {
     return inv_freq;
 }
 
-/// YaRN's parameters, and its shares of the slow frequency in each pair (arXiv:2309.00071).
+/// YaRN's parameters, and the share of the slow frequency in each pair (arXiv:2309.00071).
 struct Yarn {
     double base, scale, length;
     bool is_rounded;
@@ -287,7 +287,7 @@ struct Yarn {
         return std::min(1.0, std::max(0.0, (double(j) - low) / (high - low)));
     }
 
-    /// Blends the frequencies with slow ones by these shares.
+    /// Blends the frequencies with slow frequencies by these shares.
     Frequencies blended(const Frequencies& slow) const {
         Frequencies inv_freq = powers_of(base, 2 * pairs, pairs);
         for (std::size_t j = 0; j < pairs; ++j) {
@@ -342,7 +342,7 @@ TEST_CASE("YaRN: the range of pairs, the factor in the power, and the magnitude"
         }
     }
     check_each({
-        // Without scaling of the fast pairs, as linear scaling has it.
+        // The fast pairs are not scaled as in linear scaling.
         {"factor_in_power", {frequencies(powers_of(2000, 8))}, {model(times(unscaled, 0.25))}},
         {"softmax_root_applied",
          {factor(std::sqrt(1.7))},
@@ -350,7 +350,7 @@ TEST_CASE("YaRN: the range of pairs, the factor in the power, and the magnitude"
     });
 }
 
-TEST_CASE("proportional scaling and ordinary partial rotation, each for the other") {
+TEST_CASE("proportional scaling and partial rotation, confused with each other") {
     for (const double base : {500.0, 1000000.0}) {
         CAPTURE(base);
         const Frequencies partial = powers_of(base, rotary_dim),
@@ -411,7 +411,7 @@ TEST_CASE("a constant offset of all positions, of any value") {
         const Match two = Case({moved(distance), swap_pairing}).judged().matches.front();
         CHECK(two.mistake == "swapped_pairing + position_offset");
         CHECK(two.explains);
-        // In 16 bits the engine is near, and its offset is as clear.
+        // An engine in 16 bits is near, and its offset is found as clearly.
         const Judgement rough = rounded_case(Type::bf16, {moved(distance)}).judged();
         CHECK(rough.outcome == Outcome::mistake);
         CHECK(rough.matches.front().mistake == "position_offset");
@@ -423,7 +423,7 @@ TEST_CASE("a constant offset of all positions, of any value") {
     for (const std::int64_t distance : {2, 5588, -3}) {
         check_named("position_offset", Case({moved(distance)}, {right(frequencies(few))}));
     }
-    // An output without offset and factor shows neither.
+    // An output without offset and factor shows no offset and no factor.
     for (const Case& made :
          {rounded_case(Type::bf16), Case({turn_back}), Case({frequencies({0.8, 0.3, 0.02, 0.003})}),
           Case({positions([](auto b, auto t, auto) { return t * t + 3 * b; })})}) {
@@ -440,7 +440,7 @@ TEST_CASE("one position for all tokens") {
         test::check_names(check_named("one_position", Case({stop}, {far})).meaning,
                           std::to_string(position));
         check_named("swapped_pairing + one_position", Case({swap_pairing, stop}, {far}));
-        // The other direction cannot be told from a position with the other sign.
+        // The other direction looks like a position with the other sign.
         const Judgement turned_back = Case({stop, turn_back}, {far}).judged();
         CHECK(turned_back.matches.front().mistake == "one_position");
         test::check_names(
@@ -449,7 +449,7 @@ TEST_CASE("one position for all tokens") {
     }
 }
 
-TEST_CASE("a layer without RoPE is right as it is, and one that was rotated is named") {
+TEST_CASE("a layer without RoPE is right unrotated, and a rotated one is named") {
     const Setup without = [](Observation& seen) {
         no_rotation(seen.right);
         seen.right.operation.attention_factor = 1;
@@ -489,12 +489,12 @@ TEST_CASE("other RoPEs of the model") {
                     Case({frequencies(other.inv_freq), factor(other.attention_factor)},
                          {given("other_layer_type", other)}));
     }
-    // One that is too wide for the row is left out.
+    // A RoPE that is too wide for the row is left out.
     const RopeParams wide = rotation_with(Frequencies(head_dim, 0.1), 1);
     Case usual({}, {given("other_layer_type", wide)});
     CHECK(usual.judged().outcome == Outcome::pass);
     CHECK(!find(usual.judged(), "other_layer_type"));
-    // If another mistake gives the same output, they are one mistake with two meanings.
+    // If another mistake gives the same output, the report has one mistake with two meanings.
     Case short_sequence({frequencies(unscaled), factor(1)},
                         {given("short_sequence", rotation_with(unscaled, 1))});
     const Match match = check_named("scaling_ignored", short_sequence);
@@ -530,7 +530,7 @@ TEST_CASE("an engine whose frequencies are float32 too") {
         return std::vector<Change>{frequencies(inv_freq), angles(float32_product)};
     };
     check_named("float32_angles", Case(changes(in_float32), farther));
-    // A different pow(): each pair has its own error in the last places.
+    // With a different pow(), each pair has a different error in the last places.
     const auto after = [](double x, float toward) { return std::nextafter(float(x), toward); };
     Frequencies other = in_float32;
     other[1] = after(after(std::max(float(other[1]), float(unscaled[1])), 1), 1);
@@ -538,7 +538,7 @@ TEST_CASE("an engine whose frequencies are float32 too") {
     check_named("float32_angles", Case(changes(other), farther));
     check_named("swapped_pairing + float32_angles",
                 Case({swap_pairing, frequencies(other), angles(float32_product)}, farther));
-    // But a frequency with a larger error counts as a different one.
+    // A frequency with a larger error counts as a different frequency.
     other[1] *= 1.000002f;
     CHECK(!Case(changes(other), farther).judged().matches.front().explains);
     // 1/3 and 2/3 as float32, times ln(base): the frequencies are off by several units in the last
@@ -580,7 +580,7 @@ Change round_products(Type type) {
         [type](double position, double inv_freq) { return rounded(type, position * inv_freq); });
 }
 
-/// Tables of cos and sin, with the factor in their numbers.
+/// Rounds tables of cos and sin whose numbers include the attention factor.
 Change round_tables(Type type) {
     return [type](Hypothesis& e) {
         auto turn = e.operation.cos_sin;
@@ -602,7 +602,8 @@ Change round_tables(Type type) {
 
 TEST_CASE("numbers that were rounded to 16 bits") {
     for (const auto& [type, name] : types_of_16_bits) {
-        const std::int64_t lacks = type == Type::bf16 ? 256 : 2048;  // odd numbers from here on
+        const std::int64_t lacks = type == Type::bf16 ? 256
+                                                      : 2048;  // lacks odd numbers from here on
         struct In16 {
             std::string name;
             std::int64_t first;
@@ -645,13 +646,13 @@ TEST_CASE("numbers that were rounded to 16 bits") {
                 each.name, Case(each.changes, {right(positions(from(each.first)))}));
             test::check_names(match.meaning, std::string("to ") + name);
         }
-        // The same engine, which rounds each operation, too.
+        // The same engine, which also rounds each operation.
         const Judgement judgement =
             rounded_case(type, {rounded_frequencies}, {right(positions(from(3000)))}).judged();
         CHECK(judgement.outcome == Outcome::mistake);
         CHECK(judgement.matches.front().mistake == "frequencies_in_16_bits");
         test::check_names(judgement.matches.front().meaning, name);
-        // A tolerance accepts tables within it.
+        // A tolerance accepts tables whose errors are within it.
         Case near({tables}, {right(positions(from(300)))});
         CHECK(near.judged().right.nearly);
         near.limits.accepts_close = true;
@@ -659,7 +660,7 @@ TEST_CASE("numbers that were rounded to 16 bits") {
         near.limits.tolerance = 1e-6;
         CHECK(near.judged().outcome == Outcome::mistake);
     }
-    // In an output of 16 bits, products are exact, and only the table and the result are rounded.
+    // With a 16-bit output, products are exact, and only the table and the result are rounded.
     const Judgement judgement = Case({round_tables(Type::bf16)},
                                      {right([](Hypothesis& e) { e.out.type = Type::bf16; })})
                                     .judged();
@@ -668,11 +669,11 @@ TEST_CASE("numbers that were rounded to 16 bits") {
     CHECK(judgement.matches.front().precision);
 }
 
-TEST_CASE("numbers that the types of 16 bits have show nothing, and nothing is said of them") {
+TEST_CASE("numbers that 16-bit types represent exactly show no rounding mistake") {
     const Setup exact = right(frequencies({1, 0.25, 0.03125, 0.0009765625}));
     CHECK(Case({}, {exact}).judged().outcome == Outcome::pass);
     CHECK(!find(Case({}, {exact}).judged(), "frequencies_in_16_bits"));
-    // Up to 256, bf16 has every position, and beyond 65504 f16 has none.
+    // Up to 256 bf16 has every position, and beyond 65504 f16 has none.
     const auto at = [](std::int64_t first) {
         return Case({}, {right(positions(from(first)))}).judged();
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The verdict of `vkrope check`: the bound, samples, tolerances, parts of a tensor, and errors that
-// no mistake explains.
+// Tests the verdict of `vkrope check`: the bound, samples, tolerances, parts of a tensor, and
+// errors that no mistake explains.
 #include "judge_engine.hpp"
 
 using namespace vkrope::tools;
@@ -46,9 +46,9 @@ Frequencies with_wrong(Frequencies inv_freq, const std::vector<std::size_t>& wro
 
 }  // namespace
 
-TEST_CASE("the bound belongs to the widest source of angles, and is no wider") {
-    // The largest error of an element is u times |x0| + |x1| times the factor: 5.9 of these pass,
-    // 6.2 do not.
+TEST_CASE("the bound is exactly that of the widest source of angles") {
+    // The largest error of an element is u times |x0| + |x1| times the factor. An error of 5.9 of
+    // these units passes, one of 6.2 does not.
     for (const double error : {5.9, 6.2}) {
         Case made;
         const std::size_t at = place(1, 4, 2, q_offset + 1),
@@ -66,7 +66,7 @@ TEST_CASE("the bound belongs to the widest source of angles, and is no wider") {
     }
 }
 
-TEST_CASE("mistakes are tried on a sample, and named after all has been compared") {
+TEST_CASE("mistakes are tried on a sample, and named after comparing all elements") {
     const auto sampled = [](const std::vector<Change>& changes) {
         Case made(changes);
         made.limits.sampled_elements = 8 * head_dim;
@@ -89,12 +89,12 @@ TEST_CASE("mistakes are tried on a sample, and named after all has been compared
     CHECK(judgement.matches.front().mistake == "inverse_direction");
     CHECK(judgement.matches.front().share_within < 1);
     CHECK(judgement.matches.front().share_within > 0.99);
-    // An error only outside the sample is detected, too.
+    // An error that is only outside the sample is also detected.
     Case right = sampled({});
     check_right(right);
     right.out[unseen] += 1;
     CHECK(right.judged().outcome == Outcome::unexplained);
-    // So are two mistakes, which are looked for only where one mistake does not explain.
+    // Two mistakes are also detected; the check looks for them only if no single mistake explains.
     Case both = sampled({swap_pairing, turn_back});
     CHECK(both.judged().matches.front().mistake == "swapped_pairing + inverse_direction");
     both.out[unseen] += 1;
@@ -105,7 +105,7 @@ TEST_CASE("mistakes are tried on a sample, and named after all has been compared
     }
 }
 
-TEST_CASE("positions on several axes are tried on a sample, too") {
+TEST_CASE("positions on several axes are also tried on a sample") {
     const Setup axes = right([](Hypothesis& h) {
         h.further.sections = {.order = VKROPE_SECTIONS_SEQUENTIAL, .axes = 3, .pairs = {1, 2, 1}};
         h.further.positions.resize(2);
@@ -118,9 +118,9 @@ TEST_CASE("positions on several axes are tried on a sample, too") {
     check_right(usual);
 }
 
-TEST_CASE("where nothing explains, the list begins with what explains most") {
-    // Head 1 is swapped and shifted by a channel; for the other heads, 0 and 2, every mistake in
-    // the arithmetic explains everything.
+TEST_CASE("without an explanation, the list begins with the best partial match") {
+    // Head 1 is swapped and shifted by a channel; in heads 0 and 2 every mistake in the arithmetic
+    // explains everything.
     Case made;
     const std::vector<float> wrong = made.run({swap_pairing});
     each_element([](auto, auto, auto h) { return h == 1; },
@@ -133,7 +133,8 @@ TEST_CASE("where nothing explains, the list begins with what explains most") {
     CHECK(judgement.wrong_rows == batch * tokens);
     CHECK(judgement.rows == batch * tokens * heads);
     CHECK(!find(judgement, "subnormals_flushed"));
-    CHECK(find(judgement, "float32_angles")->share_within > 0.66);  // rows that are right anyway
+    CHECK(find(judgement, "float32_angles")->share_within >
+          0.66);  // the rows that are right anyway
     bool in_other_arithmetic = false;
     double share = 1;
     for (const Match& match : judgement.matches) {
@@ -160,7 +161,7 @@ TEST_CASE("a tolerance accepts other arithmetic within it, and no other operatio
     CHECK(wrong.judged().outcome == Outcome::mistake);
 }
 
-TEST_CASE("an engine that computes in 16 bits throughout is close, and no more than that") {
+TEST_CASE("an engine that computes in 16 bits throughout is close, not right") {
     Case made = rounded_case(Type::bf16);
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::close);
@@ -168,7 +169,7 @@ TEST_CASE("an engine that computes in 16 bits throughout is close, and no more t
     CHECK(judgement.right.error_u() * 0x1p-24 < 1e-2);
     made.limits.tolerance = 1e-3;
     CHECK(made.judged().outcome == Outcome::unexplained);
-    // The same engine with a mistake, or with two, is not close, but they are found despite the
+    // The same engine with one or two mistakes is not close, and the mistakes are found despite the
     // noise.
     const Judgement one = rounded_case(Type::bf16, {swap_pairing}).judged(),
                     two = rounded_case(Type::bf16, {swap_pairing, turn_back}).judged();
@@ -181,11 +182,11 @@ TEST_CASE("an engine that computes in 16 bits throughout is close, and no more t
     CHECK(!two.matches.front().explains);
 }
 
-TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
+TEST_CASE("errors in only a few pairs are not rounding, however small") {
     struct Odd {
         Frequencies right;
         std::vector<std::size_t> odd;
-        double share;  // by which their frequencies are wrong
+        double share;  // relative error of their frequencies
         At at;
         bool float32 = false;
     };
@@ -215,7 +216,7 @@ TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
         made.limits.accepts_close = true;
         CHECK(made.judged().outcome == Outcome::unexplained);
     }
-    // The right operation in other arithmetic has errors wherever the angles are large.
+    // The right operation in other arithmetic has errors in all pairs with large angles.
     Case coarse;
     coarse.out = coarse.run_rounded([](double x) { return std::round(x * 0x1p14) / 0x1p14; });
     for (Case made : {rounded_case(Type::bf16), coarse,
@@ -233,7 +234,7 @@ TEST_CASE("errors that sit in a few pairs are no rounding, however small") {
     }
 }
 
-TEST_CASE("what no mistake explains is said to be unexplained") {
+TEST_CASE("an output that no mistake explains is reported as unexplained") {
     const std::size_t inside = place(0, 3, 1, q_offset);
     Case one_value, noise, not_a_number, infinite, outside;
     one_value.out[inside] += 1;
@@ -250,7 +251,7 @@ TEST_CASE("what no mistake explains is said to be unexplained") {
         CHECK(!judgement.matches.front().explains);
     }
     CHECK(std::isinf(not_a_number.judged().right.error_u()));
-    // A channel that should pass through has no error in u, and neither has a NaN.
+    // A channel that should pass through has no error in u, nor has a NaN.
     for (Case* made : {&outside, &not_a_number}) {
         const Judgement judged = made->judged();
         REQUIRE(judged.lone);
@@ -260,7 +261,7 @@ TEST_CASE("what no mistake explains is said to be unexplained") {
     }
 }
 
-TEST_CASE("data that cannot show a mistake do not hide that") {
+TEST_CASE("a report says which mistakes the data cannot show") {
     // At position 0 both pairings leave everything unchanged.
     const Judgement judgement =
         Case({}, {right(positions([](auto, auto, auto) { return 0; }))}).judged();
@@ -270,7 +271,7 @@ TEST_CASE("data that cannot show a mistake do not hide that") {
         if (match.mistake == "swapped_pairing" || match.mistake == "inverse_direction") {
             CHECK(match.explains);
         }
-        CHECK(match.mistake != "positions_zero");  // it would be right here
+        CHECK(match.mistake != "positions_zero");  // its output would be right here
     }
 }
 
@@ -284,7 +285,7 @@ TEST_CASE("an empty tensor is right") {
     CHECK(judgement.matches.empty());
 }
 
-TEST_CASE("what is wrong in a part of the rows is explained there") {
+TEST_CASE("a mistake in a part of the rows is found in these rows") {
     struct Planted {
         const char* name;
         const char* where;
@@ -316,7 +317,7 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
         CHECK(first.error_u() <= 1.0);  // only in that part
         CHECK(!judgement.matches[1].explains);
         CHECK(judgement.wrong_rows < judgement.rows);
-        // A value in that part that the mistake does not explain.
+        // One more value in that part is wrong, which the mistake does not explain.
         std::size_t last = 0;
         each_element(planted.there, [&](std::size_t i, std::size_t channel) {
             last = is_first(channel) ? i : last;
@@ -330,7 +331,7 @@ TEST_CASE("what is wrong in a part of the rows is explained there") {
     }
 }
 
-TEST_CASE("what is wrong in one place alone is named with its index") {
+TEST_CASE("a single wrong place is reported with its index") {
     const There row = [](auto b, auto t, auto h) { return b == 1 && t == 4 && h == 2; };
     Case one = spoilt(row, [](auto channel) { return channel == q_offset + 1; });
     const Judgement judgement = one.judged();
@@ -362,7 +363,7 @@ TEST_CASE("what is wrong in one place alone is named with its index") {
          spoilt([](auto, auto, auto h) { return h == 2; })},
         {Region::sequence, 2 * heads * rotary_dim,
          spoilt([](auto b, auto t, auto) { return b == 1 && (t == 4 || t == 5); })},
-        // Wrong values in heads 0, 1 and 0.
+        // Wrong values are in heads 0, 1 and 0.
         {Region::sequence, 3,
          spoilt([](auto b, auto t, auto h) { return b == 1 && t > 3 && t < 7 && h == t % 2; },
                 is_first)}};
@@ -374,8 +375,8 @@ TEST_CASE("what is wrong in one place alone is named with its index") {
         CHECK(judged.lone->region == each.region);
         CHECK(judged.lone->wrong == each.wrong);
     }
-    // Two values in two rows are not in one region; a mistake that explains everything, or a pass,
-    // reports no region.
+    // Two values in two rows do not share a region. With a mistake that explains everything, or a
+    // pass, the report has no region.
     CHECK(!spoilt([](auto b, auto t, auto h) { return t == 4 + b && h == b; }, is_first)
                .judged()
                .lone);

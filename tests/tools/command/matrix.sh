@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope frequencies --matrix`: sines and then cosines of consecutive positions.
-# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+# Tests `vkrope frequencies --matrix`: sines and then cosines of consecutive positions.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions called indirectly
 . "$(dirname "$0")/check.sh"
 no_driver
 model_with '"rope_theta": 10000.0' >model.json
 matrix() { "$vkrope" frequencies --model model.json --matrix "$@"; }
-values() { tail -c +129 "$1" | od -An -v -t f4 -w256; } # a row of 64 floats a line
+values() { tail -c +129 "$1" | od -An -v -t f4 -w256; } # one row of 64 floats per line
 
 # GPT-J's create_sinusoidal_positions: sin and cos of position * 10000^(-2j / 64), the sines first.
 works matrix -3:40 --out some.npy
@@ -29,7 +29,7 @@ values later.npy >later.txt
 holds 'rows do not depend on where the matrix begins' \
     sh -c 'tail -n 40 some.txt | cmp -s - later.txt'
 
-# Far positions are as exact as near ones: the last float32 places of sin and cos of 10^6 radians.
+# Far positions are as exact as near ones: checks the last float32 digits of sin and cos of 10^6.
 works matrix 1000000:1000001 --out far.npy
 values far.npy >far.txt
 holds 'a far position' awk '{ s = $1 + 0.34999350217129294; c = $33 - 0.93675212753314474
@@ -41,7 +41,7 @@ values highest.npy >highest.txt
 holds 'cos is even, sin is odd' awk 'NR == 1 { split($0, a); next }
     { for (j = 1; j <= 64; j++) if ($j != (j > 32 ? a[j] : -a[j])) exit 1 }' lowest.txt highest.txt
 
-# The attention factor is in it; JSON stays what it is.
+# The matrix contains the attention factor. The JSON does not change.
 model_with '"rope_theta": 10000.0, "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "attention_factor": 1.5}' >yarn.json
 works "$vkrope" frequencies --model yarn.json --json
 cp "$logs/out" alone.json

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The table of mistakes in the guide (host/guide/mistakes.md): `vkrope rotate` makes each mistake
-# with the options or the model file of an engine that has it, and `vkrope check` names it. Mistakes
-# that no option makes are tested in judge_test.cpp and the files beside it.
-# shellcheck disable=SC2317 # functions that others call
+# Tests the table of mistakes in the guide (host/guide/mistakes.md): `vkrope rotate` makes each
+# mistake with the options or the model file of a faulty engine, and `vkrope check` names it.
+# judge_test.cpp and the files next to it test mistakes that no option makes.
+# shellcheck disable=SC2317 # functions called indirectly
 here=$(cd "$(dirname "$0")" && pwd)
 page=$here/../../../host/guide/mistakes.md
 . "$here/check.sh"
 need_lavapipe
 
 works "$vkrope" make-input --shape 2,9,4,128 --seed 1 --out q.npy
-# A weight of 128 times 0.5.
+# A weight: 128 times 0.5.
 i=0
 while [ $((i += 1)) -le 128 ]; do byte 0 0 0 63; done | npy '<f4' '(128,)' >norm.npy
-# Positions of three axes: time from 4000, height and width by rows of three.
+# Positions on three axes: time from 4000, and height and width in rows of three.
 for axis in time height width; do
     for sequence in 0 1; do
         token=-1
@@ -30,12 +30,12 @@ for start in 7 900; do
     token=-1
     while [ $((token += 1)) -lt 9 ]; do int32 $((start + token)); done
 done | npy '<i4' '(2, 9)' >each.npy
-# Those of the first tokens; 37 alone; and 4004 to 4012 in bf16, which has every 16th number there.
+# The positions of the first tokens, 37 only, and 4004 to 4012 in bf16, which has every 16th number.
 int32 7 7 7 7 7 7 7 7 7 900 900 900 900 900 900 900 900 900 | npy '<i4' '(2, 9)' >first_tokens.npy
 int32 37 37 37 37 37 37 37 37 37 | npy '<i4' '(9,)' >one.npy
 int32 4000 4000 4000 4000 4000 4016 4016 4016 4016 | npy '<i4' '(9,)' >in_bf16.npy
 
-# config FILE FIELDS: a model of heads with 128 channels.
+# config FILE FIELDS: writes a model with heads of 128 channels.
 config() {
     printf '{"head_dim": 128, "max_position_embeddings": 131072, %s}\n' "$2" >"$1.json"
 }
@@ -53,10 +53,10 @@ config yarn "$llama, \"rope_scaling\": {$yarn}"
 config yarn_factor_squared "$llama, \"rope_scaling\": {$yarn, \"attention_factor\": 1.6313902266}"
 config yarn_factor_1 "$llama, \"rope_scaling\": {$yarn, \"attention_factor\": 1.0}"
 config partial "$llama, \"partial_rotary_factor\": 0.25"
-# 500000^(1 / 4): a quarter of the channels then has the frequencies of all.
+# 500000^(1 / 4): with this base, a quarter of the channels has the frequencies of all channels.
 config head_exponents '"model_type": "llama", "rope_theta": 26.591479484724942,
     "partial_rotary_factor": 0.25'
-# The factors of longrope divide the frequencies: these leave them in bf16.
+# The factors of longrope divide the frequencies. These factors round the frequencies to bf16.
 factors=$(awk 'BEGIN {
     for (j = 0; j < 64; j++) {
         frequency = exp(-j / 64 * log(500000))
@@ -69,7 +69,7 @@ config bf16 "$llama, \"rope_scaling\": {\"rope_type\": \"longrope\", \"attention
     \"long_factor\": [$factors]}"
 config proportional '"model_type": "llama", "rope_parameters": {"rope_type": "proportional",
     "rope_theta": 500000.0, "partial_rotary_factor": 0.25}'
-# sections FILE SIZES INTERLEAVED: a model with three axes of positions.
+# sections FILE SIZES INTERLEAVED: writes a model with three axes of positions.
 sections() {
     config "$1" "\"model_type\": \"qwen3_vl_text\", \"rope_theta\": 500000.0,
     \"rope_scaling\": {\"mrope_section\": [$2], \"mrope_interleaved\": $3}"
@@ -82,8 +82,8 @@ config some_without_rope '"model_type": "smollm3", "num_hidden_layers": 8, "hidd
 config two_kinds '"model_type": "gemma3_text", "num_hidden_layers": 6, "rope_theta": 1000000.0,
     "rope_local_base_freq": 10000.0, "sliding_window_pattern": 6'
 
-# made MISTAKE RIGHT ENGINE: the engine rotates with the options ENGINE, and check with the options
-# RIGHT names the mistake first.
+# made MISTAKE RIGHT ENGINE: rotates with the options ENGINE, and checks with the options RIGHT that
+# the first match is MISTAKE.
 made() {
     # shellcheck disable=SC2086 # options
     works "$vkrope" rotate --q q.npy --out-q y.npy $3
@@ -93,7 +93,7 @@ made() {
     [ "$first" = "$1" ] || wrong "$1 is not first but $first: $2; $3"
     echo "$1" >>"$logs/made"
 }
-# made_at POSITION MISTAKE RIGHT ENGINE: made, where the first token has this position.
+# made_at POSITION MISTAKE RIGHT ENGINE: like made, with POSITION for the first token.
 made_at() { made "$2" "$3 --first-position $1" "$4 --first-position $1"; }
 plain='--model plain.json'
 made_at 4000 swapped_pairing "$plain" "$plain --pairing interleaved"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model's file is read once, for all queries: here it is deleted before the queries. And whose
-// heads are counted.
+// Tests that a model file is read once for all queries, by deleting it before the queries, and that
+// only the heads of the language model are counted.
 #include "io/model_file.hpp"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ TEST_CASE("a GGUF file") {
     check_read_once(VKROPE_TEST_MODELS "/../corpus/gguf/yarn.gguf");
 }
 
-TEST_CASE("the heads belong to the language model, and not to a vision tower") {
+TEST_CASE("head counts are those of the language model, not of a vision tower") {
     const std::string path = VKROPE_TEST_SCRATCH "/model_file_heads.json";
     const auto heads_of = [&path](const char* config, const char* tower) {
         std::ofstream(path) << config;

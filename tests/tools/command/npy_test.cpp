@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The .npy reader trusts nothing: every invalid file is an error with a reason, and files of the
-// writer match the format byte for byte.
+// Tests that the .npy reader trusts nothing: every invalid file is an error with a reason. Files of
+// the writer match the format byte for byte.
 #include "io/npy.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ using Shape = std::vector<std::uint64_t>;
 
 constexpr Type all_types[] = {Type::f4, Type::f2, Type::u2, Type::i4, Type::i8, Type::f8, Type::u1};
 
-/// A file of format version `major`.0 with `dict` as its header, unpadded.
+/// Makes a file of format version `major`.0 with `dict` as its header, unpadded.
 std::string file_with(const std::string& dict, const std::string& data = "", int major = 1) {
     std::string file = "\x93NUMPY";
     file += {static_cast<char>(major), '\0'};
@@ -33,7 +33,7 @@ std::string file_with(const std::string& dict, const std::string& data = "", int
     return file + dict + data;
 }
 
-/// The same with the data of two float32 elements, whatever `dict` says.
+/// Makes such a file with the data of two float32 elements, whatever `dict` says.
 std::string pair_with(const std::string& dict) {
     return file_with(dict, std::string(8, 'x'));
 }
@@ -42,7 +42,7 @@ npy::Array parse(const std::string& file) {
     return npy::parse(std::as_bytes(std::span(file)));
 }
 
-/// The error of parsing; empty if there is none.
+/// Returns the error of parsing; empty if there is none.
 std::string problem_of(const std::string& file) {
     try {
         parse(file);
@@ -52,7 +52,7 @@ std::string problem_of(const std::string& file) {
     }
 }
 
-/// Checks that `file` is refused, and that the reason names `words`.
+/// Checks that `file` is rejected with a reason that contains `words`.
 void check_refused(const std::string& file, const std::string& words = "") {
     const std::string problem = problem_of(file);
     CAPTURE(file);
@@ -186,7 +186,7 @@ TEST_CASE("types and orders that the library does not read are refused") {
                   "fortran_order True");
 }
 
-TEST_CASE("sizes are checked before anything is made of them") {
+TEST_CASE("sizes are checked before they are used") {
     const auto with_shape = [](const std::string& shape) {
         return pair_with("{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + "}");
     };
@@ -203,7 +203,7 @@ TEST_CASE("sizes are checked before anything is made of them") {
     check_refused(with_shape("(0, 4294967296, 4294967296)"),
                   "2^63");  // no bytes, but beyond 64-bit arithmetic
     check_refused(with_shape("(1000000000000,)"),
-                  "shape 1000000000000 <f4");  // 4 TB are claimed, none allocated
+                  "shape 1000000000000 <f4");  // claims 4 TB, allocates nothing
     check_refused(with_shape("(3,)"), "12 8");
     check_refused(with_shape("(1,)"), "4");
     check_refused(with_shape("(0,)"), "8");
@@ -251,7 +251,7 @@ TEST_CASE("a file cut off at any byte is refused, in memory and on disk") {
     }
 }
 
-TEST_CASE("what is not a regular file is refused") {
+TEST_CASE("a path that is not a regular file is refused") {
     const Folder folder;
     for (const std::string& path :
          {(folder.path / "missing.npy").string(), folder.path.string(), std::string("/dev/zero")})

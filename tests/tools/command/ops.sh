@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope rotate`: norms, bias, clip and scale around the rotation, from the model and from the
-# options, verified against the definition; that nothing else changed; and that lavapipe and
-# SwiftShader give the same bits.
-# shellcheck disable=SC2317 # functions that others call
+# Tests `vkrope rotate` with norms, bias, clip and scale around the rotation, from the model and
+# from the options: outputs are within the definition's bound, nothing else changes, and lavapipe
+# and SwiftShader give the same bits.
+# shellcheck disable=SC2317 # functions called indirectly
 . "$(dirname "$0")/check.sh"
 need_lavapipe
 
@@ -18,13 +18,13 @@ model chameleon '' >chameleon.json
 model ministral3 ', "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
     "llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 8}' >ministral3.json
 
-# tensors DTYPE: q.npy, k.npy and v.npy of 7 tokens.
+# tensors DTYPE: makes q.npy, k.npy and v.npy with 7 tokens.
 tensors() {
     works "$vkrope" make-input --shape 2,7,4,64 --dtype "$1" --seed 1 --out q.npy
     works "$vkrope" make-input --shape 2,7,2,64 --dtype "$1" --seed 2 --out k.npy
     works "$vkrope" make-input --shape 2,7,2,64 --dtype "$1" --seed 3 --out v.npy
 }
-# weight COUNT SHAPE FILE: the numbers of another tensor.
+# weight COUNT SHAPE FILE: makes a weight from the numbers of another tensor.
 weight() {
     works "$vkrope" make-input --shape "1,1,1,$1" --seed "$1" --out made.npy
     tail -c $((4 * $1)) made.npy | npy '<f4' "$2" >"$3"
@@ -35,7 +35,7 @@ weight 128 '(128,)' w_k.npy
 works "$vkrope" make-input --shape 1,1,7,2 --seed 9 --out made.npy
 tail -c 56 made.npy | npy '<f4' '(2, 7)' >scales.npy
 
-# finished PREFIX MODEL ARGUMENT...: finishes all three, to PREFIXq_out.npy and so on.
+# finished PREFIX MODEL ARGUMENT...: rotates Q, K and V to PREFIXq_out.npy and so on.
 finished() {
     prefix=$1
     of=$2
@@ -43,7 +43,7 @@ finished() {
     works "$vkrope" rotate --model "$of.json" --q q.npy --k k.npy --v v.npy \
         --out-q "${prefix}q_out.npy" --out-k "${prefix}k_out.npy" --out-v "${prefix}v_out.npy" "$@"
 }
-# right MODEL ARGUMENT...: the steps are within the contract.
+# right MODEL ARGUMENT...: the ops are within the contract.
 right() {
     finished '' "$@" --verify --json
     holds "verified: $*" says '"verified": true'
@@ -74,24 +74,24 @@ right chameleon --q-norm w_q.npy --k-norm w_k.npy --q-norm-bias w_q.npy --k-norm
 right llama --q-bias w_q.npy --k-bias w.npy --v-bias w_k.npy --clip 1 --q-scale 0.125 \
     --q-scale-tokens scales.npy --store f32
 
-# Backwards: the rotation, not the other steps.
+# --inverse reverses the rotation, but not the other ops.
 right qwen3 --q-norm w.npy --k-norm w.npy --inverse
 has '"direction": "inverse"'
 
-# A norm without a weight, of V alone.
+# A norm of V alone, without a weight.
 right llama --v-norm --norm-eps 1e-5 --pairing interleaved --first-position 100
 cp q_out.npy plain_q.npy
 works "$vkrope" rotate --model llama.json --pairing interleaved --first-position 100 --q q.npy \
     --out-q rotated_q.npy
 holds 'a tensor without steps is rotated with the same bits' cmp -s plain_q.npy rotated_q.npy
 
-# The report as text has the steps, and their error.
+# The text report has the ops and their error.
 finished '' qwen3 --q-norm w.npy --k-norm w.npy --verify
 holds 'the ops' says 'ops *Q to bf16: rms norm*rotation'
 holds 'the error' says 'error *Q * of what the contract allows'
 holds 'the verdict' says 'verdict *correct'
 
-# SwiftShader has the same bits.
+# SwiftShader gives the same bits.
 [ -n "$swiftshader" ] || skip 'VKROPE_SWIFTSHADER_ICD is empty: no second device'
 finished '' qwen3 --q-norm w.npy --k-norm w.npy
 use_driver "$swiftshader"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Outputs appear whole, together, or not at all.
-# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+# Tests that outputs appear complete and together, or not at all.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions called indirectly
 . "$(dirname "$0")/check.sh"
 
 model_with '"rope_theta": 10000.0' >model.json
@@ -16,7 +16,7 @@ out_all() {
 }
 out_both() { "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q "$1" --out-k "$2"; }
 
-# make-input gives the same bytes on every machine, others for another seed, and never changes them.
+# make-input gives the same bytes on every machine and always, and other bytes for another seed.
 works "$vkrope" make-input --shape 1,300,4,64 --seed 1 --out again.npy
 holds 'one seed, one file' cmp -s q.npy again.npy
 holds 'two seeds, two files' sh -c '! cmp -s q.npy k.npy'
@@ -36,14 +36,14 @@ for path in missing/out.npy q.npy/out.npy . folder/ missing/ /dev/null pipe dang
     "$(printf '%0300d' 0)"; do
     refuse 5 "--out-q:*$path" out_q "$path"
 done
-if [ "$(id -u)" != 0 ]; then # root may write everywhere
+if [ "$(id -u)" != 0 ]; then # root can write everywhere
     : >read_only.npy && chmod a-w read_only.npy folder
     refuse 5 '--out-q:*read_only.npy' out_q read_only.npy
     refuse 5 '--out-q:*folder/out.npy' out_q folder/out.npy
     chmod u+w folder
 fi
 
-# An output over an input, or over another output, by any name.
+# An output that is an input or another output, by any name.
 ln -s q.npy link.npy
 ln q.npy hard.npy
 ln -s . here
@@ -64,17 +64,17 @@ refuse 2 '/old.npy*--out-q' out_all old.npy k_out.npy old_link.npy
 refuse 2 '/out.npy*--out-k' out_all q_out.npy out.npy ./out.npy
 holds 'inputs are untouched' cmp -s q.npy q_before.npy
 
-# What is wrong with the third output is found as early, and leaves nothing of the others.
+# An error in the third output is found as early, and leaves no file of the others.
 refuse 2 '--out-v*--v' out_all q_out.npy k_out.npy ''
 refuse 5 '--out-v:*missing/out.npy' out_all q_out.npy k_out.npy missing/out.npy
 
-# A full disk, as a limit on file sizes: in blocks of 512 bytes; each tensor has 300 KiB.
+# A full disk, simulated by a limit on file sizes, in blocks of 512 bytes. Each tensor has 300 KiB.
 limited() { sh -c 'ulimit -f 100; exec "$@"' sh "$@"; }
 refuse 5 '--out-q:*out_q.npy' limited "$vkrope" rotate --model model.json --q q.npy --k k.npy \
     --out-q out_q.npy --out-k out_k.npy
 refuse 5 '--out:*out.npy' limited "$vkrope" make-input --shape 1,300,4,64 --out out.npy
 
-# What cannot be verified or run leaves nothing either.
+# A failed verification or run leaves nothing either.
 no_driver
 refuse 3 '' out_both out_q.npy out_k.npy
 
@@ -85,7 +85,7 @@ works out_both old_link.npy new.npy
 holds 'a link stays a link' [ -h old_link.npy ]
 holds 'and its file is replaced' [ "$(wc -c <old.npy)" = "$(wc -c <q.npy)" ]
 holds 'the mode of a new file' [ "$(find new.npy -perm 640)" = new.npy ]
-# as MODE OWNER GROUP FILE: the file has them.
+# as MODE OWNER GROUP FILE: the file has this mode, owner and group.
 as() { holds "$4 has mode $1, owner $2 and group $3: $(ls -ln "$4")" \
     [ -n "$(find "$4" -perm "$1" -uid "$2" -gid "$3")" ]; }
 chmod 604 old.npy
@@ -99,8 +99,8 @@ if [ "$(id -u)" = 0 ]; then
     chown 1234:5678 old.npy && chmod 4640 old.npy
     works out_both old_link.npy new.npy
     as 4640 1234 5678 old.npy
-    # Who may not give files away keeps what they may: the group, or what is for everybody; and
-    # nobody's right to be somebody.
+    # A user who may not change the owner keeps the group if permitted; otherwise the new group gets
+    # the rights of others. setuid and setgid are dropped.
     chmod 777 . "$logs" && chmod 644 q.npy model.json && cp "$vkrope" vkrope && chmod 755 vkrope &&
         mkdir -m 777 cache
     other_user() {
@@ -121,7 +121,7 @@ fi
 holds 'a closed stdout is found before anything is written' [ $? = 5 ] &&
     holds 'no output' [ ! -e closed.npy ]
 
-# An interrupt, while the tensors of a long run are on their way.
+# An interrupt while a long run is rotating.
 "$vkrope" rotate --model model.json --q q.npy --out-q interrupted.npy --repeat 1000 \
     --verify >"$logs/out" 2>"$logs/err" &
 victim=$!

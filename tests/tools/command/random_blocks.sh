@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# 10^7 random blocks of each ggml type, and as many codes of the others, on lavapipe: V without
-# steps is exact, so --verify knows every byte. SwiftShader has the same bytes. Nine parts of ten
-# are normal numbers in f32; the last is bf16 whose every other channel has random bits, so that
-# scales overflow, and infinities and NaNs come. From the environment:
+# Tests 10^7 random blocks of each ggml type, and as many codes of the other types, on lavapipe. V
+# without ops is exact, so --verify knows every byte. SwiftShader gives the same bytes. Nine of ten
+# parts are normal numbers in f32. The last part is bf16 with random bits in every other channel, so
+# that scales overflow and infinities and NaNs occur. From the environment:
 #
-#   VKROPE_RANDOM_PARTS=10   parts of 10^6 blocks; the last is of bf16
+#   VKROPE_RANDOM_PARTS=10   number of parts of 10^6 blocks; the last part is bf16
 . "$(dirname "$0")/check.sh"
 need_lavapipe
 parts=${VKROPE_RANDOM_PARTS:-10}
@@ -19,8 +19,8 @@ stored() {
     works "$vkrope" rotate --model llama.json --k k.npy --out-k k_out.npy --v "$v" \
         --out-v v_out.npy --store v="$type" "$@"
 }
-# right TYPE V CODES [ARGUMENT...]: V, of CODES codes, is stored and verified, and stored again by
-# the other device.
+# right TYPE V CODES [ARGUMENT...]: stores and verifies V, which has CODES codes, and stores V again
+# on the other device.
 right() {
     type=$1
     v=$2
@@ -40,8 +40,8 @@ right() {
         holds "$type: and the same scales" cmp scales.npy scales_first.npy
     rm -f scales.npy
 }
-# random TYPE SEED HEADS FILE: [1, 1000, HEADS, 1280]. As bf16, numbers of f32 are two: the high
-# half is normal, and the low half has bits as random as can be.
+# random TYPE SEED HEADS FILE: makes [1, 1000, HEADS, 1280]. For bf16, each f32 number is split into
+# two: the high half is normal, and the low half has random bits.
 random() {
     works "$vkrope" make-input --shape "1,1000,$3,1280" --seed "$2" --out "$4"
     [ "$1" = f32 ] || {
@@ -56,7 +56,7 @@ for part in $(seq "$parts"); do
     works "$vkrope" make-input --shape 1,1000,1,64 --dtype $dtype --out k.npy
     random $dtype "$part" 25 v.npy
     random $dtype "$part" 1 few.npy
-    # A float alone takes the reference ten times as long as one of a block.
+    # The reference takes ten times as long for a single float as for a float in a block.
     for type in q8_0 q4_0 q4_1 q5_0 q5_1; do right $type v.npy 32000000; done
     right e4m3fn few.npy 1280000 --store-scale v=1.5
     right e5m2 few.npy 1280000 --store-scale v=0.7

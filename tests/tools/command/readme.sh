@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs the console blocks of README.md and of the guide as they are printed: the commands of a page
-# one after the other, in a folder that is empty before. Where output follows a command, the command
-# prints exactly that to stdout. Commands in indented lines take too long: of these it checks that
-# ./dev or vkrope-conformance has the command and its options.
+# Runs the console blocks of README.md and of the guide as printed: the commands of a page in order,
+# in a folder that is empty at first. If output follows a command, the command must print exactly
+# that to stdout. Commands in indented lines take too long; for these, checks that ./dev or
+# vkrope-conformance has the command and its options.
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 . "$(dirname "$0")/check.sh"
 need_lavapipe
 PATH=$(dirname "$vkrope"):$PATH
 export PATH
 
-# run_printed: runs $command, and compares its output with $logs/printed unless that is empty.
+# run_printed: runs $command and compares its output with $logs/printed, unless that file is empty.
 run_printed() {
     [ -n "$command" ] || return 0
     works sh -c "$command"
@@ -49,7 +49,7 @@ if [ -x "$conformance" ]; then
 else
     echo 'the options of vkrope-conformance are left out: it is not built'
 fi
-# has_options FILE LINE: the help in FILE has each option of LINE.
+# has_options FILE LINE: the help in FILE lists each option of LINE.
 has_options() {
     for word in $2; do
         case $word in

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# `vkrope rotate` on lavapipe: each layout, element type, pairing and source of angles, V, forms of
-# positions, and the choice of a device, verified against the definition. The random operations of
-# vkrope-conformance combine them.
-# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+# Tests `vkrope rotate` on lavapipe: each layout, element type, pairing and source of angles, V,
+# forms of positions, and the choice of a device, verified against the definition. The random
+# operations of vkrope-conformance combine these.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions called indirectly
 . "$(dirname "$0")/check.sh"
 need_lavapipe
 
 model_with '"rope_theta": 10000.0' >model.json
 rotate() { "$vkrope" rotate --model model.json --verify --json "$@"; }
 
-# The source of angles that was taken, and the contract's bound for it where the attention factor
-# is 1.
+# Print the source of angles that was used, and the contract's bound for it with an attention factor
+# of 1.
 source_taken() { sed -n 's/.*"source": "\([a-z_]*\)".*/\1/p' "$logs/out"; }
 bound() {
     case $(source_taken) in
@@ -20,7 +20,7 @@ bound() {
         direct_texture | direct_buffer) echo 2.5 ;;
     esac
 }
-# took SOURCE BOUND: the last report says so.
+# took SOURCE BOUND: the last report has this source and bound.
 took() {
     holds "the source is $1" [ "$(source_taken)" = "$1" ]
     # shellcheck disable=SC2046 # one number for each tensor, or one for both
@@ -36,24 +36,24 @@ correct() {
     holds 'the output has the size of the input' [ "$(wc -c <q_out.npy)" = "$(wc -c <q.npy)" ]
     holds 'something was rotated' sh -c '! cmp -s q.npy q_out.npy'
 }
-# inputs Q_SHAPE K_SHAPE DTYPE
+# inputs Q_SHAPE K_SHAPE DTYPE: makes q.npy and k.npy.
 inputs() {
     works "$vkrope" make-input --shape "$1" --dtype "$3" --seed 1 --out q.npy
     works "$vkrope" make-input --shape "$2" --dtype "$3" --seed 2 --out k.npy
 }
 
-# 37 tokens and 3 key heads: nothing is a multiple of anything. V lies as K does, with heads and a
-# head_dim of its own, and keeps its bits.
-# same_data FILE FILE: of two .npy files, whatever padding their headers have
+# 37 tokens and 3 key heads: no size is a multiple of another. V has the layout of K, with a
+# different number of heads and head_dim, and keeps its bits.
+# same_data FILE FILE: two .npy files have the same data, whatever the padding of their headers.
 same_data() {
     for array; do
         tail -c +$(($(od -An -t u2 -j 8 -N 2 "$array") + 11)) "$array" >"$array.data"
     done
     cmp "$1.data" "$2.data"
 }
-# taken_along ARGUMENT...: as `correct`, with v.npy to v_out.npy
+# taken_along ARGUMENT...: like `correct`, and also copies v.npy to v_out.npy.
 taken_along() {
-    zeros 64 >v_out.npy # that nothing is left of the last one
+    zeros 64 >v_out.npy # overwrites the last output
     correct --v v.npy --out-v v_out.npy "$@"
     holds "V keeps its bits: $*" same_data v.npy v_out.npy
     holds "V is reported: $*" says '"unchanged": true'
@@ -73,7 +73,7 @@ for each in bshd:f32:2,37,4,64:2,37,3,64:2,37,3,64 bhsd:f16:2,4,37,64:2,3,37,64:
     holds "K with a V: $layout" cmp k_alone.npy k_out.npy
 done
 
-# Direct tables give the same bits, whatever else they differ in.
+# Direct tables give the same bits, whatever else differs.
 correct --layout thd --angles direct_texture && cp q_out.npy texture.npy
 took direct_texture 2.5
 correct --layout thd --angles direct_buffer
@@ -85,7 +85,7 @@ correct --layout thd
 took factored_texture 6.0
 holds 'the default is the factored table' cmp -s factored.npy q_out.npy
 
-# Positions: all forms of the same ids give the same bits as the implicit ones; others are verified.
+# Positions: all forms of the same ids give the same bits as implicit ones; other ids are verified.
 inputs 2,5,4,64 2,5,2,64 f32
 correct --first-position 7 && cp q_out.npy implicit.npy
 int32 7 8 9 10 11 | npy '<i4' '(5,)' >shared.npy
@@ -98,7 +98,7 @@ int32 -3 900 0 2 -1 4 4 4 2047 1 | npy '<i4' '(2, 5)' >mixed.npy
 correct --positions mixed.npy
 holds 'lowest position' [ "$(number lowest)" = -3 ]
 
-# Far positions: the factored table covers positions up to 2^22 - 1, computed angles have no limit.
+# Far positions: the factored table covers positions up to 2^22 - 1; computed angles have no limit.
 int32 4194303 -4194303 0 2048 -2049 2047 -1 1 131072 4194303 | npy '<i4' '(2, 5)' >edge.npy
 correct --positions edge.npy
 took factored_texture 6.0
@@ -120,13 +120,13 @@ for angles in direct_texture direct_buffer; do
         rotate --q q.npy --out-q beyond.npy --first-position 2147483000 --angles $angles
 done
 
-# Angles as float32 products: what they are is verified, and far from the beginning they are others.
+# Angles as float32 products are verified as such, and differ from exact ones at far positions.
 correct --first-position 131068 --angles direct_texture && cp q_out.npy exact.npy
 correct --first-position 131068 --float32-angles
 took direct_texture 2.5
 holds 'float32 angles are others' sh -c '! cmp -s exact.npy q_out.npy'
 
-# Back again: what forward did, --inverse undoes, up to rounding.
+# --inverse undoes the forward rotation, up to rounding.
 correct --first-position 1500 && mv q_out.npy forward.npy
 works rotate --q forward.npy --out-q back.npy --first-position 1500 --inverse
 float_values() { tail -c +129 "$1" | od -An -v -t f4 -w4; }
@@ -141,13 +141,13 @@ holds 'inverse undoes forward' awk -v other="$logs/back" '
     }
     END { exit !(n == 2560 && worst < 1e-5) }' "$logs/q"
 
-# A window inside wider rows, and its refusal where it ends past them.
+# A window inside wider rows, and the error if the window ends after the row.
 inputs 1,9,4,96 1,9,2,96 f16
 correct --head-dim 96 --rotary-offset 32
 refuse 2 'head_dim' rotate --q q.npy --out-q q_out.npy --head-dim 96 --rotary-offset 34
 
-# Latent attention: a window for each tensor, as wide as its file says. K's rotary part alone and
-# in a row of the cache is the same rotation, and what stands before it passes through.
+# Latent attention: a window for each tensor, as wide as its file. K's rotary part alone and in a
+# row of the cache give the same rotation, and the channels before it pass through.
 cp model.json plain_model.json
 cp "$models/deepseek-v2-lite.json" model.json
 inputs 1,1,16,192 1,1,1,64 f32
@@ -168,8 +168,8 @@ refuse 5 '--k:*128*576*192*64' rotate --k beyond.npy --out-k k_out.npy
 works rotate --q beyond.npy --out-q q_out.npy --head-dim 128 --rotary-offset 32
 mv plain_model.json model.json
 
-# One tensor alone; other head counts than the model's get a note; V beside one; no tokens are an
-# empty output, and so are no heads of V.
+# One tensor alone; other head counts than the model's give a note; V with one tensor; no tokens
+# give an empty output, and so do no heads of V.
 inputs 1,9,4,64 1,9,3,64 f32
 works "$vkrope" make-input --shape 1,9,2,32 --seed 3 --out v.npy
 works rotate --k k.npy --out-k k_only.npy
@@ -196,13 +196,13 @@ works rotate --q q.npy --k k.npy --v v.npy --out-q q_out.npy --out-k k_out.npy -
 holds 'no tokens in, none out' cmp -s q.npy q_out.npy
 holds 'no tokens of V in, none out' cmp v.npy v_out.npy
 
-# A gain is one where the model has no attention factor.
+# --gain has no effect if the model has no attention factor.
 inputs 1,9,4,64 1,9,2,64 f32
 correct && cp q_out.npy plain.npy
 correct --gain divide_out
 holds 'no gain' cmp -s plain.npy q_out.npy
 
-# Positions on three axes, for a model with sections; equal ones on all axes act as one axis.
+# Positions on three axes, for a model with sections. Equal positions on all axes act as one axis.
 cp model.json plain_model.json
 cp "$models/qwen2-vl-2b.json" model.json
 inputs 2,3,12,128 2,3,2,128 f32
@@ -218,7 +218,7 @@ correct --positions equal.npy
 holds 'equal positions on all axes' cmp -s axes_out.npy q_out.npy
 zeros 48 | npy '<i4' '(2, 2, 3)' >two.npy
 refuse 5 '--positions:*(2, 2, 3)*2*3' rotate --q q.npy --out-q beyond.npy --positions two.npy
-# The same where each pair turns by a sum over the axes.
+# The same for pairs that turn by a sum over the axes.
 echo '{"model_type": "ernie4_5_vl", "head_dim": 128, "rope_theta": 5e5}' >model.json
 correct --positions axes.npy
 cp q_out.npy axes_out.npy
@@ -231,7 +231,7 @@ correct
 mv plain_model.json model.json
 inputs 1,9,4,64 1,9,2,64 f32
 
-# The device, by index, part of its name in any case, UUID and environment.
+# The device, by index, by part of its name in any case, by UUID and from the environment.
 works "$vkrope" devices --json
 uuid=$(sed -n 's/.*"uuid": "\([0-9a-f]*\)".*/\1/p' "$logs/out" | head -n 1)
 alone() { rotate --q q.npy --out-q none_out.npy "$@"; }
@@ -249,7 +249,7 @@ VKROPE_DEVICE=LLVMpipe
 works alone
 unset VKROPE_DEVICE
 if [ -n "$swiftshader" ]; then
-    # A name that fits two is refused with the list, and each can be chosen.
+    # A name that fits two devices gives an error with the list, and each can be chosen.
     rm none_out.npy
     use_driver "$lavapipe:$swiftshader"
     refuse 2 'llvmpipe' alone --device e
@@ -260,13 +260,13 @@ if [ -n "$swiftshader" ]; then
     use_driver "$lavapipe"
 fi
 
-# Pipelines on disk: no folder is missed, and an empty one is one.
+# Pipelines on disk: a missing folder is no error, and an empty folder is valid.
 mkdir pipelines
 works alone --pipeline-cache pipelines
 works alone --pipeline-cache missing
 VKROPE_PIPELINE_CACHE=pipelines works alone
 
-# The report as text has a verdict, and without --verify none.
+# The text report has a verdict only with --verify.
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy --repeat 3 --roof --verify
 holds 'the verdict' says 'verdict *correct'
 works "$vkrope" rotate --model model.json --q q.npy --out-q q_out.npy

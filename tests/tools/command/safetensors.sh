@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tensors that commands read from .safetensors files: a tensor is read as the same one in a .npy
-# file, also from a file that is larger than the memory, and what is wrong with a file or a name is
-# said. The time limit is there for hangs.
-# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions that others call
+# Tests tensors that commands read from .safetensors files: a tensor gives the same result as in a
+# .npy file, also from a file that is larger than the memory, and errors in a file or a name are
+# reported. The time limit detects hangs.
+# shellcheck disable=SC2016,SC2317 # expressions for another shell; functions called indirectly
 . "$(dirname "$0")/check.sh"
 no_driver
 
@@ -46,13 +46,13 @@ expect 1 '' check_codes c.safetensors:c
 holds 'check reads codes of both alike' cmp npy.json "$logs/out"
 refuse 5 '--q:*c.safetensors*|u1' check_q c.safetensors q.npy
 
-# Q behind half a TiB of another tensor. What a command takes for one tensor does not grow with the
-# file.
+# Q after half a TiB of another tensor. The memory that a command needs for a tensor does not grow
+# with the file.
 half=$((1 << 39))
 tensor() { # NAME SHAPE BEGIN END
     printf '"%s":{"dtype":"BF16","shape":[%s],"data_offsets":[%s,%s]}' "$@"
 }
-# check_in KIB TENSOR: with so many KiB of addresses.
+# check_in KIB TENSOR: checks with at most KIB of address space.
 check_in() {
     timeout $((60 * ${VKROPE_TIME_FACTOR:-1})) sh -c 'ulimit -v "$1"; shift; exec "$@"' sh "$1" \
         "$vkrope" check --model model.json --q "in.safetensors:$2" --actual "in.safetensors:$2" \
@@ -70,7 +70,7 @@ if truncate -s $((8 + ${#header} + half)) in.safetensors 2>/dev/null; then
         expect 1 '' check_in 400000 q
         holds 'Q is read in 400 MB of addresses' cmp npy.json "$logs/out"
         refuse 6 'memory' check_in 400000 other
-    else # an address sanitizer takes terabytes of addresses
+    else # an address sanitizer reserves terabytes of addresses
         echo 'the command does not start within 400 MB of addresses: that limit was left out'
     fi
 else

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reader of safetensors files trusts nothing: every file that breaks a rule of the format is an
-// error with a reason, and what it accepts is what the file says.
+// Tests that the reader of safetensors files trusts nothing: every file that breaks a rule of the
+// format is an error with a reason, and the result of an accepted file matches the file.
 #include "io/safetensors.hpp"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ Header parse(const std::string& file) {
     return safetensors::parse_header(std::as_bytes(std::span(file)), file.size());
 }
 
-/// The error of parsing; empty if there is none.
+/// Returns the error of parsing; empty if there is none.
 std::string problem_of(const std::string& file) {
     try {
         parse(file);
@@ -43,20 +43,20 @@ std::string problem_of(const std::string& file) {
     }
 }
 
-/// Checks that `file` is refused, and that the reason names `words`.
+/// Checks that `file` is rejected with a reason that contains `words`.
 void check_refused(const std::string& file, const std::string& words) {
     const std::string problem = problem_of(file);
     CHECK(!problem.empty());
     CHECK_MESSAGE(test::names(problem, words), problem, ": ", words);
 }
 
-/// A file of one tensor 'a' with these fields, and so much data.
+/// Checks a file with one tensor 'a' that has these fields, and `data_bytes` bytes of data.
 void check_tensor(const std::string& fields, std::size_t data_bytes, const std::string& words) {
     CAPTURE(fields);
     check_refused(file_with("{\"a\":{" + fields + "}}", data_bytes), words);
 }
 
-/// 'a' of 4 bytes, at this place.
+/// Returns the entry of a tensor of 4 bytes at offset `begin`.
 std::string at(const std::string& name, std::size_t begin) {
     return "\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[" +
            std::to_string(begin) + "," + std::to_string(begin + 4) + "]}";
@@ -86,7 +86,7 @@ TEST_CASE("a file is read as it is written, whatever the order of its parts") {
           "");
 }
 
-TEST_CASE("what is not such a file") {
+TEST_CASE("files that are not safetensors files") {
     check_refused("", "0");
     check_refused(std::string(7, '\0'), "7");
     check_refused(std::string(8, '\0'), "{");
@@ -103,7 +103,7 @@ TEST_CASE("what is not such a file") {
     check_refused(file_with(std::string(100000, '{'), 0), "JSON");
 }
 
-TEST_CASE("what a header must not say") {
+TEST_CASE("invalid headers") {
     check_refused(file_with(R"({"a":1})", 0), "a");
     check_refused(file_with(R"({"a":[]})", 0), "a");
     check_refused(file_with(R"({"a":null})", 0), "a");
@@ -144,7 +144,7 @@ TEST_CASE("what a header must not say") {
     check_refused(file_with("{" + tensors + "\"x\":{}}", 0), "524288");
 }
 
-TEST_CASE("sizes and places") {
+TEST_CASE("sizes and offsets") {
     const auto tensor = [](const char* dtype, const char* shape, const char* offsets) {
         return std::string("\"dtype\":\"") + dtype + "\",\"shape\":" + shape +
                ",\"data_offsets\":" + offsets;
@@ -166,7 +166,7 @@ TEST_CASE("sizes and places") {
               .empty());
 }
 
-/// The sentence with which reading fails; empty if it does not.
+/// Returns the error of reading; empty if there is none.
 std::string failure_of(const std::string& path) {
     try {
         tools::read_array("--q", path);
@@ -177,7 +177,7 @@ std::string failure_of(const std::string& path) {
     }
 }
 
-TEST_CASE("one tensor of a file, as an array") {
+TEST_CASE("one tensor of a file is read as an array") {
     const std::string path = VKROPE_TEST_SCRATCH "/array.safetensors";
     const auto write = [&path](const std::string& content) {
         std::ofstream(path, std::ios::binary) << content;

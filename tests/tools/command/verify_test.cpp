@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// `vkrope rotate --verify` must detect a wrong output. No healthy device makes one, so these are
-// made here: at position 0 the rotation changes no value, and then one value is changed. What
-// counts as an error is the oracle's part (tests/unit/oracle); here each field of the inputs
-// reaches the definition, and each kind of error fails the run.
+// Tests that `vkrope rotate --verify` detects a wrong output. No healthy device makes a wrong
+// output, so the tests make it: at position 0 the rotation changes no value, and then one value is
+// changed. tests/unit/oracle tests what counts as an error. These tests check that each field of
+// the inputs reaches the definition, and that each kind of error fails the run.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void set(std::vector<std::byte>& bytes, std::size_t index, float value) {
     std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
 }
 
-/// Inputs with one tensor [1, tokens, heads, head_dim], and the output of a device for it.
+/// Inputs with one tensor [1, tokens, heads, head_dim], and a device's output for these inputs.
 struct Case {
     RotateOptions options;
     RotateInputs inputs;
@@ -36,7 +36,8 @@ struct Case {
     Case(TensorIndex which, std::uint32_t heads, std::uint32_t head_dim,
          const std::vector<float>& numbers) {
         options.verify = true;
-        measured.angles.source = VKROPE_ANGLES_DIRECT_TEXTURE;  // the bounds here are its bounds
+        measured.angles.source =
+            VKROPE_ANGLES_DIRECT_TEXTURE;  // the tests expect the bounds of this source
         inputs.rotation.head_dim = head_dim;
         inputs.rotation.rotary_dim = rotary_dim;
         inputs.rotation.q_rotary_offset = rotary_offset;
@@ -97,7 +98,7 @@ TEST_CASE("a right output passes, and without --verify nothing has passed") {
     CHECK(!right.verified().verdicts[Q]);
 }
 
-TEST_CASE("each source has its bound, and an attention factor one more") {
+TEST_CASE("each source has its bound, which an attention factor raises") {
     struct Row {
         AngleSource source;
         double factor, bound;
@@ -126,8 +127,8 @@ TEST_CASE("each source has its bound, and an attention factor one more") {
     test::check_names(with_q(q_of_ones(), in_window, 1 + 6 * u).failure, "Q 3 2.5");
 }
 
-TEST_CASE("float32 angles are verified as what they are, and not as the exact ones") {
-    // 131071 and a frequency whose product is not a float: the angle error exceeds any bound.
+TEST_CASE("float32 angles are verified as float32 angles, not as exact ones") {
+    // The product of 131071 and the frequency is not a float: the angle error exceeds any bound.
     Case rotated = q_of_ones();
     rotated.options.float32_angles = true;
     rotated.inputs.rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
@@ -166,17 +167,17 @@ TEST_CASE("a bit outside the window, and a NaN inside, fail; K has its own offse
     test::check_names(right.verified().failure, "K");
 }
 
-TEST_CASE("V is right where it is its input bit for bit, at any position") {
+TEST_CASE("V is right if it equals its input bit for bit, at any position") {
     std::vector<float> numbers(q_channels);
     for (std::size_t index = 0; index < numbers.size(); ++index) {
-        numbers[index] = float(index) - 1;  // with a zero and a number below 0
+        numbers[index] = float(index) - 1;  // contains a zero and a number below 0
     }
     Case moved = q_of_ones();
     moved.add(V, 1, q_dim, numbers);
     CHECK(moved.verified().passed);
     CHECK(moved.verified().verdicts[V]->passed_through == q_channels);
     moved.inputs.positions.ids.assign(tokens, 131071);
-    const Verification elsewhere = moved.verified();  // Q is wrong, since it is not rotated here
+    const Verification elsewhere = moved.verified();  // Q is wrong, because Q was not rotated
     CHECK(!elsewhere.verdicts[V]->bits_changed);
     test::check_names(elsewhere.failure, "Q");
     moved.inputs.positions.ids.assign(tokens, 0);
@@ -189,7 +190,7 @@ namespace {
 
 constexpr std::uint32_t v_dim = 64, heads = 2, rows = tokens * heads;
 
-/// How V is stored, without other ops.
+/// Returns the store of V, without other ops.
 TensorOps store(Element type, StoreScale scale = VKROPE_STORE_SCALE_NONE,
                 const std::vector<float>& given_scales = {}, float scale_floor = 0) {
     TensorOps ops;
@@ -205,7 +206,7 @@ TensorOps with_hadamard(TensorOps ops) {
     return ops;
 }
 
-/// V, stored as the definition says.
+/// Returns a case with V stored as the definition says.
 Case stored(const TensorOps& ops) {
     std::vector<float> numbers(rows * v_dim);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -236,7 +237,7 @@ Case stored(const TensorOps& ops) {
     return made;
 }
 
-/// A store, and another one that does not give its codes and scales.
+/// A store, and another store that gives other codes and scales.
 struct Way {
     TensorOps store, other;
 };
@@ -254,7 +255,7 @@ const Way ways[] = {
 
 }  // namespace
 
-TEST_CASE("codes and scales of the definition pass, and of no other store") {
+TEST_CASE("codes and scales of the definition pass, and those of no other store") {
     for (const Way& way : ways) {
         CAPTURE(int(way.store.stored));
         Case right = stored(way.store);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// case.json of vkrope-conformance: only the document, not the files that it names.
+// Fuzzes case.json of vkrope-conformance: only the document, not the files that it names.
 #include "conformance/cases/description.hpp"
 #include "conformance/suite.hpp"
 #include "fuzz.hpp"

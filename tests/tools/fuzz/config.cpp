@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Hugging Face config.json, queried for every layer type, length and tower.
+// Fuzzes Hugging Face's config.json, queried for every layer type, length and tower.
 #include "fuzz.hpp"
 
 bool vkrope::fuzz::parse_config(Input input) {

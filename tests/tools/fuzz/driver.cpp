@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One target for libFuzzer: VKROPE_FUZZ_TARGET is its function.
+// Passes one target to libFuzzer: the function VKROPE_FUZZ_TARGET.
 #include "fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One target per parser, which takes arbitrary bytes. A target must not crash, hang, use much
-// memory, throw an exception that its interface does not document, or return a result that breaks
-// its own rules. driver.cpp gives a target to libFuzzer, replay.cpp runs all of them.
+// The fuzz targets, one per parser, which take arbitrary bytes. A target must not crash, hang, use
+// much memory, throw an exception that its interface does not document, or return a result that
+// breaks its rules. driver.cpp passes a target to libFuzzer, replay.cpp runs all of them.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace vkrope::fuzz {
 
-/// The bytes of one input. A target may take some of them before it parses the rest.
+/// The bytes of one input. A target may read some of them before it parses the rest.
 class Input {
    public:
     explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -23,7 +23,7 @@ class Input {
         return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
     }
 
-    /// A query from the first four bytes; zeros are the default, and missing bytes are zeros.
+    /// Reads a query from the first four bytes. Zeros are the default, and missing bytes are zeros.
     ModelQuery query();
 
    private:
@@ -32,13 +32,13 @@ class Input {
     std::span<const std::uint8_t> bytes_;
 };
 
-/// Ends the program, which is a finding, unless `holds`.
+/// Ends the program, which is a finding, unless `holds` is true.
 void require(bool holds, const char* rule);
 
-/// Requires the rules of an importer's result; returns whether it has a value.
+/// Requires the rules of an importer's result. Returns whether the result has a value.
 bool require_rules(const Result<RopeParams>& result);
 
-/// The targets: each returns whether the input is valid.
+/// The targets. Each returns whether the input is valid.
 bool parse_config(Input input);
 bool parse_gguf(Input input);
 bool parse_npy(Input input);

@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# fuzz.sh replay: runs the seeds, and inputs made of them, by the program $REPLAY (see replay.cpp).
+# fuzz.sh replay: runs the seeds and inputs derived from them with $REPLAY (see replay.cpp).
 # fuzz.sh: builds the fuzz targets with clang++ and runs each of them, two at a time. A finding
-# fails, and the input that makes it is named. So does a run of too few executions, which would say
-# nothing. The build and the inputs that were worth keeping stay in $SCRATCH, where the next run
-# starts from them. From the environment:
+# fails, and its input is named. Too few executions also fail, because they prove nothing. The build
+# and the useful inputs stay in $SCRATCH for the next run. From the environment:
 #
-#   VKROPE_FUZZ_SECONDS=15   how long each target runs; at least 5000 executions in 15 seconds are
-#                            required, and in proportion for other times: a tenth or less of what a
-#                            loaded machine of two cores reaches
-#   VKROPE_FUZZ_RUNS=N       instead: how many executions each target makes, however long they take
-#   VKROPE_TIME_FACTOR=1     how many times slower this machine is than one of two quiet cores
+#   VKROPE_FUZZ_SECONDS=15   run time of each target; requires at least 5000 executions in 15
+#   seconds,
+#                            and in proportion for other times: a tenth or less of the number that a
+#                            loaded machine with two cores reaches
+#   VKROPE_FUZZ_RUNS=N       number of executions of each target, which replaces the run time
+#   VKROPE_TIME_FACTOR=1     how many times slower this machine is than one with two idle cores
 #   VKROPE_FUZZ_SANITIZE=address,undefined
-#                            sanitizers of the build; without any it is several times faster
+#                            sanitizers of the build; without any the build is several times faster
 set -eu
 mkdir -p "$SCRATCH"
 
-# Seeds: files of this source tree. Those of targets that take a query begin with its four bytes.
+# Seeds: files of this source tree. For targets that take a query, adds the four bytes of the query.
 seed() {
     into=$SCRATCH/seeds/$1
     shift
@@ -24,7 +24,7 @@ seed() {
     prefix=
     case $into in */config | */gguf) prefix='\0\0\0\0' ;; esac
     for file in "$@"; do
-        name=$(echo "${file#"$SOURCE"/tests/}" | tr / _) # many are called case.json
+        name=$(echo "${file#"$SOURCE"/tests/}" | tr / _) # many files have the name case.json
         { printf %b "$prefix" && cat "$file"; } >"$into/$name"
     done
 }
@@ -32,7 +32,7 @@ rm -rf "$SCRATCH/seeds"
 seed config "$SOURCE"/tests/data/models/*.json
 seed gguf "$SOURCE"/tests/data/corpus/gguf/*
 seed npy "$SOURCE"/tests/data/cases/half_f32_bshd/*.npy "$SOURCE"/tests/data/cases/ids_*/*.npy
-# An array again, in format version 2: the length of its header has four bytes.
+# The same array in format version 2: the length of its header has four bytes.
 {
     printf '\223NUMPY\2\0\166\0\0\0'
     tail -c +11 "$SOURCE/tests/data/cases/half_f32_bshd/q.npy"
@@ -50,7 +50,7 @@ seconds=${VKROPE_FUZZ_SECONDS:-15}
 runs=${VKROPE_FUZZ_RUNS:-}
 slower=${VKROPE_TIME_FACTOR:-1}
 sanitize=${VKROPE_FUZZ_SANITIZE:-address,undefined}
-whole() { # NAME VALUE: a whole number; libFuzzer takes 0 for no limit
+whole() { # NAME VALUE: requires a whole number above 0; for libFuzzer 0 is no limit
     echo "$2" | grep -qx '[1-9][0-9]*' ||
         { echo "fuzz: $1 is '$2'; it must be a whole number above 0" && exit 1; }
 }
@@ -71,11 +71,11 @@ else
     required=$((5000 * seconds / 15 / slower))
 fi
 seeds=$SCRATCH/seeds
-# What is built apart does not overwrite the other.
+# Builds with different sanitizers have different folders.
 SCRATCH=$SCRATCH/$(echo "$sanitize" | tr , _)
 mkdir -p "$SCRATCH"
 
-# Debian's clang has these libraries in a package of their own.
+# On Debian, a separate package has these libraries of clang.
 echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' >"$SCRATCH/empty.cpp"
 if ! clang++ -fsanitize=fuzzer,address,undefined "$SCRATCH/empty.cpp" -o "$SCRATCH/empty" \
     2>"$SCRATCH/clang.log"; then
@@ -85,7 +85,7 @@ if ! clang++ -fsanitize=fuzzer,address,undefined "$SCRATCH/empty.cpp" -o "$SCRAT
 fi
 
 build=$SCRATCH/build
-# shellcheck disable=SC2046,SC2086 # one word a target
+# shellcheck disable=SC2046,SC2086 # one word per target
 {
     "$CMAKE" -S "$SOURCE" -B "$build" -DCMAKE_CXX_COMPILER=clang++ \
         -DCMAKE_BUILD_TYPE=RelWithDebInfo \
@@ -106,7 +106,7 @@ fuzz() {
         echo "$1" >>"$SCRATCH/failed"
 }
 rm -f "$SCRATCH/failed" "$SCRATCH/too_few"
-# shellcheck disable=SC2086 # one word a target
+# shellcheck disable=SC2086 # one word per target
 set -- $targets
 while [ $# != 0 ]; do
     fuzz "$1" &

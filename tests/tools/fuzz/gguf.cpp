@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The head of a GGUF file, and the tensors that change frequencies.
+// Fuzzes the header of a GGUF file, and the tensors that change frequencies.
 #include "fuzz.hpp"
 
 bool vkrope::fuzz::parse_gguf(Input input) {

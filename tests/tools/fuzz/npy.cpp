@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// .npy files. Files that were read are written and read again.
+// Fuzzes .npy files. Files that were read are written and read again.
 #include "io/npy.hpp"
 
 #include "fuzz.hpp"

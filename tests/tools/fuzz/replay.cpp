@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Runs the seeds of all targets through the parsers as the other tests have them: whole, cut short
-// at every length, and changed in ways that are the same in every run. Each input ends where no
-// memory is mapped, so that a read past its end is a crash without any sanitizer.
+// Runs the seeds of all targets through the parsers in the build of the other tests: complete, cut
+// short at every length, and changed in ways that are the same in every run. Each input ends before
+// an unmapped page, so that reading past its end crashes without any sanitizer.
 //
 //     vkrope_fuzz_replay SEEDS WORDS [CHANGES]
 //
-// SEEDS has a folder of each target's name, WORDS is a dictionary of libFuzzer's, CHANGES says how
-// many changed inputs each target is given. A finding is an input that crashes, breaks a rule,
-// throws, allocates more than 256 MiB at once or takes 10 seconds (VKROPE_TIME_FACTOR times that).
-// It is written to finding-TARGET, in the current folder, and the exit code is 1.
+// SEEDS contains a folder with the name of each target, WORDS is a dictionary for libFuzzer, and
+// CHANGES is the number of changed inputs for each target. A finding is an input that crashes,
+// breaks a rule, throws, allocates more than 256 MiB at once or takes 10 seconds (times
+// VKROPE_TIME_FACTOR). The program writes it to finding-TARGET in the current folder and exits with
+// 1.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,13 +31,13 @@
 
 constexpr std::size_t largest_allocation = std::size_t{256} << 20;
 
-// NOLINTBEGIN(cppcoreguidelines-no-malloc): what the program allocates with
+// NOLINTBEGIN(cppcoreguidelines-no-malloc): replaces the allocation functions
 void* operator new(std::size_t bytes) {
     vkrope::fuzz::require(bytes <= largest_allocation, "an allocation has at most 256 MiB");
     if (void* made = std::malloc(bytes != 0 ? bytes : 1)) return made;
     throw std::bad_alloc();
 }
-// A sanitizer has one of its own, whose memory the functions below could not free.
+// A sanitizer has its own operator new, whose memory the functions below could not free.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
     return std::malloc(bytes != 0 ? bytes : 1);
 }
@@ -77,7 +78,7 @@ std::string read(const fs::path& path) {
     return bytes;
 }
 
-/// The words of a dictionary: text in quotes, without escapes.
+/// Reads the words of a dictionary: text in quotes, without escapes.
 std::vector<std::string> read_words(const fs::path& path) {
     std::ifstream file(path);
     std::vector<std::string> words;
@@ -90,14 +91,14 @@ std::vector<std::string> read_words(const fs::path& path) {
     return words;
 }
 
-/// What the process that runs a target tells the one that waits for it.
+/// Data that the process of a target passes to the process that waits for it.
 struct Shared {
     std::size_t input_bytes = 0;
     std::uint64_t valid = 0, invalid = 0;
     char made_of[512] = {};
 };
 
-/// Memory of both processes: `Shared`, then room for an input, then a page of nothing.
+/// Memory shared by both processes: `Shared`, then space for an input, then an inaccessible page.
 class Room {
    public:
     Room() : page_(std::size_t(sysconf(_SC_PAGESIZE))) {
@@ -125,8 +126,8 @@ class Room {
     std::uint8_t* end_;
 };
 
-/// Changes inputs by numbers that are the same everywhere: no distribution of the standard library
-/// is.
+/// Changes inputs by numbers that are the same on every platform, unlike the distributions of the
+/// standard library.
 class Changer {
    public:
     Changer(const std::vector<std::string>& words, const std::vector<std::string>& seeds)
@@ -156,13 +157,13 @@ class Changer {
         const std::size_t at = below(input.size()), left = input.size() - at;
         const std::size_t length = std::min(left, 1 + below(16));
         switch (below(8)) {
-            case 0:  // a bit
+            case 0:  // changes a bit
                 if (left != 0) input[at] = char(input[at] ^ 1 << below(8));
                 break;
-            case 1:  // a byte
+            case 1:  // changes a byte
                 if (left != 0) input[at] = bytes[below(bytes.size())];
                 break;
-            case 2: {  // a number of 1 to 8 bytes
+            case 2: {  // writes a number of 1 to 8 bytes
                 const std::uint64_t number = numbers[below(std::size(numbers))];
                 std::memcpy(input.data() + at, &number, std::min(left, std::size_t{1} << below(4)));
                 break;
@@ -170,12 +171,12 @@ class Changer {
             case 3: input.erase(at, length); break;
             case 4: input.insert(at, input.substr(below(input.size()), length)); break;
             case 5: input.insert(at, words_[below(words_.size())]); break;
-            case 6: {  // a word instead
+            case 6: {  // overwrites with a word
                 const std::string& word = words_[below(words_.size())];
                 input.replace(at, std::min(left, word.size()), word);
                 break;
             }
-            default: {  // the rest of another seed
+            default: {  // continues with the rest of another seed
                 const std::string& other = seeds_[below(seeds_.size())];
                 input.resize(at);
                 input += other.substr(std::min(at, other.size()));
@@ -188,7 +189,7 @@ class Changer {
     std::mt19937_64 random_{20240917};
 };
 
-/// Runs a target, in a process of its own.
+/// Runs all inputs of a target, in the child process.
 void run(const Target& target, const fs::path& folder, const std::vector<std::string>& words,
          std::size_t changes, unsigned time_limit, Room& room) {
     std::vector<fs::path> files(fs::directory_iterator(folder), {});
@@ -206,7 +207,7 @@ void run(const Target& target, const fs::path& folder, const std::vector<std::st
             ++(target.parse(Input(bytes)) ? shared.valid : shared.invalid);
         };
         const std::string& seed = seeds[i];
-        // The beginning holds the header; where the rest ends matters less.
+        // Tries fewer lengths after 1024 bytes, since the beginning contains the header.
         for (std::size_t end = 0; end <= seed.size(); end += end < 1024 ? 1 : 101)
             parse("its bytes before", end, std::string_view(seed).substr(0, end));
         parse("its bytes before", seed.size(), seed);
@@ -215,7 +216,7 @@ void run(const Target& target, const fs::path& folder, const std::vector<std::st
     }
 }
 
-/// Whether the target has no finding.
+/// Returns true if the target has no finding.
 bool passes(const Target& target, const fs::path& seeds, const std::vector<std::string>& words,
             std::size_t changes, unsigned time_limit) {
     Room room;
@@ -243,7 +244,7 @@ bool passes(const Target& target, const fs::path& seeds, const std::vector<std::
                                                   : strsignal(WTERMSIG(status)));
         return false;
     }
-    // Without both, seeds or changes say nothing.
+    // Without both valid and invalid inputs, the seeds or the changes test nothing.
     if (shared.valid < 10 || shared.invalid < 10) {
         std::printf("%s: too few inputs of a kind\n", target.name);
         return false;

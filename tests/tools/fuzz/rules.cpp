@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What all targets use: how an input is taken apart, and what results must hold.
+// The functions that all targets use: splitting an input, and the rules that results must meet.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

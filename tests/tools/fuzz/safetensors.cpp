@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The header of a .safetensors file.
+// Fuzzes the header of a .safetensors file.
 #include "io/safetensors.hpp"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ bool vkrope::fuzz::parse_safetensors(Input input) {
         }
         require(bytes == file.size() - header.data_offset,
                 "each byte of the data is in one tensor");
-        // The header is the same whether the data is there or not.
+        // The header is the same with and without the data.
         const auto start = file.first(static_cast<std::size_t>(header.data_offset));
         require(
             safetensors::parse_header(start, file.size()).tensors.size() == header.tensors.size(),
