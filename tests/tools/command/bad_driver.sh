@@ -55,8 +55,8 @@ if [ -n "$bench" ]; then
     done
 fi
 
-# A crash, also from an exhausted stack. No handler can run if the stack of another thread is
-# exhausted: then the run only must not be a success.
+# A crash, also from an exhausted stack. If another thread exhausts its stack, no handler can run:
+# the run only must not be a success.
 for name in SEGV BUS FPE ABRT; do
     refuse 4 crashed rotate "raise=$name"
 done
@@ -68,8 +68,7 @@ holds 'a thread without a stack for handlers is not a success' [ $? -gt 128 ] &&
     holds 'nor an output' [ ! -e out.npy ]
 rm -f .vkrope-*
 
-# Signals that ask a program to end. It ends as if it did not handle them, and leaves nothing
-# behind.
+# Signals that ask a program to end: the program ends by the signal and leaves no file behind.
 for name in HUP INT PIPE TERM XCPU; do
     code=0
     rotate "raise=$name" >"$logs/out" 2>"$logs/err" || code=$?

@@ -65,8 +65,8 @@ says() {
 }
 
 # expect CODE PATTERN COMMAND...: checks the exit code, and that a line of stderr contains PATTERN:
-# the error, an option or a field, and its value. A failing command prints one line "vkrope: error:
-# ..." and nothing on stdout.
+# the error, an option or a field, and its value. A failing command prints nothing on stdout and one
+# line "vkrope: error: ...".
 expect() {
     expected=$1
     pattern=$2

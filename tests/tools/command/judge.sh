@@ -38,7 +38,7 @@ firsts() {
 # verdicts: prints the verdicts in that JSON, each once.
 verdicts() { sed -n 's/^ *"verdict": "\(.*\)",*$/\1/p' "$logs/out" | sort -u | tr '\n' ' '; }
 
-# An output that was not rotated is found without any device.
+# An output that was not rotated is detected. This check needs no device.
 no_driver
 expect 1 '--actual: ' check --q q.npy --actual q.npy --first-position 7 --json
 holds 'the verdict' [ "$(verdicts)" = 'mistake ' ]

@@ -342,7 +342,7 @@ TEST_CASE("YaRN: the range of pairs, the factor in the power, and the magnitude"
         }
     }
     check_each({
-        // The fast pairs are not scaled as in linear scaling.
+        // The fast pairs are not scaled, although linear scaling scales all pairs.
         {"factor_in_power", {frequencies(powers_of(2000, 8))}, {model(times(unscaled, 0.25))}},
         {"softmax_root_applied",
          {factor(std::sqrt(1.7))},
@@ -602,8 +602,7 @@ Change round_tables(Type type) {
 
 TEST_CASE("numbers that were rounded to 16 bits") {
     for (const auto& [type, name] : types_of_16_bits) {
-        const std::int64_t lacks = type == Type::bf16 ? 256
-                                                      : 2048;  // lacks odd numbers from here on
+        const std::int64_t lacks = type == Type::bf16 ? 256 : 2048;  // odd numbers from here on
         struct In16 {
             std::string name;
             std::int64_t first;

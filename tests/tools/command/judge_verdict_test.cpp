@@ -133,8 +133,7 @@ TEST_CASE("without an explanation, the list begins with the best partial match")
     CHECK(judgement.wrong_rows == batch * tokens);
     CHECK(judgement.rows == batch * tokens * heads);
     CHECK(!find(judgement, "subnormals_flushed"));
-    CHECK(find(judgement, "float32_angles")->share_within >
-          0.66);  // the rows that are right anyway
+    CHECK(find(judgement, "float32_angles")->share_within > 0.66);  // rows that are right anyway
     bool in_other_arithmetic = false;
     double share = 1;
     for (const Match& match : judgement.matches) {

@@ -16,7 +16,7 @@ out_all() {
 }
 out_both() { "$vkrope" rotate --model model.json --q q.npy --k k.npy --out-q "$1" --out-k "$2"; }
 
-# make-input gives the same bytes on every machine and always, and other bytes for another seed.
+# make-input gives the same bytes on every machine and in every version; each seed gives others.
 works "$vkrope" make-input --shape 1,300,4,64 --seed 1 --out again.npy
 holds 'one seed, one file' cmp -s q.npy again.npy
 holds 'two seeds, two files' sh -c '! cmp -s q.npy k.npy'

@@ -36,8 +36,7 @@ struct Case {
     Case(TensorIndex which, std::uint32_t heads, std::uint32_t head_dim,
          const std::vector<float>& numbers) {
         options.verify = true;
-        measured.angles.source =
-            VKROPE_ANGLES_DIRECT_TEXTURE;  // the tests expect the bounds of this source
+        measured.angles.source = VKROPE_ANGLES_DIRECT_TEXTURE;  // the tests expect its bounds
         inputs.rotation.head_dim = head_dim;
         inputs.rotation.rotary_dim = rotary_dim;
         inputs.rotation.q_rotary_offset = rotary_offset;

@@ -5,10 +5,9 @@
 # fails, and its input is named. Too few executions also fail, because they prove nothing. The build
 # and the useful inputs stay in $SCRATCH for the next run. From the environment:
 #
-#   VKROPE_FUZZ_SECONDS=15   run time of each target; requires at least 5000 executions in 15
-#   seconds,
-#                            and in proportion for other times: a tenth or less of the number that a
-#                            loaded machine with two cores reaches
+#   VKROPE_FUZZ_SECONDS=15   run time of each target; at least 5000 executions in 15 seconds are
+#                            required, and in proportion for other times: a tenth or less of what
+#                            a loaded machine with two cores reaches
 #   VKROPE_FUZZ_RUNS=N       number of executions of each target, which replaces the run time
 #   VKROPE_TIME_FACTOR=1     how many times slower this machine is than one with two idle cores
 #   VKROPE_FUZZ_SANITIZE=address,undefined
