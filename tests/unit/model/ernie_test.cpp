@@ -6,11 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
 
 using namespace vkrope;
-using namespace vkrope::test;
 
 TEST_CASE("ERNIE 4.5 VL: rows and columns alternate, then the pairs of time") {
     const Result<RopeParams> read = from_hf_config(
@@ -20,12 +18,6 @@ TEST_CASE("ERNIE 4.5 VL: rows and columns alternate, then the pairs of time") {
             "mrope_section": [22, 22, 20]}}})");
     REQUIRE_MESSAGE(read, read.status.what);
     const RopeParams& rotation = read.value;
-    CHECK(rotation.pairing == VKROPE_INTERLEAVED);
-    CHECK(rotation.head_dim == 128);
-    CHECK(rotation.ops.norms_known);
-    CHECK(warns(rotation, "time row column"));
-    REQUIRE(rotation.sections.order == VKROPE_SECTIONS_SUM);
-    REQUIRE(rotation.sections.axes == 3);
     REQUIRE(rotation.inv_freq.size() == 3 * 64);
     for (std::uint32_t pair = 0; pair < 64; ++pair) {
         CAPTURE(pair);

@@ -53,8 +53,6 @@ TEST_CASE("GGUF: values that no case of tests/data can have") {
     GgufBuilder base("llama");
     check_refused(base.u32("attention.key_length", 128).f32("rope.freq_base", infinite),
                   VKROPE_ERROR_INVALID_DATA, "llama.rope.freq_base inf");
-    check_refused(plain().text("rope.scaling.type", std::string(300, 'x')),
-                  VKROPE_ERROR_INVALID_DATA, "llama.rope.scaling.type");
     check_refused(plain().boolean("context_length2", 2), VKROPE_ERROR_INVALID_DATA,
                   "llama.context_length2 2");
     GgufBuilder older = plain();
@@ -67,11 +65,6 @@ TEST_CASE("GGUF: tensors of divisors that are not what they should be") {
         check_refused(file, VKROPE_ERROR_INVALID_DATA, words);
     };
     bad(plain().tensor("rope_freqs.weight", std::vector<float>(64, 1), 1), "rope_freqs.weight 1");
-    bad(plain().tensor_of("rope_freqs.weight", {8, 8}, 0, 0), "rope_freqs.weight 2");
-    bad(plain().tensor_of("rope_freqs.weight", {}, 0, 0), "rope_freqs.weight 0");
-    bad(plain().tensor_of("rope_freqs.weight", {0}, 0, 0), "rope_freqs.weight 0");
-    bad(plain().tensor_of("rope_freqs.weight", {std::uint64_t{1} << 62}, 0, 0),
-        "rope_freqs.weight 4611686018427387904");
     bad(plain().tensor_of("rope_freqs.weight", {64}, 0, 4), "general.alignment");
     bad(plain().tensor_of("rope_freqs.weight", {64}, 0, 32), "rope_freqs.weight");
     bad(plain().tensor_of("rope_freqs.weight", {64}, 0, ~std::uint64_t{31}), "rope_freqs.weight");

@@ -125,9 +125,3 @@ TEST_CASE("GGUF: numbers whose frequencies no double represents well") {
                     "rope.freq_base 500000 linear");
     }
 }
-
-TEST_CASE("GGUF: HunYuan's alpha is the NTK scaling of its base") {
-    std::vector<double> expected = frequencies(500000, 128);
-    REQUIRE(scale_ntk(expected, 1000));
-    CHECK(rotation_of(plain("hunyuan-dense").f32("rope.scaling.alpha", 1000)).inv_freq == expected);
-}
