@@ -168,6 +168,12 @@ TEST_CASE("floats that are not finite are ignored where nothing reads them, and 
     const Result<RopeParams> result = from_hf_config(plain + unread + "}");
     REQUIRE_MESSAGE(result, result.status.what);
     CHECK(result.value.inv_freq == from_hf_config(plain + "}").value.inv_freq);
+    const Result<RopeParams> falcon = from_hf_config(
+        R"({"model_type": "falcon_h1", "head_dim": 128, "rope_theta": 1e11,
+            "time_step_limit": [0.0, Infinity]})");
+    REQUIRE_MESSAGE(falcon, falcon.status.what);
+    CHECK(falcon->base == 1e11);
+    CHECK(falcon->warnings.empty());
     const Bad bad[] = {
         {plain + unread + R"(, "rope_scaling": {"type": "linear", "factor": NaN}})",
          "rope_scaling.factor NaN"},
