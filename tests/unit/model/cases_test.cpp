@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the cases of tests/data/models/cases. Each is a configuration or the keys of a GGUF file,
-// with the rotation, the warnings or the error that it must give. The README there has details.
+// Reads the cases of tests/data/models/cases: configurations and keys of GGUF files, each with the
+// rotation, the warnings or the error that it must give. The README beside them describes a case.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,8 +9,10 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gguf_reading.hpp"
@@ -23,10 +25,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// The document of a file, in which no object has a key twice.
 Json parsed(const std::filesystem::path& path) {
     std::ifstream stream(path);
     REQUIRE_MESSAGE(stream.good(), path.string());
-    return Json::parse(stream);
+    std::vector<std::set<std::string>> open;  // the keys of each object around a value
+    return Json::parse(stream, [&](int, Json::parse_event_t event, const Json& value) {
+        if (event == Json::parse_event_t::object_start) open.emplace_back();
+        if (event == Json::parse_event_t::object_end) open.pop_back();
+        if (event == Json::parse_event_t::key)
+            REQUIRE_MESSAGE(open.back().insert(value).second, value.dump());
+        return true;
+    });
 }
 
 Json merged(Json base, const Json& more) {
@@ -36,10 +46,30 @@ Json merged(Json base, const Json& more) {
 
 std::vector<Json> list_of(const Json& one_or_more) {
     if (!one_or_more.is_array()) return {one_or_more};
+    REQUIRE_MESSAGE(!one_or_more.empty(), "an empty list");
     return {one_or_more.begin(), one_or_more.end()};
 }
 
-/// Returns `in` with `value` in place of `name`, which may be a part of a text.
+using Keys = std::set<std::string>;
+
+/// Fails if `in` has a key that is neither among `known` nor among `more`.
+void check_keys(const Json& in, const Keys& known, const Keys& more = {}) {
+    for (const auto& [key, value] : in.items())
+        REQUIRE_MESSAGE((known.count(key) || more.count(key)), "unknown: ", key);
+}
+
+/// `value`, if it is a whole number and an Integer holds it.
+template <class Integer>
+Integer integer_of(const Json& value) {
+    REQUIRE_MESSAGE(value.is_number_integer(), value.dump());
+    const bool fits = value.is_number_unsigned()
+                          ? std::in_range<Integer>(value.get<std::uint64_t>())
+                          : std::in_range<Integer>(value.get<std::int64_t>());
+    REQUIRE_MESSAGE(fits, value.dump());
+    return value.get<Integer>();
+}
+
+/// Returns `in` with `value` in the place of `name`, which may be a part of a text.
 Json replaced(const Json& in, const std::string& name, const Json& value) {
     Json out = in;
     if (in.is_string()) {
@@ -59,67 +89,106 @@ Json replaced(const Json& in, const std::string& name, const Json& value) {
     return out;
 }
 
-const std::vector<std::string> of_document = {"model", "fields",  "architecture", "keys",
-                                              "file",  "tensors", "query"};
+const Keys of_document = {"model", "fields", "architecture", "keys", "file", "tensors", "query"},
+           of_people = {"name", "why"},
+           errors = {"invalid_data", "not_supported", "invalid_argument", "refused"};
 
-bool is_error(const std::string& key) {
-    return key == "invalid_data" || key == "not_supported" || key == "invalid_argument" ||
-           key == "refused";
+bool has_error(const Json& one) {
+    return std::any_of(one.items().begin(), one.items().end(),
+                       [](const auto& item) { return errors.count(item.key()); });
 }
 
-/// Returns the cases of a group, with the group's fields in each, and one for each value of "for".
-std::vector<Json> cases_of(const Json& whole) {
+/// Whether `key` says what must be read.
+bool is_expectation(const std::string& key) {
+    return !of_document.count(key) && !of_people.count(key) && key != "differs";
+}
+
+bool has_expectation(const Json& one) {
+    return std::any_of(one.items().begin(), one.items().end(), [](const auto& item) {
+        return is_expectation(item.key()) || item.key() == "file";
+    });
+}
+
+Json document_of(const Json& group) {
+    Json document = Json::object();
+    for (const std::string& key : of_document)
+        if (group.contains(key)) document[key] = group[key];
+    return document;
+}
+
+/// The pair of a group and a case once for each value of each name of "for" that the pair has.
+std::vector<Json> for_values(Json pair, const Json& names, Keys& used) {
+    std::vector<Json> chosen = {std::move(pair)};
+    for (const auto& [name, values] : names.items()) {
+        REQUIRE_MESSAGE(values.is_array(), name);
+        if (chosen[0].dump().find(name) == std::string::npos) continue;
+        used.insert(name);
+        std::vector<Json> more;
+        for (const Json& each : chosen)
+            for (const Json& value : list_of(values)) more.push_back(replaced(each, name, value));
+        chosen = std::move(more);
+    }
+    return chosen;
+}
+
+std::vector<Json> cases_of(const Json& whole);
+
+/// A case with what its group says: one for each element of "fields".
+std::vector<Json> joined(const Json& group, Json own) {
+    Json common = has_error(own) ? document_of(group) : group;  // an error has no rotation
+    Json fields = common.value("fields", Json::object());
+    const Json model = own.contains("model") ? own["model"] : common.value("model", Json());
+    if (!model.is_null())
+        fields = merged(parsed(VKROPE_TEST_MODELS "/" + model.get<std::string>() + ".json"),
+                        fields);
+    for (const Json& key : own.value("without", Json::array()))
+        REQUIRE_MESSAGE(fields.erase(key.get<std::string>()) == 1, key.dump());
+    own.erase("without");
+    for (const char* key : {"same_inv_freq_as", "other_inv_freq_than", "then"}) {
+        if (!own.contains(key)) continue;
+        const bool compared = std::string(key) != "then";
+        Json nested = compared ? document_of(group) : group;
+        nested["cases"] = Json::array({own[key]});
+        own[key] = cases_of(nested);
+        if (!compared) continue;
+        REQUIRE(own[key].size() == 1);
+        own[key] = Json(own[key][0]);
+        check_keys(own[key], of_document);
+    }
     std::vector<Json> all;
-    for (Json one : whole.at("cases")) {
-        Json group = whole;
-        const Json names = merged(group.value("for", Json::object()),
-                                  one.value("for", Json::object()));
-        for (const char* key : {"for", "cases"}) group.erase(key), one.erase(key);
-        std::vector<Json> chosen = {Json::array({group, one})};
-        for (const auto& [name, values] : names.items()) {
-            std::vector<Json> more;
-            for (const Json& each : chosen)
-                for (const Json& value : values) more.push_back(replaced(each, name, value));
-            chosen = std::move(more);
-        }
-        for (const Json& each : chosen) {
-            const Json& shared = each[0];
-            Json common = shared, own = each[1];
-            const auto error = std::find_if(own.items().begin(), own.items().end(),
-                                            [](const auto& item) { return is_error(item.key()); });
-            if (error != own.items().end()) {  // an error has no rotation
-                Json document = Json::object();
-                for (const std::string& key : of_document)
-                    if (common.contains(key)) document[key] = common[key];
-                common = document;
-            }
-            Json fields = common.value("fields", Json::object());
-            const Json model = own.contains("model") ? own["model"] : common.value("model", Json());
-            if (model.is_string())
-                fields = merged(parsed(VKROPE_TEST_MODELS "/" + model.get<std::string>() + ".json"),
-                                fields);
-            for (const Json& key : own.value("without", Json::array()))
-                fields.erase(key.get<std::string>());
-            own.erase("without");
-            for (const char* key : {"same_inv_freq_as", "other_inv_freq_than", "then"}) {
-                if (!own.contains(key)) continue;
-                Json other = shared;
-                other["cases"] = Json::array({own[key]});
-                own[key] = cases_of(other).front();
-            }
-            for (const Json& more : list_of(own.value("fields", Json::object()))) {
-                Json done = common;
-                for (const auto& [key, value] : own.items())
-                    if (key != "fields") done.update(Json{{key, value}}, true);
-                done["fields"] = merged(fields, more);
-                all.push_back(done);
-            }
-        }
+    for (const Json& more : list_of(own.value("fields", Json::object()))) {
+        Json done = common;
+        for (const auto& [key, value] : own.items())
+            if (key != "fields") done.update(Json{{key, value}}, true);
+        done["fields"] = merged(fields, more);
+        REQUIRE_MESSAGE(done.dump().find('$') == std::string::npos, done.dump());
+        all.push_back(done);
     }
     return all;
 }
 
-/// Returns a file with the keys and tensors of a case. Whole numbers are uint32, others float32.
+/// The cases of a group, with what the group says of all.
+std::vector<Json> cases_of(const Json& whole) {
+    Json group = whole;
+    const Json shared = group.value("for", Json::object());
+    group.erase("for"), group.erase("cases");
+    std::vector<Json> all;
+    Keys used_once;
+    for (Json one : list_of(whole.at("cases"))) {
+        const Json own = one.value("for", Json::object());
+        one.erase("for");
+        Keys used;
+        for (const Json& pair : for_values(Json::array({group, one}), merged(shared, own), used))
+            for (const Json& each : joined(pair[0], pair[1])) all.push_back(each);
+        check_keys(own, used);
+        used_once.merge(used);
+    }
+    check_keys(shared, used_once);
+    if (std::all_of(all.begin(), all.end(), has_error)) check_keys(group, of_document, of_people);
+    return all;
+}
+
+/// A file with the keys and tensors of a case. Whole numbers are uint32, others float32.
 GgufBuilder gguf_of(const Json& one) {
     GgufBuilder file(one.at("architecture").get<std::string>());
     for (const auto& [key, value] : one.at("keys").items()) {
@@ -129,7 +198,9 @@ GgufBuilder gguf_of(const Json& one) {
         } else if (value.is_array() && kind.is_number_float()) {
             file.f32_list(key, value);
         } else if (value.is_array()) {
-            file.i32_list(key, value);
+            std::vector<std::int32_t> list;
+            for (const Json& each : value) list.push_back(integer_of<std::int32_t>(each));
+            file.i32_list(key, list);
         } else if (value.is_string()) {
             file.text(key, value);
         } else if (value.is_boolean()) {
@@ -137,7 +208,7 @@ GgufBuilder gguf_of(const Json& one) {
         } else if (value.is_number_float()) {
             file.f32(key, value);
         } else {
-            file.u32(key, value);
+            file.u32(key, integer_of<std::uint32_t>(value));
         }
     }
     const Json tensors = one.value("tensors", Json::object());
@@ -145,28 +216,35 @@ GgufBuilder gguf_of(const Json& one) {
         if (content.is_array()) {
             file.tensor(name, content.get<std::vector<float>>());
         } else if (content.contains("extents")) {
-            file.tensor_of(name, content["extents"], 0, 0);
+            check_keys(content, {"extents"});
+            std::vector<std::uint64_t> extents;
+            for (const Json& each : content["extents"])
+                extents.push_back(integer_of<std::uint64_t>(each));
+            file.tensor_of(name, extents, 0, 0);
         } else {
-            file.tensor(name, std::vector<float>(content.at("count"), content.at("of")));
+            check_keys(content, {"count", "of"});
+            file.tensor(name, std::vector<float>(integer_of<std::uint32_t>(content.at("count")),
+                                                 content.at("of")));
         }
     }
     return file;
 }
 
-/// Returns a view of `said`.
+/// A view of `said`.
 ModelQuery query_of(const Json& said) {
     ModelQuery query;
     for (const auto& [key, value] : said.items()) {
         if (key == "layer") {
-            query.by_layer = true, query.layer = value;
+            query.by_layer = true, query.layer = integer_of<std::uint32_t>(value);
         } else if (key == "seq_len") {
-            query.seq_len = value;
+            query.seq_len = integer_of<std::uint64_t>(value);
         } else if (key == "layer_type") {
             query.layer_type = value.get_ref<const std::string&>().c_str();
         } else if (key == "tower") {
             query.tower = value.get_ref<const std::string&>().c_str();
         } else {
             REQUIRE_MESSAGE(key == "pairing", key);
+            REQUIRE_MESSAGE((value == "half_split" || value == "interleaved"), value.dump());
             query.pairing = value == "half_split" ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED;
         }
     }
@@ -175,29 +253,38 @@ ModelQuery query_of(const Json& said) {
 
 Result<RopeParams> read_case(const Json& one, const Json& said) {
     const ModelQuery query = query_of(said);
-    if (one.contains("architecture")) return read(gguf_of(one), query);
-    return from_hf_config(one.at("fields").dump(), query);
+    const Json fields = one.value("fields", Json::object());
+    if (!one.contains("architecture")) {
+        REQUIRE((!one.contains("keys") && !one.contains("tensors")));
+        return from_hf_config(fields.dump(), query);
+    }
+    REQUIRE(fields.empty());
+    return read(gguf_of(one), query);
 }
 
-/// Returns whether `actual` is the number `said`, or within the share "within" of {"near": x}.
+/// A number is exact; {"near": x} may differ by the share "within".
 bool agrees(double actual, const Json& said) {
     if (!said.is_object()) return actual == said.get<double>();
+    check_keys(said, {"near", "within"});
     const double near = said.at("near");
     return std::abs(actual - near) <= said.value("within", 1e-12) * std::abs(near);
 }
 
-/// Checks base^(-2j / dim) for each window. The windows of several axes are in the axes' order.
+/// Checks base^(-2j / dim) for each window; the windows of several axes lie in their order.
 void check_formulas(const RopeParams& rotation, const Json& said) {
     std::size_t pair = 0;
     const std::vector<Json> windows = list_of(said);
     for (std::uint32_t axis = 0; axis < windows.size(); ++axis) {
         const Json& window = windows[axis];
+        check_keys(window,
+                   {"base", "dim", "repeat", "turning", "divided_by", "divided_from", "within"});
         const long double base = window.at("base").get<double>();
         const std::uint32_t dim = window.value("dim", rotation.rotary_dim),
                             repeat = window.value("repeat", 1u),
                             turning = window.value("turning", dim);
         const std::vector<std::uint32_t> from = window.value("divided_from",
                                                              std::vector<std::uint32_t>{dim, 1});
+        REQUIRE(from.size() == 2);
         for (std::uint32_t j = 0; j < dim / 2; ++j) {
             for (std::uint32_t again = 0; again < repeat; ++again, ++pair) {
                 CAPTURE(pair);
@@ -221,17 +308,24 @@ void check_formulas(const RopeParams& rotation, const Json& said) {
 }
 
 void check_inv_freq(const RopeParams& rotation, const Json& said) {
-    if (said.is_array() && said[0].is_number()) {
+    if (said.is_array() && !said.empty() && said[0].is_number()) {
         check_close(rotation.inv_freq, said);
     } else if (said.contains("default")) {
-        std::vector<double> expected = frequencies(said["default"][0], said["default"][1]);
+        check_keys(said, {"default", "pairs"});
+        const Json& numbers = said["default"];
+        REQUIRE(numbers.size() == 2);
+        std::vector<double> expected = frequencies(numbers[0], numbers[1]);
         std::vector<double> actual = rotation.inv_freq;
-        CHECK(actual.size() == expected.size());
-        for (std::vector<double>* each : {&actual, &expected})
-            each->resize(said.value("pairs", expected.size()));
+        REQUIRE(actual.size() == expected.size());
+        const std::size_t pairs = said.value("pairs", expected.size());
+        REQUIRE((pairs != 0 && pairs <= expected.size()));
+        for (std::vector<double>* each : {&actual, &expected}) each->resize(pairs);
         CHECK(actual == expected);
     } else if (said.contains("ggml")) {
+        check_keys(said, {"ggml"});
         const Json& numbers = said["ggml"];
+        check_keys(numbers, {"base", "dim", "freq_scale", "ext_factor", "beta_fast", "beta_slow",
+                             "n_ctx_orig"});
         double magnitude = 0;
         CHECK(rotation.inv_freq == scaled(numbers.at("base"), numbers.at("dim"),
                                           {.freq_scale = numbers.at("freq_scale"),
@@ -242,7 +336,9 @@ void check_inv_freq(const RopeParams& rotation, const Json& said) {
                                            .n_ctx_orig = numbers.value("n_ctx_orig", 0.0)},
                                           magnitude));
     } else if (said.contains("yarn")) {
+        check_keys(said, {"yarn"});
         const Json& numbers = said["yarn"];
+        check_keys(numbers, {"base", "dim", "factor", "original_max_position_embeddings"});
         std::vector<double> expected = frequencies(numbers.at("base"), numbers.at("dim"));
         YarnScaling scaling;
         scaling.factor = numbers.at("factor");
@@ -268,17 +364,24 @@ static_assert(VKROPE_NORM_SPAN_TOKEN == 1 && VKROPE_NORM_PLACE_AFTER == 1);
 static_assert(VKROPE_PARAMETER_CHANNEL == 1 && VKROPE_PARAMETER_HEAD_CHANNEL == 2);
 static_assert(VKROPE_QUERY_SCALING_LLAMA4 == 2 && VKROPE_QUERY_SCALING_MINISTRAL3 == 3);
 
+template <std::size_t Count>
+std::string name_of(const char* const (&names)[Count], std::size_t value) {
+    REQUIRE(value < Count);
+    return names[value];
+}
+
 void check_norm(const Norm& norm, const Json& said) {
     if (said.is_string()) {
-        CHECK(kinds[norm.kind] == said);
+        CHECK(name_of(kinds, norm.kind) == said);
         return;
     }
     Json expected = said;
     if (said.contains("weight")) expected = merged({{"weight_offset", 0}, {"bias", "none"}}, said);
-    const Json actual = {{"kind", kinds[norm.kind]},      {"span", spans[norm.span]},
-                         {"place", places[norm.place]},   {"eps", norm.eps},
-                         {"weight", shapes[norm.weight]}, {"weight_offset", norm.weight_offset},
-                         {"bias", shapes[norm.bias]}};
+    const Json actual = {
+        {"kind", name_of(kinds, norm.kind)},      {"span", name_of(spans, norm.span)},
+        {"place", name_of(places, norm.place)},   {"eps", norm.eps},
+        {"weight", name_of(shapes, norm.weight)}, {"weight_offset", norm.weight_offset},
+        {"bias", name_of(shapes, norm.bias)}};
     for (const auto& [key, value] : expected.items()) {
         CAPTURE(key);
         if (key == "eps") {
@@ -289,13 +392,13 @@ void check_norm(const Norm& norm, const Json& said) {
     }
 }
 
-/// The facts that a case may state of a rotation, in the form of its JSON.
+/// What a case may state of a rotation, in the form of its JSON.
 const std::map<std::string, Json (*)(const RopeParams&)> facts = {
     {"head_dim", [](const RopeParams& r) { return Json(r.head_dim); }},
     {"rotary_dim", [](const RopeParams& r) { return Json(r.rotary_dim); }},
     {"q_rotary_offset", [](const RopeParams& r) { return Json(r.q_rotary_offset); }},
     {"k_rotary_offset", [](const RopeParams& r) { return Json(r.k_rotary_offset); }},
-    {"pairing", [](const RopeParams& r) { return Json(pairings[r.pairing]); }},
+    {"pairing", [](const RopeParams& r) { return Json(name_of(pairings, r.pairing)); }},
     {"rope_type", [](const RopeParams& r) { return Json(r.rope_type); }},
     {"no_rope", [](const RopeParams& r) { return Json(bool(r.no_rope)); }},
     {"base", [](const RopeParams& r) { return Json(r.base); }},
@@ -304,14 +407,14 @@ const std::map<std::string, Json (*)(const RopeParams&)> facts = {
     {"max_position", [](const RopeParams& r) { return Json(r.max_position); }},
     {"longest_seq_len", [](const RopeParams& r) { return Json(r.longest_seq_len); }},
     {"axes", [](const RopeParams& r) { return Json(r.sections.axes); }},
-    {"order", [](const RopeParams& r) { return Json(orders[r.sections.order]); }},
+    {"order", [](const RopeParams& r) { return Json(name_of(orders, r.sections.order)); }},
     {"leftover_axis", [](const RopeParams& r) { return Json(r.sections.leftover_axis); }},
     {"sections",
      [](const RopeParams& r) {
          return Json(
              std::vector<std::uint32_t>(r.sections.pairs, r.sections.pairs + r.sections.axes));
      }},
-    {"windows",  // [offset, rotary_dim] of windows with channels
+    {"windows",  // [offset, rotary_dim] of those with channels
      [](const RopeParams& r) {
          Json all = Json::array();
          for (const Window& window : r.windows)
@@ -338,7 +441,7 @@ const std::map<std::string, Json (*)(const RopeParams&)> facts = {
     {"k_clip", [](const RopeParams& r) { return Json(r.ops.tensor[K].clip); }},
     {"v_clip", [](const RopeParams& r) { return Json(r.ops.tensor[V].clip); }},
     {"query_scale",
-     [](const RopeParams& r) { return Json(query_scalings[r.ops.query_scale.kind]); }},
+     [](const RopeParams& r) { return Json(name_of(query_scalings, r.ops.query_scale.kind)); }},
     {"query_scale_length", [](const RopeParams& r) { return Json(r.ops.query_scale.length); }},
     {"query_scale_beta", [](const RopeParams& r) { return Json(r.ops.query_scale.beta); }},
     {"q_scale_tokens",
@@ -349,6 +452,7 @@ const std::map<std::string, Json (*)(const RopeParams&)> facts = {
 
 void check_fact(const RopeParams& rotation, const std::string& key, const Json& said) {
     CAPTURE(key);
+    REQUIRE((!said.is_object() || !said.empty()));
     std::string all;
     for (const std::string& warning : rotation.warnings) all += warning + "\n";
     if (const auto fact = facts.find(key); fact != facts.end()) {
@@ -361,12 +465,10 @@ void check_fact(const RopeParams& rotation, const std::string& key, const Json& 
             const int at = std::stoi(index) + (index[0] == '-' ? int(rotation.inv_freq.size()) : 0);
             CHECK_MESSAGE(agrees(rotation.inv_freq.at(std::size_t(at)), number), index);
         }
-    } else if (key == "same_inv_freq_as") {
-        CHECK(rotation.inv_freq ==
-              read_case(said, said.value("query", Json::object())).value.inv_freq);
-    } else if (key == "other_inv_freq_than") {
-        CHECK(rotation.inv_freq !=
-              read_case(said, said.value("query", Json::object())).value.inv_freq);
+    } else if (key == "same_inv_freq_as" || key == "other_inv_freq_than") {
+        const Result<RopeParams> other = read_case(said, said.value("query", Json::object()));
+        REQUIRE_MESSAGE(other, other.status.what);
+        CHECK((rotation.inv_freq == other.value.inv_freq) == (key == "same_inv_freq_as"));
     } else if (key == "warnings" || key == "warns") {
         if (key == "warnings")
             CHECK_MESSAGE(rotation.warnings.size() == (said.is_array() ? Json(said.size()) : said),
@@ -397,8 +499,9 @@ void check_same(const Norm& of_config, const Norm& of_file) {
     CHECK(of_config.bias == of_file.bias);
 }
 
-/// Checks that config.json and GGUF of one model agree, except for what the case names.
+/// config.json and GGUF of one model say the same, but for what the case says.
 void check_agree(const RopeParams& config, const RopeParams& file, const Json& differs) {
+    REQUIRE((differs.is_null() || differs == "pairing" || differs == "ramp"));
     CHECK(!config.no_rope == !file.no_rope);
     CHECK(config.head_dim == file.head_dim);
     CHECK(config.rotary_dim == file.rotary_dim);
@@ -422,7 +525,7 @@ void check_agree(const RopeParams& config, const RopeParams& file, const Json& d
     CHECK(config.ops.query_scale.kind == file.ops.query_scale.kind);
     CHECK(config.ops.query_scale.length == file.ops.query_scale.length);
     CHECK(close_as_float32(config.ops.query_scale.beta, file.ops.query_scale.beta));
-    if (!file.ops.norms_known) return;  // the file has no tensors
+    if (!file.ops.norms_known) return;  // it has no tensors
     CHECK(config.ops.norms_known);
     check_same(config.ops.tensor[Q].norm, file.ops.tensor[Q].norm);
     check_same(config.ops.tensor[K].norm, file.ops.tensor[K].norm);
@@ -442,28 +545,31 @@ void check_error_of(const Result<RopeParams>& result, const std::string& key, co
 void check_read(const Json& one, const Json& query) {
     CAPTURE(query.dump());
     const Result<RopeParams> result = read_case(one, query);
-    for (const auto& [key, said] : one.items())
-        if (is_error(key)) return check_error_of(result, key, said);
+    for (const auto& [key, said] : one.items()) {
+        if (!errors.count(key)) continue;
+        check_keys(one, of_document, {"name", "why", key, "then"});
+        return check_error_of(result, key, said);
+    }
     CHECK_MESSAGE(result, result.status.what);
     if (!result) return;
     const RopeParams& rotation = result.value;
     CHECK(rotation.inv_freq.empty() == bool(rotation.no_rope));
     CHECK((rotation.rotary_dim == 0) == bool(rotation.no_rope));
-    for (const auto& [key, said] : one.items()) {
-        const bool fact = std::count(of_document.begin(), of_document.end(), key) == 0 &&
-                          key != "name" && key != "why" && key != "differs" && key != "then";
-        if (fact) check_fact(rotation, key, said);
-    }
+    for (const auto& [key, said] : one.items())
+        if (is_expectation(key)) check_fact(rotation, key, said);
+    REQUIRE((one.contains("file") || !one.contains("differs")));
     if (one.contains("file")) {
+        check_keys(one["file"], {"architecture", "keys", "tensors"});
         const Result<RopeParams> file = read_case(one["file"], query);
         REQUIRE_MESSAGE(file, file.status.what);
         check_agree(rotation, file.value, one.value("differs", Json()));
     }
 }
 
-/// Checks the numbers of tests/data/models/expected for each length in the file. The warnings are
-/// those of the query without a length.
+/// Checks the numbers of tests/data/models/expected for each length that the file has; the warnings
+/// are those without a length.
 void check_expected(const Json& one) {
+    REQUIRE((one["expected"] == true && !one.contains("query")));
     const std::string model = one.at("model");
     const Json expected = parsed(VKROPE_TEST_MODELS "/expected/" + model + ".json");
     CHECK(!expected.at("variants").empty());
@@ -483,28 +589,39 @@ void check_expected(const Json& one) {
     }
 }
 
+/// The layers of "0 2-4".
+std::vector<std::uint32_t> layers_of(const std::string& numbers) {
+    std::vector<std::uint32_t> all;
+    std::istringstream each(numbers);
+    for (std::uint32_t layer = 0; each >> layer;) {
+        std::uint32_t last = layer;
+        if (each.peek() == '-') REQUIRE_MESSAGE(bool(each.ignore() >> last), numbers);
+        REQUIRE_MESSAGE(layer <= last, numbers);
+        for (; layer <= last; ++layer) all.push_back(layer);
+    }
+    REQUIRE_MESSAGE((each.eof() && !all.empty()), numbers);
+    return all;
+}
+
 void check_case(const Json& one) {
     if (one.contains("expected")) return check_expected(one);
-    if (one.contains("layers")) {  // "0 2-4": the numbers
+    if (one.contains("layers")) {
+        REQUIRE(!one["layers"].empty());
         for (const auto& [numbers, said] : one["layers"].items()) {
+            REQUIRE_MESSAGE(has_expectation(said), numbers);
             Json some = one;
             some.erase("layers");
             some = merged(some, said);
             const Json query = some.value("query", Json::object());
-            std::istringstream each(numbers);
-            for (std::uint32_t layer = 0, last = 0; each >> layer;) {
-                last = layer;
-                if (each.peek() == '-') each.ignore() >> last;
-                for (; layer <= last; ++layer) check_read(some, merged(query, {{"layer", layer}}));
-            }
+            for (const std::uint32_t layer : layers_of(numbers))
+                check_read(some, merged(query, {{"layer", layer}}));
         }
         return;
     }
     for (const Json& query : list_of(one.value("query", Json::object()))) check_read(one, query);
-    if (one.contains("then")) {
-        const Json& then = one["then"];
-        const Result<RopeParams> result = read_case(then, then.value("query", Json::object()));
-        CHECK_MESSAGE(result, result.status.what);
+    for (const Json& advised : one.value("then", Json::array())) {
+        CHECK(!has_error(advised));
+        check_case(advised);
     }
 }
 
@@ -517,13 +634,14 @@ TEST_CASE("cases of models") {
         ++files;
         const std::string name = entry.path().filename().string();
         SUBCASE(name.c_str()) {
-            for (const Json& group : parsed(entry.path())) {
+            for (const Json& group : list_of(parsed(entry.path()))) {
                 CAPTURE(group.value("name", ""));
                 std::vector<Json> cases;
                 CHECK_NOTHROW(cases = cases_of(group));
                 CHECK(!cases.empty());
                 for (const Json& one : cases) {
                     CAPTURE(one.dump());
+                    CHECK(has_expectation(one));
                     CHECK_NOTHROW(check_case(one));
                 }
             }
