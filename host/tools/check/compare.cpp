@@ -133,7 +133,7 @@ class Numbers {
             share = same ? 0 : infinity;
             result_.bits_changed = result_.bits_changed || !same;
         } else if (distance > 0) {
-            // An infinity has no neighbours to be close to.
+            // No other value is close to an infinity.
             share = std::isinf(exact.value) || exact.error == 0 ? infinity : distance / exact.error;
             result_.nan_mismatch = result_.nan_mismatch || nan || got_nan;
         }
@@ -189,7 +189,7 @@ class Numbers {
     const Limits& limits_;
     const std::vector<bool>& rows_;
     const oracle::ElementTable& elements_;
-    std::vector<bool> computed_;  // channels that a step or the rotation computes
+    std::vector<bool> computed_;  // channels that an op or the rotation computes
     Comparison result_;
     long double worst_share_ = 0;
     Approximate worst_;
@@ -207,7 +207,7 @@ void add(const CodesVerdict& part, CodesVerdict& all) {
     all.first_wrong = all.first_wrong.empty() ? part.first_wrong : all.first_wrong;
 }
 
-/// Compares blocks that lie along tokens or heads, 32 tokens at a time.
+/// Compares blocks that extend along tokens or heads, 32 tokens at a time.
 CodesVerdict compare_across(const Observation& observation, const Hypothesis& whole,
                             double bound_u) {
     const oracle::Tensor& in = whole.in;

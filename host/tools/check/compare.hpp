@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Computes a hypothesis with the oracle, on all tokens or on a sample, and compares an output with
-// it.
+// Computes a hypothesis with the oracle, on all tokens or a sample, and compares an output with it.
 #pragma once
 
 #include <functional>
@@ -20,7 +19,8 @@ struct Every {
 /// Selects at most `most` of `count` indices.
 Every at_most(std::uint64_t most, std::uint64_t count);
 
-/// Consecutive tokens of consecutive sequences. Tokens are whole: a norm may need all heads.
+/// Consecutive tokens of consecutive sequences. Tokens are complete, since a norm may need all
+/// heads.
 struct Tokens {
     std::uint64_t batch = 0, sequences = 0, first = 0, count = 0;
 };

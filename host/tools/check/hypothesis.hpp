@@ -16,12 +16,12 @@
 
 namespace vkrope::tools {
 
-using Positions = std::vector<std::int64_t>;  // of one axis, [batch, tokens]
+using Positions = std::vector<std::int64_t>;  // positions on one axis, [batch, tokens]
 
 /// The axis that is innermost in the memory of the engine's output.
 enum class BlockAxis { channels, tokens, heads };
 
-/// How an engine stores codes.
+/// The form in which an engine stores codes.
 struct StoreForm {
     oracle::QuantisedStore quantised;
     std::vector<float> scales = {};  // [batch, tokens, heads] if the engine computes scales
@@ -66,7 +66,7 @@ struct Observation {
     const void* output = nullptr;              // an output of numbers
     std::span<const std::uint8_t> codes = {};  // a quantised output, in whole blocks
     bool with_ops = false;                     // errors are shares of a row, not of a pair
-    // Used only by mistakes.
+    // The fields below are used only by mistakes.
     double base = 0;                         // as RopeParams::base
     double softmax_scale = 1;                // as RopeParams::softmax_scale
     std::uint64_t other_offset = 0;          // rotary offset of the other tensor, K or Q

@@ -164,7 +164,7 @@ class Judge {
         return match;
     }
 
-    /// Keeps at most `most` of the set rows, evenly spread, including the last.
+    /// Keeps at most `most` of the set rows, evenly spaced, including the last.
     static std::vector<bool> thinned(std::vector<bool> rows, std::uint64_t most) {
         const auto count = static_cast<std::uint64_t>(std::count(rows.begin(), rows.end(), true));
         const Every kept = at_most(most, std::max<std::uint64_t>(1, count));
@@ -205,7 +205,7 @@ double missed(const Match& match, bool quantised) {
 }
 
 /// right        the comparison of the same sample with the correct operation
-/// no_rounding  the output is not the right one in other arithmetic
+/// no_rounding  rounding cannot explain the errors of some pairs
 void put_best_first(std::vector<Match>& matches, const Match& right, bool quantised,
                     bool no_rounding) {
     std::stable_sort(matches.begin(), matches.end(), [&](const Match& a, const Match& b) {

@@ -43,13 +43,13 @@ struct Match {
 enum class Outcome {
     pass,         // within the bound
     close,        // the correct operation, within the tolerance
-    mistake,      // the first match explains it, within the bound or within the tolerance
-    unexplained,  // no match explains it
+    mistake,      // the first match explains the output, within the bound or within the tolerance
+    unexplained,  // no match explains the output
 };
 
 struct Limits {
     double bound_u = 6;       // the largest bound that the contract promises for any angle source
-    double tolerance = 1e-2;  // times (|x0| + |x1|) * attention factor: the possible error of
+    double tolerance = 1e-2;  // times (|x0| + |x1|) * attention factor: a possible error of
                               // computing in 16 bits throughout
     bool accepts_close = false;  // set by the user: accepts other arithmetic within the tolerance
     std::uint64_t sampled_elements =
@@ -73,7 +73,7 @@ struct Lone {
 struct Judgement {
     Outcome outcome = Outcome::unexplained;
     Match right;                 // comparison with the correct operation
-    std::vector<Match> matches;  // best first
+    std::vector<Match> matches;  // sorted, best first
     std::uint64_t elements = 0;  // number compared with the correct operation: all
     std::string breach;          // what was wrong and where; empty if nothing was
     /// The pairs whose errors rounding cannot explain, see odd_pairs(). If there are any, the

@@ -144,9 +144,9 @@ std::optional<std::int64_t> offset_of(std::vector<TurnedToo> pairs) {
 /// The errors of one pair over all rows.
 struct Off {
     std::size_t pair = 0;
-    double reach = 0;           // largest angle
-    std::uint64_t checked = 0;  // values that can show an error
-    std::uint64_t wrong = 0;    // values beyond the bound
+    double reach = 0;           // largest angle in radians
+    std::uint64_t checked = 0;  // number of values that can show an error
+    std::uint64_t wrong = 0;    // number of values beyond the bound
     double u = 0;               // largest error, in u
 };
 

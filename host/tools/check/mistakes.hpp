@@ -28,7 +28,7 @@ enum class Part {
     direction,
     window,
     layout,      // the location of each row in memory
-    rounding,    // of the frequencies
+    rounding,    // rounding of the frequencies
     arithmetic,  // computation of cos and sin
     tables,      // rounding of cos and sin
     alone,       // never combined with another mistake
@@ -37,7 +37,7 @@ enum class Part {
 /// Computes the cos and sin of a pair, like oracle::Operation::cos_sin.
 using Turn = std::function<oracle::CosSin(std::int64_t position, std::size_t pair)>;
 
-/// A row of a table.
+/// A row of a table of mistakes.
 struct Row {
     std::string name;
     Part part = Part::alone;
@@ -79,7 +79,7 @@ Rows store_mistakes();       // codes and scales
 Rows pair_mistakes();        // the pairs and the attention factor
 Rows scaling_mistakes();     // scaling of the frequencies
 Rows position_mistakes();    // the positions, their axes and the direction
-Rows window_mistakes();      // which channels turn
+Rows window_mistakes();      // the channels that turn
 Rows exponent_mistakes();    // exponents and base
 Rows layout_mistakes();      // the location of each row in memory
 Rows measured_mistakes();    // values read from the output
@@ -92,7 +92,7 @@ Rows arithmetic_mistakes();  // on right frequencies and on those of another mis
 /// - in all wrong pairs if several pairs that turn further are right, or if errors are larger than
 ///   rounding to f32 causes and some pairs are right in which rounding to 16 bits would show.
 ///
-/// pairs  receives the number of pairs of a row
+/// pairs  receives the number of pairs in a row
 std::vector<std::size_t> odd_pairs(const Observation& observation, double bound_u,
                                    std::uint64_t& pairs);
 

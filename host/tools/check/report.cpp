@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The last step of vkrope check: reports the error of an output and what explains it.
+// The last step of vkrope check: reports the error of an output and the mistake that explains it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ const char* word_of(Outcome outcome) {
     return "unexplained";
 }
 
-// As JSON.
+// The report as JSON.
 
 /// Returns null if the number is not finite, because JSON has no infinity.
 nlohmann::ordered_json number(double value) {
@@ -145,7 +145,7 @@ nlohmann::ordered_json json_of(const CheckResult& result) {
     return json;
 }
 
-// As text.
+// The report as text.
 
 /// Returns a share as text, rounded down: only 1 is "100.00 %".
 std::string percent(double share) {
@@ -232,7 +232,7 @@ std::string error_line(const Judgement& judgement, const Limits& limits) {
                              error_of(judgement, right), share, judgement.elements, limits.bound_u);
 }
 
-/// Describes the region that contains everything wrong.
+/// Describes the region that contains all wrong elements.
 std::string lone_text(const std::optional<Lone>& lone) {
     if (!lone) {
         return "";
@@ -260,7 +260,7 @@ std::string lone_text(const std::optional<Lone>& lone) {
     return fmt::format("   one {}, in {} values; the worst is {}\n", region, lone->wrong, worst);
 }
 
-/// Lists where the wrong rows are if they share no region.
+/// Lists the sequences, tokens and heads of the wrong rows if these rows share no region.
 std::string wrong_text(const Judgement& judgement) {
     const bool explained = judgement.outcome == Outcome::mistake &&
                            judgement.matches.front().where.empty();

@@ -10,7 +10,7 @@
 
 namespace vkrope::tools {
 
-/// "token 3", "heads 1, 4-7"; empty if all are set.
+/// Returns "token 3" or "heads 1, 4-7"; empty if all are set.
 std::string ranges_text(const char* one, const std::vector<bool>& those);
 
 /// Returns none if nothing is wrong, if the wrong elements share no region, or if the region is the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Mistakes in the channels that turn: windows at another place or of another width, ordinary
+// Mistakes in the channels that turn: windows at another offset or of another width, ordinary
 // partial rotation, proportional scaling, and half of a window.
 #include <algorithm>
 #include <utility>

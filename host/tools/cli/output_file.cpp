@@ -144,7 +144,7 @@ void OutputFile::make_temporary(mode_t mode) {
 void OutputFile::take_over_access(const struct stat& old) noexcept {
     mode_t mode = old.st_mode & 07777;
     if (::fchown(file_, old.st_uid, old.st_gid) != 0) {
-        mode &= 0777;  // no setuid or setgid: the owner is another
+        mode &= 0777;  // no setuid or setgid, because the owner is another
         if (::fchown(file_, static_cast<uid_t>(-1), old.st_gid) != 0) {
             mode = (mode & 0707) | (mode & 07) << 3;  // gives the new group the rights of others
         }

@@ -25,7 +25,7 @@ void install_signal_handlers(const char* lost) noexcept;
 /// parent process learns; nothing is printed.
 void let_crashes_end_by_signal() noexcept;
 
-/// Signals that end a program by default and are not crashes: a user or a limit asks it to end.
+/// Signals that end a program by default and are not crashes, but requests of a user or a limit.
 inline constexpr int interrupts[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,   SIGALRM, SIGTERM,
                                      SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, SIGXCPU};
 

@@ -19,8 +19,8 @@ bool open_standard_streams() noexcept;
 /// second line.
 std::string printable(std::string_view text);
 
-/// Prints one line "vkrope: error: ..." on stderr, with `sentence` passed through printable(); it
-/// may quote any text.
+/// Prints one line "vkrope: error: ..." on stderr, with `sentence` passed through printable(). The
+/// sentence may quote any text.
 void print_error(std::string_view sentence) noexcept;
 void print_warning(std::string_view sentence) noexcept;
 void print_note(std::string_view sentence) noexcept;

@@ -38,7 +38,7 @@ void set_angles(const RopeParams& rotation, oracle::Operation& operation);
 /// input, `operation` has the positions of the first axis.
 oracle::Operation by_axis(oracle::Operation operation, const FurtherAxes& further);
 
-/// Says what breaks the contract; null if nothing does.
+/// Returns what breaks the contract; null if nothing does.
 const char* breach_of(const oracle::Verdict& verdict, double bound_u) noexcept;
 
 }  // namespace vkrope::tools

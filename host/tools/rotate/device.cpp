@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The second step of vkrope rotate: upload, rotate and time, download.
+// The second step of vkrope rotate: uploads, rotates and times, downloads.
 #include <algorithm>
 
 #include "cli/device_text.hpp"
@@ -45,7 +45,7 @@ Device open_device(const RotateOptions& options) {
     return value_of(Device::open(device_options), Subject::device);
 }
 
-/// A tensor on the device; an empty one is absent.
+/// A tensor on the device, or an empty one if the tensor is absent.
 struct Resident {
     Tensor shape;  // without the buffer
     Buffer in, out, scales;

@@ -88,7 +88,7 @@ std::vector<RowForm> forms_of(const RotateOptions& options, const RopeParams& ro
     return forms;
 }
 
-/// Returns the forms whose window lies inside the row. Fails if there is none.
+/// Returns the forms whose window is inside the row. Fails if there is none.
 std::vector<RowForm> fitting_forms(const RotateOptions& options, const RopeParams& rotation,
                                    TensorIndex which) {
     std::vector<RowForm> forms = forms_of(options, rotation, which);

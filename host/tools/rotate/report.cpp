@@ -30,7 +30,7 @@ std::optional<double> share_of_copy(const Measured& measured) {
                : std::nullopt;
 }
 
-// As JSON.
+// The report as JSON.
 
 template <class T>
 nlohmann::ordered_json or_null(const std::optional<T>& value) {
@@ -153,7 +153,7 @@ nlohmann::ordered_json json_of(const RotateOptions& options, const RotateInputs&
         {"roof", copy_json(measured)}};
 }
 
-// As text.
+// The report as text.
 
 /// Formats a number with groups of digits: 20 971 520
 std::string grouped(std::uint64_t number) {

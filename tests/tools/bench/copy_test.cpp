@@ -55,7 +55,7 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
                to = must(Buffer::make(device, bytes + 2 * around));
         must(from.upload(source.data(), bytes));
         const std::vector<std::uint32_t> before((bytes + 2 * around) / 4, 77);
-        // Two ranges, one after the other, if there is room for two.
+        // Two ranges, one after the other, if there is enough space for two.
         const VkDeviceSize half = vectors < 1000 ? 0 : bytes / 2 / 256 * 256;
         std::vector<Copied> copies = {
             {{from.handle(), half, bytes - half}, {to.handle(), around + half, bytes - half}}};

@@ -123,8 +123,7 @@ TEST_CASE("every other rotation is rejected, even with the widest bound") {
 }
 
 TEST_CASE(
-    "of a large tensor the first and the last tokens are looked at, and it says how much of it "
-    "that is") {
+    "for a large tensor the check compares the first and last tokens and reports their share") {
     Shape shape = growing_tokens(2048);
     shape.k_heads = 1;
     const std::uint64_t row = 32 * 128;

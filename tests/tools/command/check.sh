@@ -106,7 +106,7 @@ refuse() {
     [ "$present" = "$before" ] || wrong "files were left behind: $*: $before; $present"
 }
 
-# holds MESSAGE COMMAND...: the command succeeds.
+# holds MESSAGE COMMAND...: the command succeeds; otherwise the test fails with MESSAGE.
 holds() {
     message=$1
     shift

@@ -50,7 +50,7 @@ struct Output {
 struct Engine {
     Store type = Store::q8_0;
     Nearest nearest = half_away;
-    bool divides = false;       // blocks: x / d, not x * (1 / d); made scales: x / scale
+    bool divides = false;       // blocks: x / d, not x * (1 / d); computed scales: x / scale
     bool rounds_first = false;  // rounds d to f16 first
     float given = 1, d_of_amax = 127;
     bool made = false, power_of_two = false;
@@ -181,7 +181,7 @@ void check_passes(const Judgement& judgement) {
 
 TEST_CASE("the rounding of codes, and their scale") {
     struct Made {
-        const char* mistake;  // empty: what is right
+        const char* mistake;  // empty: the right output
         Row values;
         Engine engine;
         oracle::QuantisedStore right;

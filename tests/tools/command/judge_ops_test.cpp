@@ -99,7 +99,7 @@ const Change eps_outside = root([](auto square, auto) { return std::sqrt(square)
 
 }  // namespace
 
-TEST_CASE("the norm") {
+TEST_CASE("mistakes in the norm") {
     Norm token = rms_norm(), after = rms_norm(), gemma = rms_norm();
     token.over_token = after.after = true;
     gemma.weight_offset = 1;
@@ -142,7 +142,7 @@ TEST_CASE("two sets of weights") {
           })}}});
 }
 
-TEST_CASE("the norm, in types of 16 bits") {
+TEST_CASE("mistakes in the norm, in 16-bit types") {
     for (const Type type : {Type::f16, Type::bf16}) {
         for (const bool after : {false, true}) {
             CAPTURE(int(type));
@@ -210,7 +210,7 @@ TEST_CASE("errors in only a few pairs are not rounding") {
     CHECK(judgement.odd_pairs == std::vector<std::size_t>{pairs - 1});
 }
 
-TEST_CASE("V") {
+TEST_CASE("mistakes in V") {
     check_each(of_v({.norm = rms_norm()}), {{"v_rotated", {frequencies(usual_frequencies)}},
                                             {"norm_missing", {of(remove_norm)}}});
 }

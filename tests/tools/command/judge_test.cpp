@@ -89,7 +89,7 @@ RopeParams rotation_with(const Frequencies& inv_freq, double attention_factor) {
 
 }  // namespace
 
-TEST_CASE("the rotation") {
+TEST_CASE("mistakes in the rotation") {
     check_right(Case());
     check_each({
         {"swapped_pairing", {swap_pairing}},
@@ -382,7 +382,7 @@ TEST_CASE("proportional scaling and partial rotation, confused with each other")
     }
 }
 
-TEST_CASE("half of the window") {
+TEST_CASE("mistakes that rotate half of the window") {
     const Setup usual = model(usual_frequencies);
     check_each({
         {"half_of_window", {frequencies({0.9, 0.03})}, {usual}},

@@ -8,7 +8,7 @@ model_with '"rope_theta": 10000.0' >model.json
 matrix() { "$vkrope" frequencies --model model.json --matrix "$@"; }
 values() { tail -c +129 "$1" | od -An -v -t f4 -w256; } # one row of 64 floats per line
 
-# GPT-J's create_sinusoidal_positions: sin and cos of position * 10000^(-2j / 64), the sines first.
+# GPT-J's create_sinusoidal_positions: sin and cos of position * 10000^(-2j / 64), sines first.
 works matrix -3:40 --out some.npy
 holds 'nothing on stdout' [ ! -s "$logs/out" ]
 holds 'the shape' sh -c \

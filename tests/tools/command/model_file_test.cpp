@@ -31,11 +31,11 @@ void check_read_once(const std::string& original) {
 
 }  // namespace
 
-TEST_CASE("a config.json") {
+TEST_CASE("a config.json is read once") {
     check_read_once(VKROPE_TEST_MODELS "/llama-3.1-8b.json");
 }
 
-TEST_CASE("a GGUF file") {
+TEST_CASE("a GGUF file is read once") {
     check_read_once(VKROPE_TEST_MODELS "/../corpus/gguf/yarn.gguf");
 }
 

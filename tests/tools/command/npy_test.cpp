@@ -82,7 +82,7 @@ std::string problem_of_path(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("what is written is read back, for every type and rank") {
+TEST_CASE("a written array is read back unchanged, for every type and rank") {
     const Folder folder;
     for (const Type type : all_types) {
         for (std::size_t rank = 0; rank <= npy::max_rank; ++rank) {
@@ -120,7 +120,7 @@ TEST_CASE("a written header is numpy's, byte for byte") {
     }
 }
 
-TEST_CASE("every spelling of the dict that Python would accept") {
+TEST_CASE("every spelling of the dict that Python accepts is read") {
     for (const char* dict : {
              "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }",
              "{'shape': (2,), 'fortran_order': False, 'descr': '<f4'}",
