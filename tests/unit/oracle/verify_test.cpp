@@ -80,6 +80,20 @@ Bytes done(const Operation& operation, vkrope_tensor_index which) {
     return after;
 }
 
+/// Returns the memory after a call that stores change(row) for each row.
+template <class Change>
+Bytes with_rows(const Operation& operation, const Change& change) {
+    Bytes after = operation.memory;
+    for (std::size_t row = 0; row < tokens * heads; ++row) {
+        const std::size_t at = row * head_dim * sizeof(float);
+        std::vector<float> x(head_dim);
+        std::memcpy(x.data(), &after[in_at + at], head_dim * sizeof(float));
+        put(after, out_at + at, change(x));
+    }
+    put<std::uint32_t>(after, counter_at, {7 + verify::tokens_out_of_range(operation)});
+    return after;
+}
+
 /// Checks that the memory is right after the calls, and that a change of any byte is noticed except
 /// for those that `may_differ`.
 void check_bytes(const Operation& operation, const Bytes& after,
@@ -173,4 +187,46 @@ TEST_CASE("verdict on an operation: a clip keeps a NaN") {
     CHECK(verify::compare(operation, after, false).problem.empty());
     std::memcpy(&after[out_at], &clipped, sizeof clipped);
     CHECK(!verify::compare(operation, after, false).problem.empty());
+}
+
+TEST_CASE("verdict on an operation: an RMS norm in floats, and its mistakes") {
+    const std::vector<float> weight = {0.5f, -0.25f, 2, 0};
+    Operation operation = operation_of(VKROPE_V, VKROPE_F32);
+    operation.info.tensor[VKROPE_V].ops.norm = {.kind = VKROPE_NORM_RMS,
+                                                .eps = 1e-6f,
+                                                .weight = VKROPE_PARAMETER_CHANNEL,
+                                                .weight_offset = 1};
+    operation.parameters[VKROPE_V].weight = weight;
+    const auto right = [&](float weight_offset, float eps) {
+        const Bytes after = with_rows(operation, [&](std::vector<float> x) {
+            const float square = (x[0] * x[0] + x[1] * x[1]) + (x[2] * x[2] + x[3] * x[3]);
+            const float root = 1 / std::sqrt(square / 4 + eps);
+            for (std::size_t c = 0; c < head_dim; ++c) {
+                x[c] = x[c] * root * (weight[c] + weight_offset);
+            }
+            return x;
+        });
+        return verify::compare(operation, after, false).problem.empty();
+    };
+    CHECK(right(1, 1e-6f));
+    CHECK(!right(0, 1e-6f));
+    CHECK(!right(1, 1e-3f));
+}
+
+TEST_CASE("verdict on an operation: a Hadamard transform of 4 channels, in Sylvester's order") {
+    Operation operation = operation_of(VKROPE_V, VKROPE_F32);
+    operation.info.tensor[VKROPE_V].ops.hadamard = 4;
+    const auto right = [&](std::size_t second, std::size_t third) {
+        const Bytes after = with_rows(operation, [&](const std::vector<float>& x) {
+            std::vector<float> y(4);
+            y[0] = (x[0] + x[1] + x[2] + x[3]) / 2;
+            y[second] = (x[0] - x[1] + x[2] - x[3]) / 2;
+            y[third] = (x[0] + x[1] - x[2] - x[3]) / 2;
+            y[3] = (x[0] - x[1] - x[2] + x[3]) / 2;
+            return y;
+        });
+        return verify::compare(operation, after, false).problem.empty();
+    };
+    CHECK(right(1, 2));
+    CHECK(!right(2, 1));
 }
