@@ -129,10 +129,29 @@ TEST_CASE("C: arrays without a size are read only if the related count follows i
     CHECK(rotation.inv_freq == inv_freq);
     CHECK(rotation.phase == phase);
     CHECK(rotation.phase_count == 2);
+    const double divisors[] = {2, 4};
+    check_refused(vkrope_scale_divisors(inv_freq, 2, divisors, 1, &error), error, "divisors 1 2");
     vkrope_ggml_rope rope = {};
     rope.head_dim = rope.n_dims = 8;
     check_refused(vkrope_rope_params_from_ggml(&rope, inv_freq, 3, &rotation, &error), error,
                   "count 3 4");
+}
+
+TEST_CASE("C: rules of a query, before the model is read") {
+    const struct {
+        vkrope_model_query query;
+        const char* words;
+    } rows[] = {
+        {{.layer = 3}, "query.layer 3 query.by_layer 0"},
+        {{.by_layer = VK_TRUE, .layer = UINT32_MAX}, "query.layer 4294967295 2^31"},
+        {{.pairing = vkrope_pairing(9)}, "query.pairing 9"},
+    };
+    for (const auto& row : rows) {
+        vkrope_model* model = nullptr;
+        vkrope_error error;
+        check_refused(vkrope_model_from_hf_config("{}", 2, &row.query, &model, &error), error,
+                      row.words);
+    }
 }
 
 TEST_CASE("C: null where an object must be is an error, and nothing to destroy") {

@@ -151,7 +151,8 @@ TEST_CASE("GGUF: from a file, through a function, and no weights") {
     const Result<RopeParams> from_file = from_gguf_file(path);
     REQUIRE_MESSAGE(from_file, from_file.status.what);
     CHECK(from_file.value.inv_freq == expected.inv_freq);
-    CHECK(from_gguf_file(path + ".missing").status.code == VKROPE_ERROR_INVALID_DATA);
+    check_error(from_gguf_file(path + ".missing").status, VKROPE_ERROR_INVALID_DATA,
+                path + ".missing");
     CHECK(from_gguf_file(VKROPE_TEST_SCRATCH).status.code == VKROPE_ERROR_INVALID_DATA);
 
     std::size_t read_bytes = 0;
