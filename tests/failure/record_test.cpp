@@ -139,6 +139,42 @@ TEST_CASE(
     CHECK(push.table_rows == 512);
 }
 
+TEST_CASE("record: workgroups along x are tokens, along y groups of heads, along z sequences") {
+    struct Row {
+        VkPhysicalDeviceType type;
+        std::uint32_t tokens, groups;
+    };
+    // A row of 128 has 8 steps, for 8 heads of a token on a GPU. On a CPU a lane has 64 bytes of
+    // all heads, and a workgroup 64 tokens.
+    for (const Row& row : {Row{VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, 7, 7},
+                           Row{VK_PHYSICAL_DEVICE_TYPE_CPU, 100, 2}}) {
+        Recorder recorder({.type = row.type});
+        Call call = kernel_call(recorder.host, 3 * row.tokens);
+        call.batch = 3;
+        call.tokens = row.tokens;
+        call.positions.batch_stride = broadcast;
+        CHECK(recorder(call));
+        const Command dispatch = dispatches(recorder.host).at(0);
+        CHECK(dispatch.groups[0] == row.groups);
+        CHECK(dispatch.groups[1] == 1);
+        CHECK(dispatch.groups[2] == 3);
+    }
+}
+
+TEST_CASE("record: computed angles are a uniform buffer, at an offset that the device binds") {
+    Recorder recorder({.uniform_alignment = 64}, kernel_info(VKROPE_ANGLES_COMPUTED));
+    Call call = kernel_call(recorder.host, 7, VKROPE_ANGLES_COMPUTED);
+    call.angles.buffer = {recorder.host.words, 4096 + 64, 600};
+    CHECK(recorder(call));
+    const Command dispatch = dispatches(recorder.host).at(0);
+    check_bound(dispatch, shader::binding_turns, recorder.host.words, 4096 + 64, 544);
+    CHECK(dispatch.descriptors.at(shader::binding_turns).type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER);
+    CHECK(pushed(dispatch).table_rows == 0x80000001);  // -2^31 too
+    call.angles.buffer.offset = 4096 + 16;
+    check_invalid(recorder(call), "angles.buffer.offset 4112 64");
+    CHECK(fake().calls().empty());
+}
+
 TEST_CASE(
     "record: a table in a buffer is read 16 bytes at a time if its offset is a multiple of 16, and "
     "a word at a time otherwise") {
