@@ -89,6 +89,50 @@ TEST_CASE("a token whose heads take several workgroups counts once") {
 }
 
 TEST_CASE(
+    "the last id of the last axis, and the last of a caller's odd table, stand at the very end of "
+    "what is bound") {
+    constexpr std::uint32_t D = 48, tokens = 3, heads = 3, axes = 3, pairs = 20, first_channel = 4,
+                            rows = 5,
+                            stride = pairs + 1;  // 16-bit rows that begin in the middle of a word
+    const std::vector<std::int64_t> ids = {0, 4, 1, 2, 3, 4, 4, 0, 4};  // [tokens, axes]
+    const KernelInfo info = {.pairing = VKROPE_HALF_SPLIT,
+                             .rotary_dim = 2 * pairs,
+                             .tensor = {{VKROPE_F32, VKROPE_F32, D, first_channel}},
+                             .angles = VKROPE_ANGLES_COS_SIN_CACHE,
+                             .positions = VKROPE_POSITIONS_AXIS_IDS,
+                             .sections = {.axes = axes, .pairs = {6, 7, 7}},
+                             .table = VKROPE_F16};
+    const AngleTableLayout plan = must(plan_cos_sin_cache(pairs, rows, stride, VKROPE_F16));
+    const Bytes numbers = random_elements(VKROPE_F16, plan.bytes / 2, 5),
+                in = random_elements(VKROPE_F32, tokens * heads * D, 6);
+    Buffer positions = upload(device(), bytes_of(ids)), cos = upload(device(), numbers),
+           sin = upload(device(), numbers), x = upload(device(), in),
+           counter = upload(device(), Bytes(4));
+    Call call{.tokens = tokens,
+              .positions = {.ids = positions.whole(),
+                            .int64 = true,
+                            .axis_stride = 1,
+                            .token_stride = axes},
+              .angles = {.layout = &plan,
+                         .buffer = part(cos, 0, plan.bytes),
+                         .sin = part(sin, 0, plan.bytes)},
+              .out_of_range = counter.whole()};
+    call.in[Q] = call.out[Q] = {.where = x.whole(), .heads = heads};
+    run(device(), make_kernel(device(), info), call);
+    CHECK(stored(VKROPE_F32, download(counter, 4), 0) == 0);
+    const Bytes out = download(x, in.size());
+    // The last pair belongs to the last axis, and reads the last number of the table for the last
+    // token.
+    const float c = value(VKROPE_F16, numbers, (rows - 1) * stride + pairs - 1);
+    const std::size_t first = ((tokens - 1) * heads + heads - 1) * D + first_channel + pairs - 1;
+    const float x0 = value(VKROPE_F32, in, first), x1 = value(VKROPE_F32, in, first + pairs);
+    const volatile float a = x0 * c, b = x1 * c;
+    const volatile float y0 = a - b, y1 = a + b;
+    CHECK(value(VKROPE_F32, out, first) == y0);
+    CHECK(value(VKROPE_F32, out, first + pairs) == y1);
+}
+
+TEST_CASE(
     "a table at any offset in a buffer gives the bits of a table at a multiple of 16 "
     "bytes") {
     constexpr std::uint32_t D = 32, tokens = 5, heads = 2, room = 64;
