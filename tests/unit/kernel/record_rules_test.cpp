@@ -99,11 +99,13 @@ TEST_CASE("record: implicit positions have no packed form") {
         {"positions.int64", [](Given& g) { g.call.positions.int64 = true; }},
         {"positions.batch_stride 0 batch 2 broadcast",
          [](Given& g) { g.call.positions.batch_stride = 0; }},
-        {"positions.first 5 tokens 4 2 batch_stride 2147483645",
-         [](Given& g) { g.call.positions.batch_stride = 2147483645; }},
+        {"positions.first 5 tokens 4 2 batch_stride 2147483640",
+         [](Given& g) { g.call.positions.batch_stride = 2147483640; }},
         {"positions.first 2147483645", [](Given& g) { g.call.positions.first = 2147483645; }},
     };
     check_record(good, rules);
+    good.call.positions.batch_stride = 2147483639;  // the last position is 2^31 - 1
+    good.valid();
     good.call.positions.batch_stride = 9;
     CHECK(good.valid().position_step == 9);
     good.call.positions.batch_stride = 0;

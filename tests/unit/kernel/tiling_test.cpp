@@ -72,6 +72,13 @@ TEST_CASE("128 MiB at offset 0 are one box; a token more, or an offset of one el
     CHECK(boxes_of(Packed(1u << 20, 512, 8)) == ((1u << 20) + 126) / 127);
 }
 
+TEST_CASE("65535 sequences or heads are one box, one more are two") {
+    CHECK(boxes_of(Packed(65535, 1, 1)) == 1);
+    CHECK(boxes_of(Packed(65536, 1, 1)) == 2);
+    CHECK(boxes_of(Packed(1, 1, 65535)) == 1);
+    CHECK(boxes_of(Packed(1, 1, 65536)) == 2);
+}
+
 TEST_CASE("heads step more slowly than tokens: boxes ascend in the output") {
     Packed t(2, 1u << 16, 8);
     t.views[0].token = 128;
