@@ -126,8 +126,8 @@ Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
 
 /// Compares as above where input and output have one layout.
 inline Verdict compare(const Tensor& tensor, const Operation& operation, const void* input,
-                       const void* output, const std::function<void(double)>& progress = {}) {
-    return compare(tensor, tensor, operation, input, output, progress);
+                       const void* output) {
+    return compare(tensor, tensor, operation, input, output);
 }
 
 }  // namespace vkrope::oracle
