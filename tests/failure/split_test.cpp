@@ -8,23 +8,32 @@ namespace vkrope::test::split {
 
 namespace {
 
-constexpr std::uint32_t D = 128, tokens = 250;
+constexpr std::uint32_t D = 128;
 
 struct Layout {
     const char* name;
     void (*change)(const KernelHost& host, KernelInfo& info, Call& call);
 };
 
-// Places Q and K side by side in rows of 16 heads.
+// Places Q and K side by side in rows of 15 heads.
 void pack(const KernelHost& host, KernelInfo&, Call& call) {
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         const VkDeviceSize start = VkDeviceSize{first} * D * 2;
         return Tensor{.where = {host.q, start, KernelHost::buffer_bytes - start},
                       .heads = heads,
-                      .token_stride = 16 * D};
+                      .token_stride = 15 * D};
     };
     call.in[Q] = call.out[Q] = plane(0, 8);
     call.in[K] = call.out[K] = plane(8, 2);
+}
+
+void page(const KernelHost& host, KernelInfo& info, Call& call) {
+    info = with_v(info);
+    call = with_v(host, call);
+    info.scatter_kv = true;
+    const VkDeviceSize slots = VkDeviceSize{call.batch} * call.tokens;
+    call.paged_cache = {.slot_mapping = {host.words, 68, slots * 4}, .page_size = 5};
+    for (const TensorIndex t : {K, V}) call.out[t].where.range = KernelHost::buffer_bytes;
 }
 
 constexpr Layout layouts[] = {
@@ -34,7 +43,8 @@ constexpr Layout layouts[] = {
      [](const KernelHost&, KernelInfo&, Call& call) {
          for (const TensorIndex t : {Q, K}) {
              call.in[t].token_stride = D;
-             call.in[t].head_stride = std::int64_t{tokens} * D;
+             call.in[t].head_stride = std::int64_t{call.tokens} * D;
+             call.in[t].batch_stride = call.in[t].heads * call.in[t].head_stride;
              call.out[t] = call.in[t];
          }
      }},
@@ -49,8 +59,10 @@ constexpr Layout layouts[] = {
     {"ids before an output",
      [](const KernelHost& host, KernelInfo& info, Call& call) {
          info.positions = VKROPE_POSITIONS_IDS;
-         call.positions.ids = {host.k_out, 0, tokens * 4};
-         call.out[K].where.offset = 1008;
+         const VkDeviceSize stride = call.tokens + 3,
+                            bytes = ((call.batch - 1) * stride + call.tokens) * 4;
+         call.positions = {.ids = {host.k_out, 0, bytes}, .batch_stride = std::int64_t(stride)};
+         call.out[K].where.offset = (bytes + 15) / 16 * 16;
      }},
     {"groups of heads",
      [](const KernelHost& host, KernelInfo&, Call& call) {
@@ -71,15 +83,45 @@ constexpr Layout layouts[] = {
          call = with_v(host, call);
          call.out[V] = call.in[V];
      }},
-    {"pages",
+    {"pages", page},
+    {"pages by head",
      [](const KernelHost& host, KernelInfo& info, Call& call) {
-         info = with_v(info);
-         call = with_v(host, call);
-         info.scatter_kv = true;
-         call.paged_cache = {.slot_mapping = {host.words, 68, tokens * 4}, .page_size = 5};
-         for (const TensorIndex t : {K, V}) call.out[t].where.range = KernelHost::buffer_bytes;
+         page(host, info, call);
+         call.paged_cache.row_stride = D;
+         call.paged_cache.page_stride = 2 * 5 * D;
+         for (const TensorIndex t : {K, V}) call.out[t].head_stride = 5 * D;
+     }},
+    // Groups of 4 heads to groups of 6: they share pairs of heads, at two distances.
+    {"uneven groups of heads",
+     [](const KernelHost& host, KernelInfo&, Call& call) {
+         const auto groups_of = [](VkBuffer buffer, std::uint32_t heads, std::int64_t token) {
+             return Tensor{.where = {buffer, 0, KernelHost::buffer_bytes},
+                           .heads = 12,
+                           .token_stride = token * D,
+                           .heads_per_group = heads,
+                           .group_stride = std::int64_t{heads + 1} * D};
+         };
+         call.in[Q] = groups_of(host.q, 4, 15);
+         call.out[Q] = groups_of(host.q_out, 6, 14);
+     }},
+    {"tokens before sequences",
+     [](const KernelHost&, KernelInfo&, Call& call) {
+         for (const TensorIndex t : {Q, K}) {
+             call.in[t].batch_stride = call.in[t].heads * D;
+             call.in[t].token_stride = call.batch * call.in[t].batch_stride;
+             call.out[t].batch_stride = call.in[t].batch_stride;
+             call.out[t].token_stride = call.in[t].token_stride;
+         }
      }},
 };
+
+Call call_of(const KernelHost& host, std::uint32_t batch, std::uint32_t tokens) {
+    Call call = kernel_call(host, batch * tokens);
+    call.batch = batch;
+    call.tokens = tokens;
+    call.positions.batch_stride = 100;
+    return call;
+}
 
 bool writes(std::uint32_t binding) {
     return binding == shader::binding_q_out || binding == shader::binding_k_out ||
@@ -166,39 +208,64 @@ TEST_CASE(
     struct Limits {
         std::uint32_t range, workgroups;
     };
+    struct Shape {
+        std::uint32_t batch, tokens;
+    };
+    struct Setting {
+        bool cpu, push_descriptors, counts, aligned;
+    };
+    // Any three of the fields take every combination of values.
+    std::vector<Setting> settings;
+    for (const bool cpu : {false, true}) {
+        for (const bool push_descriptors : {false, true}) {
+            for (const bool counts : {false, true}) {
+                const bool aligned = (cpu != push_descriptors) != counts;
+                settings.push_back({cpu, push_descriptors, counts, aligned});
+            }
+        }
+    }
     std::uint64_t many = 0, barriers = 0, without = 0;
+    const auto split = [&](const Layout& layout, const Limits& limits, const Shape& shape,
+                           const Setting& setting, std::uint32_t storage_buffers) {
+        CAPTURE(std::string(layout.name));
+        CAPTURE(limits.range);
+        CAPTURE(limits.workgroups);
+        CAPTURE(shape.batch);
+        CAPTURE(setting.cpu);
+        CAPTURE(setting.push_descriptors);
+        CAPTURE(setting.counts);
+        CAPTURE(setting.aligned);
+        CAPTURE(storage_buffers);
+        const std::uint32_t most = limits.workgroups;
+        const KernelHost host({.storage_buffers = storage_buffers,
+                               .offset_alignment = setting.aligned ? 256u : 16u,
+                               .storage_range = limits.range,
+                               .workgroup_count = {most, most, most},
+                               .type = setting.cpu ? VK_PHYSICAL_DEVICE_TYPE_CPU
+                                                   : VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
+                               .push_descriptors = setting.push_descriptors,
+                               .debug_utils = false});
+        KernelInfo info = kernel_info();
+        Call call = call_of(host, shape.batch, shape.tokens);
+        layout.change(host, info, call);
+        if (info.scatter_kv && storage_buffers < 8) return;  // create() refuses
+        if (setting.counts) call.out_of_range = {host.words, 20, 4};
+        const Owned<Kernel> kernel(create(host.ref, info).value);
+        REQUIRE(kernel);
+        const Outcome outcome = check(host, *kernel, call);
+        // A CPU's workgroup has several tokens.
+        CHECK((outcome.dispatches > 1 || (setting.cpu && limits.range == 1u << 27)));
+        many = std::max(many, outcome.dispatches);
+        barriers += outcome.barriers;
+        without += outcome.dispatches - 1 - outcome.barriers;
+    };
     for (const Layout& layout : layouts) {
         for (const Limits& limits :
              {Limits{1u << 16, 65535}, Limits{1u << 27, 7}, Limits{1u << 16, 7}, Limits{9000, 3}}) {
-            for (const std::uint32_t storage_buffers : {4u, 16u}) {
-                for (const bool push_descriptors : {true, false}) {
-                    for (const bool counts : {false, true}) {
-                        CAPTURE(std::string(layout.name));
-                        CAPTURE(limits.range);
-                        CAPTURE(limits.workgroups);
-                        CAPTURE(storage_buffers);
-                        CAPTURE(push_descriptors);
-                        CAPTURE(counts);
-                        const std::uint32_t most = limits.workgroups;
-                        const KernelHost host({.storage_buffers = storage_buffers,
-                                               .offset_alignment = counts ? 256u : 16u,
-                                               .storage_range = limits.range,
-                                               .workgroup_count = {most, most, most},
-                                               .push_descriptors = push_descriptors,
-                                               .debug_utils = false});
-                        KernelInfo info = kernel_info();
-                        Call call = kernel_call(host, tokens);
-                        layout.change(host, info, call);
-                        if (info.scatter_kv && storage_buffers < 8) continue;  // is refused
-                        if (counts) call.out_of_range = {host.words, 20, 4};
-                        const Owned<Kernel> kernel(create(host.ref, info).value);
-                        REQUIRE(kernel);
-                        const Outcome outcome = check(host, *kernel, call);
-                        CHECK(outcome.dispatches > 1);
-                        many = std::max(many, outcome.dispatches);
-                        barriers += outcome.barriers;
-                        without += outcome.dispatches - 1 - outcome.barriers;
-                    }
+            for (const Shape& shape : {Shape{1, 250}, Shape{2, 130}, Shape{20, 9}}) {
+                for (const Setting& setting : settings) {
+                    for (const std::uint32_t storage_buffers : {4u, 16u})
+                        split(layout, limits, shape, setting, storage_buffers);
                 }
             }
         }
@@ -211,12 +278,12 @@ TEST_CASE(
 TEST_CASE(
     "split calls: parts that are apart in memory do not wait for each other; packed Q and K are "
     "split at the same tokens") {
-    for (const auto& [layout, dispatches] : {std::pair{layouts[0], 9 + 2}, {layouts[1], 16}}) {
+    for (const auto& [layout, dispatches] : {std::pair{layouts[0], 9 + 2}, {layouts[1], 15}}) {
         CAPTURE(std::string(layout.name));
         const KernelHost host(
             {.offset_alignment = 256, .storage_range = 1u << 16, .debug_utils = false});
         KernelInfo info = kernel_info();
-        Call call = kernel_call(host, tokens);
+        Call call = call_of(host, 1, 250);
         layout.change(host, info, call);
         const Owned<Kernel> kernel(create(host.ref, info).value);
         const Outcome outcome = check(host, *kernel, call);
@@ -265,7 +332,7 @@ TEST_CASE("split calls: a call that cannot be split is refused, and nothing is r
         CAPTURE(std::string(row.layout.name));
         const KernelHost host({.storage_range = row.range, .debug_utils = false});
         KernelInfo info = kernel_info();
-        Call call = kernel_call(host, tokens);
+        Call call = call_of(host, 1, 250);
         row.layout.change(host, info, call);
         if (row.norms) {
             info = with_ops(
