@@ -47,6 +47,7 @@ inline constexpr std::array<std::uint32_t, 3> conversions = {
 /// Other differences between kernels. `batch`: heads per lane, or 0 for all, as on a processor.
 struct KernelVariation {
     std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows, batch;
+    std::uint32_t quantised = 0;  ///< element type of the outputs; 0: `element`
 };
 
 inline constexpr std::array<KernelVariation, 5> kernel_variations = {
@@ -88,7 +89,8 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                                 .conversion = conversion};
     shader::TensorConstants &q = values.tensor[Q], &k = values.tensor[K];
     for (shader::TensorConstants& tensor : values.tensor) {
-        tensor.element_in = tensor.element_out = v.element;
+        tensor.element_in = v.element;
+        tensor.element_out = v.quantised != 0 ? v.quantised : v.element;
         tensor.batch = v.batch;
     }
     q.head_dim = kind.turns ? dim + 16 : 0;
@@ -114,6 +116,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
     values.ops = ops;
     if (ops != shader::ops_none) {
         values.exchanged = 64;
+        values.staged = 1024;
         values.norms_held = 8;
         q.ops = shader::op_rms | shader::op_before | shader::op_clip;
         k.ops = shader::op_layer | shader::op_after | shader::op_scale;
