@@ -64,6 +64,11 @@ TEST_CASE("pipeline cache: damaged files are ignored, and replaced") {
         std::rotate(bad.begin(), bad.begin() + std::ptrdiff_t(at), bad.end());
         tries(bad, "two blocks in another order");
     }
+    for (std::size_t at = 0; at < good.size(); ++at) {
+        Bytes bad = good;
+        std::fill(bad.begin() + std::ptrdiff_t(at), bad.end(), std::byte{});
+        tries(bad, "zeros at the end");
+    }
     Bytes longer = good;
     for (int i = 0; i < 200; ++i) {
         longer.push_back(std::byte(i));
