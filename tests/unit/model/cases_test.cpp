@@ -54,8 +54,8 @@ using Keys = std::set<std::string>;
 
 /// Fails if `in` has a key that is neither among `known` nor among `more`.
 void check_keys(const Json& in, const Keys& known, const Keys& more = {}) {
-    for (const auto& [key, value] : in.items())
-        REQUIRE_MESSAGE((known.count(key) || more.count(key)), "unknown: ", key);
+    for (const auto& item : in.items())
+        REQUIRE_MESSAGE((known.count(item.key()) || more.count(item.key())), item.key());
 }
 
 /// `value`, if it is a whole number and an Integer holds it.
@@ -120,7 +120,7 @@ Json document_of(const Json& group) {
 std::vector<Json> for_values(Json pair, const Json& names, Keys& used) {
     std::vector<Json> chosen = {std::move(pair)};
     for (const auto& [name, values] : names.items()) {
-        REQUIRE_MESSAGE(values.is_array(), name);
+        REQUIRE(values.is_array());
         if (chosen[0].dump().find(name) == std::string::npos) continue;
         used.insert(name);
         std::vector<Json> more;
@@ -233,6 +233,7 @@ GgufBuilder gguf_of(const Json& one) {
 /// A view of `said`.
 ModelQuery query_of(const Json& said) {
     ModelQuery query;
+    check_keys(said, {"layer", "seq_len", "layer_type", "tower", "pairing"});
     for (const auto& [key, value] : said.items()) {
         if (key == "layer") {
             query.by_layer = true, query.layer = integer_of<std::uint32_t>(value);
@@ -243,8 +244,7 @@ ModelQuery query_of(const Json& said) {
         } else if (key == "tower") {
             query.tower = value.get_ref<const std::string&>().c_str();
         } else {
-            REQUIRE_MESSAGE(key == "pairing", key);
-            REQUIRE_MESSAGE((value == "half_split" || value == "interleaved"), value.dump());
+            REQUIRE((value == "half_split" || value == "interleaved"));
             query.pairing = value == "half_split" ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED;
         }
     }
@@ -382,12 +382,12 @@ void check_norm(const Norm& norm, const Json& said) {
         {"place", name_of(places, norm.place)},   {"eps", norm.eps},
         {"weight", name_of(shapes, norm.weight)}, {"weight_offset", norm.weight_offset},
         {"bias", name_of(shapes, norm.bias)}};
-    for (const auto& [key, value] : expected.items()) {
-        CAPTURE(key);
-        if (key == "eps") {
-            CHECK(norm.eps == value.get<float>());
+    for (const auto& field : expected.items()) {
+        CAPTURE(field.key());
+        if (field.key() == "eps") {
+            CHECK(norm.eps == field.value().get<float>());
         } else {
-            CHECK(actual.at(key) == value);
+            CHECK(actual.at(field.key()) == field.value());
         }
     }
 }
@@ -461,9 +461,10 @@ void check_fact(const RopeParams& rotation, const std::string& key, const Json& 
     } else if (key == "inv_freq") {
         check_inv_freq(rotation, said);
     } else if (key == "inv_freq_at") {  // -1 is the last
-        for (const auto& [index, number] : said.items()) {
-            const int at = std::stoi(index) + (index[0] == '-' ? int(rotation.inv_freq.size()) : 0);
-            CHECK_MESSAGE(agrees(rotation.inv_freq.at(std::size_t(at)), number), index);
+        for (const auto& item : said.items()) {
+            const int index = std::stoi(item.key());
+            const int at = index < 0 ? index + int(rotation.inv_freq.size()) : index;
+            CHECK_MESSAGE(agrees(rotation.inv_freq.at(std::size_t(at)), item.value()), index);
         }
     } else if (key == "same_inv_freq_as" || key == "other_inv_freq_than") {
         const Result<RopeParams> other = read_case(said, said.value("query", Json::object()));
@@ -608,7 +609,7 @@ void check_case(const Json& one) {
     if (one.contains("layers")) {
         REQUIRE(!one["layers"].empty());
         for (const auto& [numbers, said] : one["layers"].items()) {
-            REQUIRE_MESSAGE(has_expectation(said), numbers);
+            REQUIRE(has_expectation(said));
             Json some = one;
             some.erase("layers");
             some = merged(some, said);
