@@ -277,7 +277,8 @@ refuses 'ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first' \
 # The shader in shaders/README.md must compile unchanged.
 mkdir "$SCRATCH/guide"
 awk '/^```glsl program$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' \
-    "$SOURCE/shaders/README.md" | compile guide/attention || wrong 'the shader of the page does not compile'
+    "$SOURCE/shaders/README.md" | compile guide/attention ||
+    wrong 'the shader of the page does not compile'
 grep -q 'vkrope_rotate(' "$SCRATCH/guide/attention.comp" || wrong 'shaders/README.md has no shader'
 if command -v spirv-val >/dev/null; then
     spirv-val --target-env vulkan1.1 "$SCRATCH/guide/attention.spv" ||
