@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Algebraic properties of a rotation, whatever its formula and angle source. With u = 2^-24, an
+// Checks algebraic properties of a rotation, for every formula and angle source. With u = 2^-24, an
 // output is within b = B u (|x0| + |x1|) of the exact value, where B is the bound of the source.
 // The tolerances follow:
 //
 //   R(p) R(q) = R(p + q)  the second rotation turns errors of b in both members into at most
-//                         sqrt(2) b, and adds its own error for a pair whose |y0| + |y1| is at
-//                         most sqrt(2) (|x0| + |x1|); with b of the other side: (2 sqrt(2) + 1) b
-//   R(-p) R(p) = 1        the same without the other side: 2 sqrt(2) b
+//                         sqrt(2) b, and adds an error for a pair whose |y0| + |y1| is at most
+//                         sqrt(2) (|x0| + |x1|); with b of the right side: (2 sqrt(2) + 1) b
+//   R(-p) R(p) = 1        the same, but the right side is exact: 2 sqrt(2) b
 //   |R x| = |x|           an error of b in both members, with |x0| + |x1| <= sqrt(2) |x|: 2 b
 //   R(0) = 1              compared as numbers
 #include <cmath>
@@ -24,7 +24,7 @@ struct Way {
     Pairing pairing;
     AngleSource source;
 
-    /// The largest |position|; for a source with a table it sets the length of the table.
+    /// Returns the largest |position|, which sets the length of the table if the source has one.
     std::int64_t farthest() const {
         return source == VKROPE_ANGLES_COMPUTED           ? INT32_MAX
                : source == VKROPE_ANGLES_FACTORED_TEXTURE ? (std::int64_t{1} << 22) - 1
@@ -50,8 +50,8 @@ std::vector<float> floats(const Bytes& bytes) {
     return values;
 }
 
-/// Compares two results that should be equal, element by element, within `factor` * b of the source
-/// pair in x.
+/// Compares two results of x that should be equal, element by element. The tolerance is
+/// `factor` * b, where b is computed from the pair of the element in x.
 void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, double factor,
                 const char* what, Test& test) {
     const std::vector<float> left = floats(a), right = floats(b), from = floats(x);

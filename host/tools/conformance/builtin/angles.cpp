@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Angle sources. Factored and computed angles over their whole range and with every option of a
-// call; direct tables in a texture and in a buffer, with the same bits; a cos_sin_cache.
+// Checks angle sources: factored and computed angles over their whole range and with every option
+// of a call; direct tables in a texture and in a buffer, with the same bits; a cos_sin_cache.
 #include <cmath>
 
 #include "conformance/builtin/trial.hpp"
@@ -25,7 +25,7 @@ constexpr AngleSource far_sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_AN
 constexpr double factors[] = {1, 1.01, 1.1386, 1.19, 2};
 constexpr std::uint32_t max_rows = max_factored_positions;
 
-/// 0, +-1, 2^k - 1, 2^k, 2^k + 1 of either sign, and the ends of the range that the source covers.
+/// Returns 0, +-1, 2^k - 1, 2^k and 2^k + 1 of either sign, and the ends of the source's range.
 std::vector<std::int64_t> special_positions(AngleSource source) {
     std::vector<std::int64_t> positions = {0, 1, -1};
     const int bits = source == VKROPE_ANGLES_COMPUTED ? 31 : 22;
@@ -43,7 +43,7 @@ std::vector<std::int64_t> special_positions(AngleSource source) {
     return positions;
 }
 
-/// Random positions over the range that the source covers.
+/// Returns random positions over the range that the source covers.
 std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, std::uint32_t seed) {
     const std::int64_t last = source == VKROPE_ANGLES_COMPUTED ? INT32_MAX
                                                                : std::int64_t{max_rows} - 1;
@@ -51,8 +51,8 @@ std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, s
                             seed);
 }
 
-/// Every third token is at a special position, number `part` * (tokens / 3) on in the list; the
-/// others are random.
+/// Puts every third token at a special position, in the order of the list and starting at index
+/// `part` * (tokens / 3); the other tokens are at random positions.
 Trial far_trial(AngleSource source, Element element, Pairing pairing, std::uint32_t part) {
     Trial trial = from_source(source, element, pairing);
     trial.max_position = max_rows;
@@ -109,7 +109,7 @@ void add_far(Checks& checks, AngleSource source) {
     });
 }
 
-/// The number of positions of a table does not change the bits at any position.
+/// Checks that the number of positions of a table does not change the bits at any position.
 void add_table_sizes(Checks& checks) {
     for (const AngleSource source : our_sources) {
         checks.add(fmt::format("{}_size_changes_no_bit", name_of(source)), [=](Test& test) {
@@ -162,7 +162,7 @@ void add_table_sizes(Checks& checks) {
     });
 }
 
-/// The largest errors of f32 at positions around each power of two that a source covers.
+/// Records the largest f32 errors at positions around each power of two that a source covers.
 void add_errors_by_position(Checks& checks) {
     checks.add("error_by_position", [](Test& test) {
         for (const AngleSource source : our_sources) {
@@ -177,7 +177,7 @@ void add_errors_by_position(Checks& checks) {
                 const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
                                     source == VKROPE_ANGLES_DIRECT_BUFFER;
                 if (source != VKROPE_ANGLES_COMPUTED && last >= (direct ? 1 << 13 : 1 << 21)) {
-                    break;  // a table that long would be large
+                    break;  // the table would be too large
                 }
                 trial.max_position = static_cast<std::uint32_t>(
                     std::min<std::int64_t>(last + 1, std::int64_t{1} << 30));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The error bound and the bits, for random and adversarial values at near and far positions of
-// either sign.
+// Checks the error bound and the bits, for random and adversarial values at near and far positions
+// of either sign.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double yarn_factor = 1.2079441541679836;  // 0.1 ln 8 + 1
 
-/// 8 pairs, 4 heads, 512 tokens between -131071 and 131071.
+/// Returns 8 pairs, 4 heads, and 512 tokens at positions between -131071 and 131071.
 Trial far_positions(Element element, Pairing pairing, std::uint32_t seed) {
     Trial trial = trial_of(element, 16, 512, pairing);
     trial.shape.q_per_group = 4;
@@ -41,8 +41,8 @@ void each_pair(const Trial& trial, Visit visit) {
     }
 }
 
-/// Pairs that a rotation turns onto an axis: the two products nearly cancel, and only rounding
-/// error is left.
+/// Returns pairs that a rotation turns onto an axis: the two products nearly cancel, and only
+/// rounding error is left.
 Bytes cancelling(const Trial& trial, Element element) {
     Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 7);
     const shader_source::Angles angles(inv_freq_of(trial), trial.attention_factor);
@@ -57,7 +57,7 @@ Bytes cancelling(const Trial& trial, Element element) {
     return q;
 }
 
-/// Members of each pair that differ by up to 2^`spread`.
+/// Returns pairs whose members differ by a factor of up to 2^`spread`.
 Bytes unequal(const Trial& trial, Element element, int spread) {
     Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 8);
     std::mt19937 random(trial.seed);
@@ -70,7 +70,7 @@ Bytes unequal(const Trial& trial, Element element, int spread) {
     return q;
 }
 
-/// Random values with `specials` in some places, at most one per pair.
+/// Returns random values, of which at most one per pair is replaced by one of `specials`.
 Bytes with_specials(const Trial& trial, Element element, const std::vector<float>& specials) {
     Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 9);
     std::mt19937 random(trial.seed);
@@ -83,7 +83,7 @@ Bytes with_specials(const Trial& trial, Element element, const std::vector<float
     return q;
 }
 
-/// All values below 2^-120: operands, products and sums that are subnormal in f32.
+/// Returns values below 2^-120, whose operands, products and sums are subnormal in f32.
 Bytes tiny(const Trial& trial, Element element) {
     Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 10);
     std::mt19937 random(trial.seed);
@@ -96,7 +96,7 @@ Bytes tiny(const Trial& trial, Element element) {
     return q;
 }
 
-/// Values near the largest, whose sum may overflow.
+/// Returns values near the largest value, whose sums may overflow.
 Bytes huge(const Trial& trial, Element element) {
     Bytes q(elements_of(trial, Q) * element_bytes(element));
     std::mt19937 random(trial.seed);
@@ -126,8 +126,8 @@ void add_values(Checks& checks, const char* name, Fill values) {
     }
 }
 
-/// What a device reports of f32 and a kernel therefore declares, which it does on all devices but
-/// processors, has to be what the device does.
+/// Checks that the device treats f32 as it reports. Kernels declare these reported properties on
+/// all devices that are not CPUs.
 void hold_promises(Test& test) {
     VkPhysicalDeviceFloatControlsProperties promised = {};
     promised.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;

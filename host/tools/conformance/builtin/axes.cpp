@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several positions per token: the axis of each pair, for sections in sequence, interleaved and
-// repeated.
+// Checks several positions per token and the axis of each pair, for sections in sequence,
+// interleaved and repeated.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -63,7 +63,7 @@ void add_axes(Checks& checks) {
             const std::size_t rows = trial.shape.rows();
             trial.call.positions.int64 = wide;
             trial.ids[rows + 1] = rows_covered;       // the second axis of token 1
-            trial.ids[2 * rows + 4] = -rows_covered;  // the third of token 4
+            trial.ids[2 * rows + 4] = -rows_covered;  // the third axis of token 4
             trial.ids[5] = wide ? (std::int64_t{1} << 32) + 1 : INT32_MIN;
             const Rotated rotated = test.run(trial);
             test.hold(rotated.has_outside(3), "other tokens than these are counted as outside");

@@ -8,13 +8,13 @@ namespace vkrope::conformance {
 
 enum class Level { quick, full };
 
-/// How many checks the groups have.
+/// The number of checks in the groups.
 struct Extent {
     Level level = Level::quick;
-    std::uint32_t random_kernels = 0;  ///< of the group random; 0: as many as the level has
+    std::uint32_t random_kernels = 0;  ///< number in the group random; 0: the default of the level
 };
 
-/// In the order in which they run.
+/// Returns the groups in the order in which they run.
 std::vector<Group> builtin_groups(const Extent& extent);
 
 }  // namespace vkrope::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Calls in one command buffer, each with the output of the one before it as its input, and a
-// barrier of boundary() between them: the bits equal a submission for each call.
+// Checks calls in one command buffer, of which each reads the output of the previous call, with a
+// barrier of boundary() in between: the bits are the same as with one submission per call.
 #include "conformance/builtin/trial.hpp"
 #include "verify/on_device.hpp"
 #include "verify/place.hpp"
@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::uint32_t tokens = 48, heads = 3, head_dim = 64;
 
-/// Three calls. apart: from the first buffer to the second, on to the third, and back to the
-/// second. In place: in the first, from there to the second, and in the second.
+/// Runs three calls. Not in place: from the first buffer to the second, to the third, and back to
+/// the second. In place: within the first, from the first to the second, and within the second.
 void hold_chain(Test& test, Element element, Pairing pairing, bool in_place) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
     trial.shape.groups = heads;
-    trial.info.tensor[K] = trial.info.tensor[Q];  // for a third place
+    trial.info.tensor[K] = trial.info.tensor[Q];  // reserves memory for a third tensor
     verify::Operation operation = verify::placed(trial);
     operation.info.tensor[K] = {};
     const Bytes& before = operation.memory;

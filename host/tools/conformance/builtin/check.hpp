@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A check of the built-in suite: a name and a function that measures and judges.
+// A check of the built-in suite: a name and a function that measures and compares.
 #pragma once
 
 #include <algorithm>
@@ -13,16 +13,16 @@ namespace vkrope::conformance {
 struct Trial;
 struct Rotated;
 
-/// A check that is running: its device and what it has found. Its failure reason is the first thing
-/// that is wrong.
+/// A running check: the device and the findings. The reason of a failure is the first problem
+/// found.
 class Test {
    public:
     explicit Test(DeviceUnderTest& on) : device(on) {}
 
     DeviceUnderTest& device;
 
-    /// Runs a trial and holds its result against the definition. Throws Refusal if the library
-    /// refuses it or the device fails.
+    /// Runs a trial and compares its result with the definition. Throws Refusal if the library
+    /// refuses the trial or the device fails.
     Rotated run(const Trial& trial);
 
     /// Fails the check unless `right`.
@@ -34,26 +34,26 @@ class Test {
         }
     }
 
-    /// Adds a clause to the reason of a check that fails: what the device may have done. The first
-    /// one counts.
+    /// Adds a clause to the reason of a check that fails: what the device may have done. Only the
+    /// first clause is kept.
     void explain(const std::string& clause) {
         if (explanation_.empty()) {
             explanation_ = clause;
         }
     }
 
-    /// The same for who knows better.
+    /// Replaces the clause, for a caller that knows more.
     void explain_instead(const std::string& clause) { explanation_ = clause; }
     bool wrong() const { return !problem_.empty(); }
 
-    /// Record the largest errors so far: |actual - exact|, in units of the contract, in units of
-    /// the last place.
+    /// Keep the largest errors so far: as |actual - exact|, in units of the contract, and in units
+    /// of the last place.
     void measure_error(double error) { largest(error_, error); }
     void measure_u(double u) { largest(u_, u); }
     void measure_ulp(double ulp) { largest(ulp_, ulp); }
     void add_curve(ErrorCurve curve) { curves_.push_back(std::move(curve)); }
 
-    /// A check that compared nothing is an error.
+    /// Returns the result. A check that compared nothing is an error.
     Outcome outcome() const {
         Outcome outcome = {.reason = problem_,
                            .max_error = error_,
@@ -95,8 +95,8 @@ class BuiltinCheck : public Check {
         try {
             function_(test);
         } catch (const Refusal& refusal) {
-            // A case of a user may request something that the library does not take; a built-in
-            // check that does is wrong.
+            // A case of a user may request something that the library rejects. A built-in check
+            // that requests such a thing is wrong.
             if (refusal.code() == VKROPE_ERROR_INVALID_ARGUMENT)
                 return {.verdict = Verdict::error,
                         .reason = refusal.what(),
@@ -117,7 +117,7 @@ class BuiltinCheck : public Check {
     Function function_;
 };
 
-/// Collects the checks of one group; checks of Level::full only if requested.
+/// Collects the checks of one group, and keeps checks of Level::full only if requested.
 class Checks {
    public:
     Checks(Group& group, std::string prefix, const Extent& of)
@@ -142,7 +142,7 @@ class Checks {
     std::string prefix_;
 };
 
-// The groups. The file of each describes its checks.
+// The groups. The file of each group describes the checks.
 void add_arithmetic(Checks& checks);
 void add_pairings(Checks& checks);
 void add_elements(Checks& checks);

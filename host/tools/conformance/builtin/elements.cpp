@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Element types: every input type with every output type, all 65536 f16 values, ties and their
-// neighbours, and results that are rounded twice. Checks with f16 run with integer conversions and,
-// if the device supports them, with native ones.
+// Checks the element types: every input type with every output type, all 65536 f16 values, ties and
+// their neighbours, and results that are rounded twice. Checks with f16 run with integer
+// conversions and, if the device supports them, with native conversions.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Pairs (x, 0) at position 0, which come back as stored: 64 per row.
+/// Returns pairs (x, 0) at position 0, which the rotation does not change: 64 per row.
 Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) {
     constexpr std::uint32_t pairs = 64;
     const auto rows = static_cast<std::uint32_t>((bits.size() + pairs - 1) / pairs);
@@ -72,7 +72,7 @@ std::vector<std::uint32_t> all_halves() {
     return bits;
 }
 
-/// The f32 values halfway between two neighbours of `type`, and their own neighbours.
+/// Returns the f32 values halfway between two neighbours of `type`, and the neighbours of these.
 std::vector<std::uint32_t> ties(Element type) {
     std::vector<std::uint32_t> bits;
     const std::uint32_t infinity = type == VKROPE_F16 ? 0x7c00 : 0x7f80;
@@ -91,12 +91,12 @@ std::vector<std::uint32_t> ties(Element type) {
     return bits;
 }
 
-/// Pairs whose y0, rounded to f32, is halfway between two neighbours of `element`, while the exact
-/// sum of the two products is not: rounded twice it becomes one of them, rounded once it would
-/// become the other.
+/// Pairs whose y0, rounded to f32, is halfway between two neighbours of `element`, although the
+/// exact sum of the two products is not. Rounding twice gives one neighbour, and rounding once
+/// would give the other.
 struct RoundedTwice {
     Trial trial;
-    std::vector<std::uint32_t> once;  // y0 of each pair, if the sum were not rounded to f32
+    std::vector<std::uint32_t> once;  // y0 of each pair without rounding the sum to f32
 };
 
 RoundedTwice rounded_twice(Element element) {
@@ -104,7 +104,7 @@ RoundedTwice rounded_twice(Element element) {
     Trial& trial = found.trial;
     trial.info.tensor[Q].out = element;
     trial.call.positions.first = 1;
-    trial.inv_freq.assign(8, 1);  // no angle is so small that one product is negligible
+    trial.inv_freq.assign(8, 1);  // no angle is small enough to make one product negligible
     trial.rows[Q].resize(elements_of(trial, Q) * sizeof(float));
     const oracle::Type type = type_of(element);
     const std::uint32_t pairs = trial.info.rotary_dim / 2,
@@ -116,8 +116,8 @@ RoundedTwice rounded_twice(Element element) {
         const CosSin angle = angles.at(trial.info.angles, trial.call.positions.first + token, pair);
         const std::size_t first = std::size_t{token} * 2 * pairs + pair, second = first + pairs;
         while (true) {
-            // Exponents are close together, so that double holds the exact sum; both signs occur,
-            // because a difference is often exact in f32.
+            // The exponents are close together, so that a double holds the exact sum. Both signs
+            // occur, because a difference is often exact in f32.
             const auto member = [&random] {
                 const auto bits = static_cast<std::uint32_t>(random());
                 return (bits & 0x807fffffu) | (127 - bits % 8) << 23;
@@ -149,8 +149,8 @@ void add_elements(Checks& checks) {
     for (const Element in : elements) {
         for (const Element out : elements) {
             checks.add(fmt::format("{}_to_{}", name_of(in), name_of(out)), [=](Test& test) {
-                // Random bits where nothing is rotated: the bits are kept, or the value
-                // is rounded.
+                // Unrotated channels contain random bits, which are kept, or rounded to the other
+                // type.
                 const auto i = static_cast<std::size_t>(in) + static_cast<std::size_t>(out);
                 Trial trial = trial_of(in, 48, 16, pairings[i % 2]);
                 trial.info.rotary_dim = 24;
@@ -191,7 +191,7 @@ void add_elements(Checks& checks) {
     checks.add("native", [](Test& test) {
         Trial trial = trial_of(VKROPE_F16, 32, 16);
         trial.info.conversion = VKROPE_CONVERSION_NATIVE;
-        test.run(trial);  // its refusal says what the device lacks
+        test.run(trial);  // a refusal names the feature that the device lacks
     });
 }
 

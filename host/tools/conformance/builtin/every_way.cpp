@@ -11,14 +11,14 @@
 namespace vkrope::conformance {
 namespace {
 
-/// What a quantised type makes of the rows of one tensor.
+/// The result of storing the rows of one tensor as a quantised type.
 struct Quantised {
     Bytes codes;
-    std::vector<float> scales;  // made ones
+    std::vector<float> scales;  // only scales that the kernel computes
 };
 
-/// rows   f32, before the store
-/// given  scales; empty: none
+/// given  the scales from the caller; empty: none
+/// rows   f32 values before the store
 Quantised quantised(const TensorInfo& info, const std::vector<float>& given, std::uint32_t heads,
                     const Bytes& rows) {
     const oracle::Store store = verify::store_of(info.out);

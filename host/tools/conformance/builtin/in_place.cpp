@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// In place and out of place give the same bits; data around the rows, half a word away, does not
-// change.
+// Checks that rotating in place and out of place gives the same bits, and that data around the
+// rows, as near as half a word, does not change.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -10,7 +10,7 @@ void add_in_place(Checks& checks) {
         const char* name;
         std::uint32_t head_dim, rotary_dim, offset;
     };
-    // Row access: 16 bytes, one word, one element at a time.
+    // Rows are accessed in units of 16 bytes, of one word, or of one element.
     for (const Rows& rows :
          {Rows{"16_byte_units", 128, 128, 0}, {"words", 10, 4, 2}, {"single_elements", 7, 4, 1}}) {
         for (const Element element : elements) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Row layouts: the common arrangements, for input and output; views at odd offsets; one row for
-// many heads; pages. The bits depend only on the values, never on the layout.
+// Checks row layouts: the common arrangements, for input and output; views at odd offsets; one row
+// for many heads; pages. The bits depend only on the values, never on the layout.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {

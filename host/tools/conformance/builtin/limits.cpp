@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls that exceed what a device binds or dispatches at once are split without a change of bits.
-// Tested with reported limits small enough that small calls exceed them, and with the limits of the
-// test.device.
+// Checks that calls that exceed what a device binds or dispatches at once are split without a
+// change of bits. Uses reported limits so low that small calls exceed them, and the limits of the
+// device.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -47,7 +47,7 @@ void add_limits(Checks& checks) {
         ReportedLimits limits;
         Mapping mapping;
     };
-    // Two workgroups along y: with 7, calls of this size would not have to be split.
+    // Two workgroups along y, since calls of this size would not have to be split with 7.
     const Forced forced[] = {
         {"range_of_64_KiB", {.storage_range = 1u << 16}, VKROPE_MAPPING_CPU},
         {"7_workgroups",
@@ -61,8 +61,8 @@ void add_limits(Checks& checks) {
         for (std::size_t j = 0; j < std::size(forced); ++j) {
             const Layout& layout = layouts[i];
             const Forced& limits = forced[j];
-            // A limit of 7 workgroups splits one of these calls only if an invocation has little
-            // work.
+            // A limit of 7 workgroups splits one of these calls only if an invocation processes few
+            // elements.
             checks.add(
                 fmt::format("{}_{}", limits.name, layout.name),
                 [=](Test& test) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How work maps to lanes, on a GPU and on a processor: chunks of a row side by side or one by one,
-// one head or several in a lane.
+// Checks how work is mapped to lanes, on a GPU and on a CPU: chunks of a row in neighbouring lanes
+// or one after another, and one head or several heads per lane.
 #include "conformance/builtin/variant_trials.hpp"
 #include "meaning.hpp"
 #include "verify/definition.hpp"
@@ -10,9 +10,9 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Compares one call with four heads per invocation with two calls that are too small for that.
+/// Compares one call with four heads per lane with two calls that are too small for four heads.
 void hold_four_heads(Test& test, Element element, Arrangement rows, std::uint32_t lanes_of_token) {
-    constexpr std::uint32_t enough = 1u << 16;  // lanes: see host/kernel/plan.cpp
+    constexpr std::uint32_t enough = 1u << 16;  // in lanes; see host/kernel/plan.cpp
     Trial trial = two_tensors(element, 32, 32);
     trial.info.mapping = VKROPE_MAPPING_GPU;
     trial.shape = {
@@ -54,8 +54,8 @@ void hold_four_heads(Test& test, Element element, Arrangement rows, std::uint32_
 }  // namespace
 
 void add_mappings(Checks& checks) {
-    // Windows that prevent 16-byte access but allow two words, which an invocation with
-    // VKROPE_MAPPING_CPU then takes at a time.
+    // Windows that prevent 16-byte access but allow access of two words at a time with
+    // VKROPE_MAPPING_CPU.
     checks.add("mapping_cpu_two_words", [](Test& test) {
         for (const Element element : {VKROPE_F16, VKROPE_F32}) {
             Trial trial = element == VKROPE_F16 ? two_tensors(element, 24, 8)
@@ -73,7 +73,7 @@ void add_mappings(Checks& checks) {
         const char* name;
         Element element;
         Arrangement rows;
-        std::uint32_t lanes_of_token;  // chunks of a row, times heads in parallel, times workgroups
+        std::uint32_t lanes_of_token;  // chunks of a row * heads in parallel * workgroups
     };
     constexpr Access accesses[] = {
         {"f16_elements", VKROPE_F16, Arrangement::odd_offsets, 16 * 4 * 2},
@@ -83,8 +83,8 @@ void add_mappings(Checks& checks) {
             hold_four_heads(test, access.element, access.rows, access.lanes_of_token);
         });
     }
-    // The units of a chunk are separate for interleaved pairs, and a row may have more chunks than
-    // a workgroup has lanes.
+    // For interleaved pairs the units of a chunk are not adjacent, and a row may have more chunks
+    // than a workgroup has lanes.
     checks.add("mapping_gpu_interleaved", [](Test& test) {
         Trial trial = two_tensors(VKROPE_F16, 32, 32, VKROPE_INTERLEAVED);
         trial.info.mapping = VKROPE_MAPPING_GPU;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Rows that are far from each other, and tensors that are far from the start of their buffer. For
-// every b from 20 on, two rows are 2^b bytes apart: if a driver truncates the distance to b bits,
-// in push constants or in the shader, both become one row. Then both are adjacent, 2^b bytes after
-// the start: only the offset of a descriptor reaches that far, whatever range the device binds at
-// once, and a truncated one leads to unused bytes. Beyond 4 MiB on every device, beyond 128 MiB if
-// it has the memory, and with Level::full one check for each power of two from 256 MiB to 4 GiB.
-// Only the rows, and some bytes at the start, are ever touched.
+// Checks rows that are far from each other, and tensors that are far from the start of their
+// buffer. For every b from 20 on, two rows are 2^b bytes apart: if a driver truncates the distance
+// to b bits, in push constants or in the shader, both become the same row. Then both rows are
+// adjacent, 2^b bytes after the start: only the offset of a descriptor reaches that far, whatever
+// range the device can bind, and a truncated offset leads to unused bytes. Distances exceed 4 MiB
+// on every device and 128 MiB if it has the memory; with Level::full there is one check for each
+// power of two from 256 MiB to 4 GiB. Only the rows and some bytes at the start are ever accessed.
 #include "conformance/builtin/trial.hpp"
 #include "conformance/device_properties.hpp"
 #include "meaning.hpp"
@@ -19,7 +19,7 @@ constexpr std::uint64_t from_q_to_k = 2048, row_room = 512, near_rows = 1024;  /
 constexpr std::uint64_t rows_room = near_rows + from_q_to_k +
                                     row_room;  // size of two adjacent rows of Q and of K
 
-/// Row access, set by the bytes between the start of a row and a multiple of 16.
+/// The unit of row access, which follows from the distance of a row from a multiple of 16 bytes.
 struct Access {
     const char* name;
     Element element;
@@ -33,7 +33,7 @@ constexpr Access accesses[] = {{"f32_16_bytes", VKROPE_F32, 0}, {"f32_words", VK
 /// The axis along which the two rows of a tensor follow each other.
 enum class Along { tokens, batch, heads };
 
-/// VkPhysicalDeviceMaintenance4Properties::maxBufferSize; 0: not reported.
+/// Returns VkPhysicalDeviceMaintenance4Properties::maxBufferSize, or 0 if it is not reported.
 std::uint64_t max_buffer_bytes(DeviceUnderTest& device) {
     if (device.info().api_version < VK_API_VERSION_1_3) {
         return 0;
@@ -44,7 +44,7 @@ std::uint64_t max_buffer_bytes(DeviceUnderTest& device) {
     return buffers.maxBufferSize;
 }
 
-/// Allocates a buffer. Throws Refusal, unsupported and naming the limit, if the device has no room.
+/// Allocates a buffer, or throws Refusal (unsupported) with the name of the limit that it exceeds.
 Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
     const auto hold_limit = [bytes](const char* name, std::uint64_t most) {
         if (bytes > most) {
@@ -87,7 +87,7 @@ Trial near_trial(const Access& access, Along along) {
     return trial;
 }
 
-/// Places of the two rows of Q; the rows of K are `from_q_to_k` bytes after them.
+/// The buffer and offsets of the two rows of Q; the rows of K are `from_q_to_k` bytes after them.
 struct Placement {
     Buffer& buffer;
     std::uint64_t first, apart;  // bytes
@@ -97,16 +97,16 @@ struct Placement {
     }
 };
 
-/// Fill value around rows, and in output rows before the call.
+/// The value of bytes around rows, and of output rows before the call.
 constexpr std::byte nothing_there{0x5a};
 
-/// Rotates two rows of Q and two of K from `in` to `out`, or in place; the result must have the
-/// bits of `near`.
+/// Rotates two rows of Q and two of K from `in` to `out`, or in place, and checks that the result
+/// has the bits of `near`.
 void hold_far_rows(Test& test, const Access& access, Along along, const Rows& near,
                    const Placement& in, const Placement& out) {
     const std::uint64_t size = element_bytes(access.element), row_bytes = head_dim * size;
     for (const Placement& placed : {out, in}) {
-        if (placed.first != 0) {  // a truncated offset must not lead to old rows
+        if (placed.first != 0) {  // a truncated offset must not lead to rows of an earlier call
             const Bytes nothing(2 * rows_room, nothing_there);
             check(placed.buffer.upload(nothing.data(), nothing.size()));
         }
@@ -167,7 +167,7 @@ void hold_far_rows(Test& test, const Access& access, Along along, const Rows& ne
     }
 }
 
-/// Checks every power of two between the two bits.
+/// Checks distances of 2^first_bit to 2^last_bit bytes.
 void hold_offsets(Test& test, const Access& access, std::uint32_t first_bit, std::uint32_t last_bit,
                   bool in_place) {
     const std::uint64_t bytes = (std::uint64_t{1} << last_bit) + 2 * rows_room;
@@ -200,8 +200,8 @@ void hold_offsets(Test& test, const Access& access, std::uint32_t first_bit, std
 }  // namespace
 
 void add_offsets(Checks& checks) {
-    // One check per power of two: a device without room for the last one may have room for the
-    // earlier ones.
+    // There is one check per power of two, because a device without memory for the last may have
+    // memory for the earlier ones.
     struct Far {
         const char* name;
         std::uint32_t bit;

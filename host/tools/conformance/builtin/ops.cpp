@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The steps around the rotation: norms of every kind, span and place, bias, clip and scale, for
-// every element type, on both mappings, with units of 8, 4, 2 and 1 elements, in place and to
+// Checks the ops around the rotation: norms of every kind, span and place, bias, clip and scale,
+// for every element type, on both mappings, with units of 8, 4, 2 and 1 elements, in place and to
 // slots.
 #include <limits>
 
@@ -24,7 +24,7 @@ constexpr Norm norm_of(NormKind kind, NormSpan span, NormPlace place, ParameterS
 
 struct Named {
     const char* name;
-    Element quick;  // the type that runs at Level::quick: kernels take seconds to compile
+    Element quick;  // the type that runs at Level::quick, since kernels take seconds to compile
     Norm q, k;
 };
 
@@ -45,7 +45,7 @@ constexpr Named norms[] = {
      norm_of(layer, head, after, channel, 0, channel)},
 };
 
-/// A row of head_dim, with a window in it: units of 8, 4, 2 elements and single ones.
+/// The shape of a row with a window: units of 8, 4 and 2 elements, and single elements.
 struct RowShape {
     std::uint32_t head_dim, rotary_dim, rotary_offset;
     Pairing pairing;
@@ -60,7 +60,7 @@ Trial of_shape(Element in, Element out, const RowShape& shape) {
                        shape.pairing);
 }
 
-/// Rows of zeros, of the largest numbers, of subnormals, with an infinity and with a NaN.
+/// Checks rows of zeros, largest numbers and subnormals, and rows with an infinity or a NaN.
 void hold_extremes(Test& test, NormKind kind) {
     const float largest = std::numeric_limits<float>::max(),
                 infinity = std::numeric_limits<float>::infinity();
@@ -76,7 +76,7 @@ void hold_extremes(Test& test, NormKind kind) {
     add_row(1, infinity);
     add_row(1, -infinity);
     add_row(1, std::numeric_limits<float>::quiet_NaN());
-    if (kind == VKROPE_NORM_RMS) {  // differences of such numbers are not floats
+    if (kind == VKROPE_NORM_RMS) {  // differences of such numbers cannot be represented as floats
         add_row(largest, -largest);
         add_row(1e30f, 2);
     }
@@ -96,8 +96,8 @@ void add_ops(Checks& checks) {
             checks.add(
                 fmt::format("{}_{}", named.name, name_of(element)),
                 [=](Test& test) {
-                    // Each type has a row shape of its own beside the usual one, and layer norms,
-                    // whose kernels take longest to compile, have shorter rows.
+                    // Each type runs the usual row shape and one other shape. For layer norms,
+                    // whose kernels take longest to compile, the usual shape is a shorter one.
                     const auto own = 1 + static_cast<std::size_t>(element);
                     const std::size_t usual = named.q.kind == layer ? 1 : 0;
                     for (const std::size_t shape : {usual, own}) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Ops and quantised outputs in calls of unusual sizes: long rows, many heads, few tokens, tensors
-// unlike each other, calls in parts, two sets of parameters, and caches in which K and V share
-// rows. All at Level::full, since their kernels take long to compile.
+// Checks ops and quantised outputs in calls of unusual sizes: long rows, many heads, few tokens,
+// tensors of different shapes, calls in parts, two sets of parameters, and caches in which K and V
+// share rows. All run at Level::full, since their kernels take long to compile.
 #include "conformance/builtin/every_way.hpp"
 #include "meaning.hpp"
 
@@ -28,14 +28,14 @@ Trial sized(Trial trial, std::uint32_t batch, std::uint32_t tokens, std::uint32_
             std::uint32_t k_heads) {
     trial.shape = {.batch = batch, .tokens = tokens, .groups = k_heads, .own_q_heads = q_heads};
     trial.max_position = 9 + tokens;
-    trial.info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;  // which short ranges do not limit
+    trial.info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;  // not limited by short ranges
     for (TensorInfo& info : trial.info.tensor) info.heads = k_heads;
     trial.info.tensor[Q].heads = q_heads;
     return trial;
 }
 
-/// Runs the trial on both mappings, whole and with these limits, each of which must make it several
-/// dispatches on one of them.
+/// Runs the trial on both mappings, without and with each of the limits, which must split the call
+/// into several dispatches on at least one mapping.
 void hold_parts(Test& test, Trial trial, std::initializer_list<ReportedLimits> limits) {
     trial.info.mapping = VKROPE_MAPPING_CPU;
     const Rotated whole = test.run(trial);
@@ -55,7 +55,7 @@ void hold_parts(Test& test, Trial trial, std::initializer_list<ReportedLimits> l
     }
 }
 
-// ---- One row for each thing that the sizes of the other checks do not reach ----
+// ---- Sizes that the other checks do not reach ----
 
 void hold_long_rows(Test& test) {
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
@@ -75,7 +75,7 @@ void hold_long_rows(Test& test) {
     run_every_way(test, stored);
 }
 
-// A lane of a processor has the norms of 64 heads at a time.
+// On a CPU, a lane processes the norms of 64 heads at a time.
 void hold_many_heads(Test& test) {
     Trial trial = sized(three_alike(VKROPE_F32, VKROPE_F32, 16, 8), 1, 3, 130, 70);
     trial.info.tensor[Q].ops.norm = trial.info.tensor[V].ops.norm = of_token;
@@ -84,7 +84,7 @@ void hold_many_heads(Test& test) {
     run_every_way(test, trial);
 }
 
-// Up to 16 tokens eight lanes of a processor share the heads of a token.
+// On a CPU, eight lanes share the heads of a token if there are at most 16 tokens.
 void hold_few_tokens(Test& test) {
     for (const auto& [tokens, q_heads, k_heads] :
          {std::array{16u, 9u, 8u}, {17u, 9u, 8u}, {2u, 520u, 70u}}) {
@@ -95,8 +95,8 @@ void hold_few_tokens(Test& test) {
     }
 }
 
-// Several workgroups or rounds for the heads of a token, some of them without K and V; with 1100
-// tokens lanes have several heads.
+// The heads of a token need several workgroups or iterations, some of them without K and V. With
+// 1100 tokens a lane processes several heads.
 void hold_many_stored_heads(Test& test) {
     for (const std::uint32_t tokens : {5u, 1100u}) {
         Trial trial = sized(three_alike(VKROPE_F16, VKROPE_INT8, 64, 64), 1, tokens, 40, 17);
@@ -109,7 +109,7 @@ void hold_many_stored_heads(Test& test) {
     }
 }
 
-// To f32, so that the store hides no rounding.
+// Stores f32, so that the store hides no rounding.
 void hold_round_between(Test& test) {
     for (auto [element, norm] : {std::pair{VKROPE_F16, of_head}, {VKROPE_BF16, after_of_head}}) {
         norm.round_between = true;
@@ -123,8 +123,8 @@ void hold_round_between(Test& test) {
     }
 }
 
-// Lanes that own their rows wait for each other where a tensor takes the place of another one in
-// shared memory.
+// Lanes that each own a row wait for each other where a tensor reuses the shared memory of another
+// tensor.
 void hold_other_sizes(Test& test) {
     const auto hold = [&](const Trial& trial) { hold_parts(test, trial, {}); };
     Trial trial = sized(three_alike(VKROPE_F16, VKROPE_F16, 64, 64), 1, 70, 4, 4);
@@ -190,7 +190,7 @@ void hold_stores_in_parts(Test& test) {
     hold_parts(test, trial, {short_range, few_workgroups, {.storage_buffers = 7}});
 }
 
-// Q and K with windows of their own, in dispatches of their own.
+// Q and K have different windows and separate dispatches.
 void hold_apart(Test& test) {
     for (const Element element : {VKROPE_F32, VKROPE_F16}) {
         Trial trial = sized(three_alike(element, element, 32, 24), 1, 20, 2, 2);
@@ -202,7 +202,7 @@ void hold_apart(Test& test) {
     }
 }
 
-// K and V of a token side by side in one row of a cache. Rows of 10 and of 6 bytes share words.
+// K and V of a token are adjacent in one row of a cache. Rows of 10 and of 6 bytes share words.
 void hold_rows_of_both(Test& test) {
     const struct {
         Element in, out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Channels of a pair: both pairings, conversion between them, parts of a head, offsets, several
-// windows.
+// Checks the channels of a pair: both pairings, conversion between them, parts of a head, offsets,
+// several windows.
 #include "conformance/builtin/trial.hpp"
 
 namespace vkrope::conformance {
@@ -33,8 +33,8 @@ void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim
 }  // namespace
 
 void add_pairings(Checks& checks) {
-    // Whole heads; parts as in GPT-NeoX and StableLM; at an offset as in MLA; halves that end
-    // within a word or a vector.
+    // Whole heads; parts of heads as in GPT-NeoX and StableLM; at an offset as in MLA; windows
+    // whose halves end within a word or a vector.
     constexpr std::uint32_t windows[][3] = {{128, 128, 0}, {96, 24, 0}, {64, 16, 48}, {2, 2, 0},
                                             {10, 4, 3},    {7, 6, 1},   {34, 30, 2}};
     for (const auto& [head_dim, rotary_dim, offset] : windows) {
@@ -43,7 +43,7 @@ void add_pairings(Checks& checks) {
     for (const Pairing pairing : pairings) {
         const Pairing other = pairing == VKROPE_HALF_SPLIT ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
         checks.add(fmt::format("{}_to_{}", name_of(pairing), name_of(other)), [=](Test& test) {
-            // A quantised Q gives K a kernel with ops.
+            // If Q is quantised, K also runs in a kernel with ops.
             const std::pair<Mapping, Element> kernels[] = {{VKROPE_MAPPING_GPU, VKROPE_F16},
                                                            {VKROPE_MAPPING_CPU, VKROPE_F16},
                                                            {VKROPE_MAPPING_GPU, VKROPE_E5M2}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Position sources: implicit, ids of 32 and 64 bits, negative and out-of-range ids, offsets, ragged
-// batches, shards.
+// Checks the position sources: implicit, ids of 32 and 64 bits, negative and out-of-range ids,
+// offsets, ragged batches, shards.
 #include <cstring>
 #include <random>
 
@@ -73,7 +73,7 @@ void hold_ragged(Test& test, bool wide) {
         const Buffer starts_buffer = integers(test.device, starts, wide),
                      offsets_buffer = integers(test.device, offsets, wide);
         PositionCall call = {.tokens = static_cast<std::uint32_t>(starts.back()) + 9,
-                             .first = 3};  // the last ones are padding
+                             .first = 3};  // the last tokens are padding
         call.cu_seqlens = starts_buffer.whole();
         call.cu_seqlens_int64 = wide;
         call.sequences = sequences;
@@ -139,7 +139,7 @@ void hold_shards(Test& test, std::uint32_t cp_size) {
 
 void add_positions(Checks& checks) {
     for (const std::int32_t first :
-         {0, 5, -3, -60, 40}) {  // the last two go beyond the table of 64 rows
+         {0, 5, -3, -60, 40}) {  // the last two exceed the table of 64 rows
         checks.add(fmt::format("implicit_from_{}", first), [=](Test& test) {
             Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
             trial.call.positions.first = first;
@@ -168,7 +168,7 @@ void add_positions(Checks& checks) {
                 trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
                              1, -1, 2,  100, -100, 3, 65535,   4};
                 trial.call.positions.int64 = wide;
-                if (wide) {  // their low words are in range
+                if (wide) {  // the low words of these ids are in range
                     trial.ids[1] = (std::int64_t{1} << 32) + 5;
                     trial.ids[5] = (std::int64_t{1} << 32) - 7;
                     trial.ids[8] = INT64_MIN;
@@ -204,7 +204,7 @@ void add_positions(Checks& checks) {
     checks.add("ids_of_64_bits_made_32", [](Test& test) {
         std::vector<std::int64_t> ids = random_positions(5 * 131, INT64_MIN / 4, INT64_MAX / 4, 9);
         for (std::size_t i = 0; i < ids.size(); i += 2) {
-            ids[i] >>= 31;  // half of them fit in int32, or nearly
+            ids[i] >>= 31;  // half of the ids fit in int32, or nearly
         }
         const Buffer buffer = integers(test.device, ids, true);
         hold_expanded(test, {.batch = 5, .tokens = 131, .ids = buffer.whole()}, ids);

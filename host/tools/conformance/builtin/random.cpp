@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Operations drawn at random from all that the library accepts, each run twice: as it is, and in
-// other memory by a kernel with the other mapping, the other conversion and the other place of its
-// table, with descriptor sets, and on some devices with lower limits. Both have the same bits.
+// Checks operations drawn at random from all that the library accepts. Each runs twice: unchanged,
+// and in other memory by a kernel with the other mapping, the other conversion and the other kind
+// of table, with descriptor sets, and for some kernels with lower limits. Both runs must give the
+// same bits.
 #include "verify/random.hpp"
 
 #include <cmath>
@@ -15,7 +16,7 @@ namespace {
 
 using verify::operations_of_a_kernel, verify::Unplaced;
 
-// Quick: six whose pipelines take little time to compile.
+// The quick level runs six kernels whose pipelines take little time to compile.
 constexpr std::uint32_t first_of_quick = 15, kernels_of_quick = 6, kernels_of_full = 68;
 
 /// Limits of the second run. None of them may change a bit.
@@ -51,7 +52,7 @@ KernelInfo other_kernel(KernelInfo info) {
     return info;
 }
 
-/// Runs an operation; nothing where the library or the device does not take it.
+/// Runs an operation. Returns nothing if the library or the device does not support it.
 std::optional<Rotated> run_if_taken(Test& test, Trial trial) {
     if (trial.info.conversion == VKROPE_CONVERSION_NATIVE && !test.device.traits().converts_f16)
         trial.info.conversion = VKROPE_CONVERSION_INTEGER;
@@ -65,7 +66,7 @@ std::optional<Rotated> run_if_taken(Test& test, Trial trial) {
     }
 }
 
-/// The same bits, except that every NaN equals every other one: its bits depend on the device.
+/// Returns true if the bits are the same, except those of NaNs, which depend on the device.
 bool same_rows(Element element, const Bytes& a, const Bytes& b) {
     if (a == b) return true;
     if (is_quantised(element) || a.size() != b.size()) return false;
@@ -87,7 +88,7 @@ std::string words_of(const KernelInfo& info) {
     return words;
 }
 
-/// Runs an operation twice. Returns whether both runs were taken.
+/// Runs an operation twice. Returns true if both runs were supported.
 bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
                 const ReportedLimits& limits) {
     Test first(test.device), second(test.device);
@@ -112,7 +113,7 @@ bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
     return true;
 }
 
-/// All operations of a kernel, and of each fourth kernel one with many elements.
+/// Checks all operations of a kernel. Every fourth kernel also runs one with many elements.
 void hold_kernel(Test& test, std::uint64_t number) {
     const std::uint64_t first = number * operations_of_a_kernel;
     const ReportedLimits limits = other_limits(first,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One command buffer, recorded once and submitted a hundred times: each submission reads its inputs
-// again, and equal inputs give equal bits.
+// Checks one command buffer that is recorded once and submitted a hundred times: each submission
+// reads its inputs again, and equal inputs give equal bits.
 #include "conformance/builtin/trial.hpp"
 #include "verify/compare.hpp"
 #include "verify/on_device.hpp"
@@ -115,7 +115,7 @@ class Recording {
     bool busy_ = false;
 };
 
-/// Rotates a hundred times, each time from freshly written memory, with new values and positions.
+/// Rotates a hundred times. Before each rotation, writes new values and positions to memory.
 void hold_replays(Test& test, Element element, bool in_place) {
     const auto of_replay = [&](int replay) {
         const auto seed = static_cast<std::uint32_t>(replay);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The same bits on every device: compares each with the source of the shader on the host, for 10^6
-// and 10^8 elements. Uses only inputs for which devices have no choice: no NaN, and nothing
-// subnormal in f32.
+// Checks that the bits are the same on every device: compares each device with the source of the
+// shader on the host, for 10^6 and 10^8 elements. Uses only inputs for which devices have no
+// choice: no NaN, and nothing subnormal in f32.
 #include <bit>
 #include <cstring>
 #include <random>
@@ -22,8 +22,8 @@ struct Combination {
     AngleSource source;
 };
 
-/// Any finite f16; for the other types magnitudes from 2^-40 to 2^24, so that no product or sum is
-/// subnormal or overflows.
+/// Returns any finite f16 values; for the other types magnitudes from 2^-40 to 2^24, so that no
+/// product or sum is subnormal or overflows.
 Bytes random_words(Element element, std::size_t bytes, Random& random) {
     Bytes words(bytes);
     for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
@@ -47,7 +47,7 @@ std::vector<std::int64_t> random_ids(AngleSource source, std::uint32_t tokens, R
                                   : std::int64_t{direct_rows} - 1;
     std::vector<std::int64_t> ids(tokens);
     for (std::int64_t& id : ids) {
-        // All magnitudes: half are large, the others increasingly small.
+        // Covers all magnitudes: half of the ids are large, the others increasingly small.
         const auto magnitude = static_cast<std::int64_t>(random() %
                                                          static_cast<std::uint64_t>(last + 1)) >>
                                std::min<int>(std::countr_zero(random()), 31);
@@ -93,7 +93,7 @@ void add_same_bits(Checks& checks) {
                 const Combination of = {element, pairing, source};
                 const std::string name = fmt::format("{}_{}_{}", name_of(element), name_of(pairing),
                                                      name_of(source));
-                // Quick: each source with one type and one pairing; the group arithmetic has more.
+                // Quick runs each source with one type and pairing; group arithmetic has more.
                 const auto sum = static_cast<std::size_t>(element) +
                                  static_cast<std::size_t>(source);
                 const bool quick = sum % 3 == 0 &&

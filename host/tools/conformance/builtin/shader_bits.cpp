@@ -19,8 +19,8 @@ bool is_subnormal(float x) {
     return x != 0 && std::fabs(x) < std::numeric_limits<float>::min();
 }
 
-/// One component of a pair: a b + c d; `flushed` is true if a subnormal took part. Volatile, so
-/// that no compiler fuses the operations.
+/// The value of a b + c d, one component of a rotated pair; `flushed` is true if a subnormal took
+/// part. The products are volatile, so that no compiler fuses the operations.
 struct Rounded {
     float value = 0;
     bool flushed = false;
@@ -99,7 +99,7 @@ CosSin ShaderBits::directed(const Turn& turn) const {
     if (operation_.call.direction != VKROPE_INVERSE) {
         return forward;
     }
-    // The matrix of the pair is transposed.
+    // The inverse rotation is the transposed matrix of the pair.
     Turn other = turn;
     other.member = 1 - turn.member;
     return {forward.cos, operation_.info.channel_angles ? -cos_sin(other).sin : -forward.sin};
@@ -124,8 +124,8 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
     };
     const std::vector<oracle::Pair> pairs = oracle::pairs_of(operation);
     const bool callers = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
-    // The contract does not fix the bits of a factor that is not in the table; the oracle checks
-    // its error bound.
+    // The contract does not fix the bits if the call omits or divides out the attention factor; the
+    // oracle checks the error bound.
     const bool bits_known = operation_.call.gain == VKROPE_GAIN_APPLY ||
                             operation_.attention_factor == 1;
     std::vector<std::uint64_t> from(in.batch * in.tokens * in.heads);

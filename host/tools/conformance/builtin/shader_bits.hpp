@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The bits that the contract promises on every device: cos and sin as the angle source computes
-// them (the source of the shader, compiled as C++), four products and two sums in f32, each rounded
-// to nearest even, and the result rounded once more to the stored type. A device may differ if it
-// flushes subnormals, and in the bits of a NaN.
+// Computes the bits that the contract promises on every device: cos and sin as the angle source
+// computes them (the shader's source, compiled as C++), four products and two sums in f32, each
+// rounded to nearest even, and the result rounded once more to the stored type. A device may differ
+// if it flushes subnormals, and in the bits of a NaN.
 #pragma once
 
 #include "conformance/builtin/check.hpp"
@@ -13,28 +13,28 @@ namespace vkrope::conformance {
 
 class ShaderBits {
    public:
-    /// Of the operation, which must outlive it.
+    /// Keeps a reference to the operation, which must outlive this object.
     ShaderBits(const verify::Operation& operation, bool flushes);
 
-    /// Compares every element of an output, unless it has steps beside the rotation, and measures
-    /// its distance from the exact value.
+    /// Compares every element of an output, unless it has ops around the rotation, and measures the
+    /// distance of each element from the exact value.
     void hold(TensorIndex which, const verify::Bytes& after, Test& test) const;
 
    private:
-    /// Where a pair of a token is; `pair` counts [head groups, pairs].
+    /// The index of a token and a pair; `pair` counts [head groups, pairs].
     struct Turn {
         std::uint64_t token = 0;
         std::size_t pair = 0;
-        int member = 0;            // whose row of the pair's matrix is wanted
-        std::int64_t further = 0;  // by how much the position is greater than that of the token
+        int member = 0;            // the row of the pair's matrix
+        std::int64_t further = 0;  // added to the position of the token
     };
 
     std::int64_t position(const Turn& turn) const;
 
-    /// Returns cos and sin, before the direction is applied.
+    /// Returns cos and sin without regard to the direction.
     CosSin cos_sin(const Turn& turn) const;
 
-    /// With the direction.
+    /// Returns cos and sin for the direction of the call.
     CosSin directed(const Turn& turn) const;
 
     const verify::Operation& operation_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Outputs of every quantised type, byte for byte, and Hadamard transforms: on both mappings, at any
-// byte, and to slots.
+// Checks outputs of every quantised type, byte for byte, and Hadamard transforms: on both mappings,
+// at any byte offset, and to slots.
 #include <limits>
 
 #include "conformance/builtin/every_way.hpp"
@@ -11,8 +11,8 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Zeros, ties, tiny and huge numbers, an infinity and a NaN in 32 channels each, then every code
-/// at its edges.
+/// Returns zeros, ties, tiny and huge numbers, an infinity and a NaN, in 32 channels each, and then
+/// the values at the edges of every code.
 Bytes extreme_rows(Element out) {
     std::vector<float> rows;
     for (const float fill :
@@ -36,7 +36,7 @@ void add_stores(Checks& checks) {
         Element out;
         StoreScale scale = VKROPE_STORE_SCALE_NONE;
     };
-    // A kernel takes seconds to compile, so that each has three types or scales.
+    // Each kernel tests three types or scales, because a kernel takes seconds to compile.
     const struct {
         const char* name;
         Stored of[3];
@@ -52,7 +52,7 @@ void add_stores(Checks& checks) {
     };
     for (const auto& kernel : kernels) {
         checks.add(kernel.name, [=](Test& test) {
-            // Nothing turns 62 channels of Q and K, and none of V.
+            // 62 channels of Q and K, and all channels of V, are not rotated.
             Trial trial = three_alike(VKROPE_F32, VKROPE_F32, 64, 2);
             for (const TensorIndex which : every_tensor) {
                 trial.info.tensor[which].out = kernel.of[which].out;

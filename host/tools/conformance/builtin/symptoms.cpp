@@ -7,7 +7,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// a b + c d as a device may compute it. Volatile, so that no compiler fuses what is not to be.
+/// Returns a b + c d. The products are volatile, so that no compiler fuses them with the sum.
 float summed(float a, float b, float c, float d) {
     const volatile float first = a * b, second = c * d;
     return first + second;
@@ -28,7 +28,7 @@ std::uint32_t bits_of(oracle::Type type, float x) {
     return oracle::narrow(type, static_cast<long double>(x));
 }
 
-/// The last bit that is kept stays as it is, whatever follows.
+/// Returns true if the value was truncated where rounding to nearest would have rounded up.
 bool is_cut(const WrongElement& element, float got) {
     const float nearest = oracle::widen(element.type, bits_of(element.type, element.expected));
     return element.type != oracle::Type::f32 && std::fabs(nearest) > std::fabs(element.expected) &&
@@ -80,7 +80,7 @@ std::string symptom_of(const WrongElement& element, const WrongRotation& rotatio
     if (is(rotated(stored(once.y[0]), stored(once.y[1]), angle).y[member])) {
         return "it was rotated twice";
     }
-    // A row of a direct table, or of both digits of a factored one.
+    // Offsets by one row of a direct table, or of either or both digits of a factored table.
     for (const std::int64_t further : {1, -1, 2048, -2048, 2049, -2049}) {
         if (const std::optional<CosSin> other = angle_at(further);
             other && is(rotated(x0, x1, *other).y[member])) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// From the wrong bits of one element to what the device may have done: each mistake that drivers
-// are known for is made on the host, and compared with what the device gave.
+// Finds out what a device may have done from the wrong bits of one element: computes on the host
+// each known mistake of drivers, and compares the result with that of the device.
 #pragma once
 
 #include <functional>
@@ -15,22 +15,22 @@ namespace vkrope::conformance {
 /// An element with wrong bits.
 struct WrongElement {
     oracle::Type type;
-    std::uint32_t got, before;  ///< bits after the call, and before it
-    float expected;             ///< before it is rounded to the type
+    std::uint32_t got, before;  ///< bits after and before the call
+    float expected;             ///< before rounding to the type
 };
 
-/// The rotation that has led to it.
+/// The rotation that gave the element.
 struct WrongRotation {
     float x0, x1;
     int member;  ///< 0: y0, 1: y1
     CosSin angle;
-    /// cos and sin of the position that is so much further on; nothing if it is not covered.
+    /// Returns cos and sin of the position plus `further`, or nothing if it is not covered.
     std::function<std::optional<CosSin>(std::int64_t further)> angle_at;
 };
 
-/// A clause such as "nothing was written there"; empty: unlike every known mistake.
+/// Returns a clause such as "nothing was written there", or an empty text if no known mistake fits.
 std::string symptom_of(const WrongElement& element, const WrongRotation& rotation);
-/// The same for an element that does not rotate.
+/// Does the same for an element that is not rotated.
 std::string symptom_of(const WrongElement& element);
 
 }  // namespace vkrope::conformance

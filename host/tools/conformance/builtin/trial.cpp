@@ -15,7 +15,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// The values of fill_angles for a direct table: (cos, sin) pairs, [max_position, pairs].
+/// Returns the values of fill_angles for a direct table: (cos, sin) pairs, [max_position, pairs].
 std::vector<float> angle_pairs(const Trial& trial) {
     RopeParams rotation = verify::rotation_of(trial);
     rotation.inv_freq = inv_freq_of(trial);
@@ -26,11 +26,11 @@ std::vector<float> angle_pairs(const Trial& trial) {
     return pairs;
 }
 
-/// True if the kernel has a binding left for the counter on this device.
+/// Returns true if the kernel has a binding left for the counter on this device.
 bool has_counter(const DeviceUnderTest& device, const Trial& trial) {
     if (trial.info.angles == VKROPE_ANGLES_COMPUTED &&
         trial.info.positions == VKROPE_POSITIONS_IMPLICIT && !trial.info.scatter_kv) {
-        return false;  // nothing can be outside
+        return false;  // no position can be out of range
     }
     const std::uint32_t of_device = device.info().limits->maxPerStageDescriptorStorageBuffers;
     return (trial.limits.storage_buffers != 0 ? trial.limits.storage_buffers : of_device) >= 8 ||

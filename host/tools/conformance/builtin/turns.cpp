@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Angles that one frequency a pair cannot say: phases, sums over axes, frequencies of head groups,
-// and tables in which the channels of a pair have angles of their own.
+// Checks angles that one frequency per pair cannot express: phases, sums over axes, frequencies of
+// head groups, and tables with separate angles for the two channels of a pair.
 #include "conformance/builtin/variant_trials.hpp"
 
 namespace vkrope::conformance {
 namespace {
 
-constexpr std::int32_t rows_covered = 5000;  // of tables: positions with two coarse rows and more
+constexpr std::int32_t rows_covered = 5000;  // positions of a table; more than two coarse rows
 
-/// Q with two heads for each of K, a window of 40 of 48 channels, and a position of every sign.
+/// Returns Q with two heads per head of K, a window of 40 of 48 channels, positions of both signs.
 Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t groups = 2) {
     Trial trial = trial_of(element, 48, 7, pairing);
     trial.info.rotary_dim = 40;
@@ -23,7 +23,7 @@ Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t
     return trial;
 }
 
-/// A position on each axis; computed angles turn to the ends of int32.
+/// Sets a position on each axis. The positions of computed angles cover the whole range of int32.
 void set_axes(Trial& trial, const Sections& sections) {
     const bool far = trial.info.angles == VKROPE_ANGLES_COMPUTED;
     trial.info.positions = VKROPE_POSITIONS_AXIS_IDS;
@@ -35,7 +35,7 @@ void set_axes(Trial& trial, const Sections& sections) {
 
 void add_phases_of(Checks& checks, AngleSource source) {
     const std::string name = name_of(source);
-    // Halves in units of 8.
+    // The channels of each half form units of 8.
     checks.add(fmt::format("phase_{}", name), [=](Test& test) {
         const bool odd = static_cast<std::size_t>(source) % 2 != 0;
         Trial trial = two_tensors(VKROPE_F16, 64, 16, odd ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT);
@@ -117,7 +117,7 @@ void add_sums(Checks& checks) {
     });
 }
 
-/// K has four heads, Q eight, divided into `head_groups`.
+/// Returns K with four heads and Q with eight heads, divided into `head_groups`.
 Trial grouped(Element element, Pairing pairing, std::uint32_t head_groups) {
     Trial trial = turned(element, pairing, VKROPE_ANGLES_COMPUTED, 4);
     trial.info.head_groups = head_groups;
@@ -153,7 +153,7 @@ void add_head_groups(Checks& checks) {
         trial.pages_by_head = true;
         test.run(trial);
     });
-    // z counts sequences if there are more of these.
+    // The z axis of the grid counts sequences if there are more sequences than head groups.
     checks.add("head_groups_of_many_sequences", [](Test& test) {
         Trial trial = grouped(VKROPE_F32, VKROPE_HALF_SPLIT, 2);
         trial.shape.batch = 5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// V on devices with low limits: few storage buffers, short ranges, few workgroups.
+// Checks V on devices with low limits: few storage buffers, short ranges, few workgroups.
 #include "conformance/builtin/value_trials.hpp"
 
 namespace vkrope::conformance {
@@ -50,7 +50,7 @@ void add_cuts(Checks& checks) {
             trial.max_position = 200;
             trial.call.positions.first = -70;
             trial.ids = random_positions(trial.shape.rows(), -205, 205,
-                                         34);  // some are outside
+                                         34);  // some are out of range
             trial.in = Arrangement::packed_qkv;
             trial.call.paged_cache.page_size = paged ? 16 : 0;
             for (const std::uint32_t v_heads : {0u, 5u}) {

@@ -4,7 +4,7 @@
 namespace vkrope::conformance {
 namespace {
 
-constexpr std::uint32_t storage_buffers_to_join = 8;  // Q, K and V, in and out, ids and the counter
+constexpr std::uint32_t storage_buffers_to_join = 8;  // in and out of Q, K, V; ids; the counter
 
 }  // namespace
 
@@ -54,7 +54,7 @@ Rotated run_as(Test& test, Trial trial, Dispatch dispatch) {
                      (!trial.in_place[V] || trial.info.scatter_kv);
     const std::uint64_t others = trial.absent[Q] ? 0 : 1;
     if (test.device.info().limits->maxPerStageDescriptorStorageBuffers >
-        storage_buffers_to_join) {  // slots need one more
+        storage_buffers_to_join) {  // slots need one more buffer
         test.hold(rotated.dispatches == others + (own ? 1 : 0),
                   "the call took {} dispatches, but V needs {}", rotated.dispatches,
                   own ? "one of its own" : "none beside K's");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// V with Q and K: V is moved to its output and never rotated. If its type does not change, neither
-// do its bits, including NaNs and subnormals. V shares the dispatch of K if it has the same layout,
-// and otherwise has its own; neither choice changes a bit of Q, K or V.
+// Checks V with Q and K: V is moved to its output and never rotated. If its type does not change,
+// its bits do not either, including NaNs and subnormals. V shares the dispatch of K if it has the
+// same layout, and otherwise has a separate dispatch; neither changes a bit of Q, K or V.
 #include "conformance/builtin/value_trials.hpp"
 #include "meaning.hpp"
 
@@ -38,8 +38,8 @@ void add_splits(Checks& checks) {
             }
         }
     }
-    // Windows that prevent 16-byte access but allow two words, which an invocation with
-    // VKROPE_MAPPING_CPU then takes at a time.
+    // Windows that prevent 16-byte access but allow access of two words at a time with
+    // VKROPE_MAPPING_CPU.
     checks.add("two_words_cpu", [](Test& test) {
         for (Trial trial : {three_tensors(VKROPE_F16, 28, 24, 4, VKROPE_MAPPING_CPU),
                             three_tensors(VKROPE_F32, 14, 12, 2, VKROPE_MAPPING_CPU)}) {
@@ -50,7 +50,7 @@ void add_splits(Checks& checks) {
     });
 }
 
-/// V with another shape than K, or without K.
+/// Checks V with another shape than K, or without K.
 void add_own_dispatches(Checks& checks) {
     for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
         const auto add = [&](const char* name, void (*change)(Trial&)) {
@@ -86,8 +86,8 @@ void add_own_dispatches(Checks& checks) {
     }
 }
 
-/// Q, K and V in each arrangement: V has the layout of K except in the arrangement that gives K a
-/// single row.
+/// Checks Q, K and V in each arrangement. V has the layout of K except in the arrangement that
+/// gives K a single row.
 void add_arrangements(Checks& checks) {
     for (const NamedArrangement& in : arrangements) {
         const bool broadcast = in.value == Arrangement::broadcast;
@@ -96,7 +96,7 @@ void add_arrangements(Checks& checks) {
         const auto shaped = [](Trial trial, Arrangement from, Arrangement to) {
             trial.in = from;
             trial.out = to;
-            // Grouped heads take one dispatch for each sequence.
+            // Grouped heads need one dispatch for each sequence.
             const auto one_sequence = [](Arrangement rows) {
                 return rows == Arrangement::thd || rows == Arrangement::grouped_qkv ||
                        rows == Arrangement::groups_first;
@@ -120,14 +120,14 @@ void add_arrangements(Checks& checks) {
     }
 }
 
-/// Scatters K and V of one call into caches; Q out of place or in place. Some slots are -1, some
-/// out of range; rows that no token names keep their bits.
+/// Scatters K and V of one call into caches, with Q out of place or in place. Some slots are -1,
+/// others are out of range. Rows that belong to no token keep their bits.
 void hold_pages(Test& test, Trial trial, bool by_head) {
     trial.info.scatter_kv = true;
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.shape.tokens = 11;
     trial.ids = random_positions(trial.shape.rows(), -70, 70,
-                                 32);  // some are out of range: their V is moved all the same
+                                 32);  // some are out of range: their V is moved nevertheless
     trial.pages_by_head = by_head;
     for (const std::uint32_t page_size : {1u, 4u}) {
         trial.call.paged_cache.page_size = page_size;
@@ -139,7 +139,7 @@ void hold_pages(Test& test, Trial trial, bool by_head) {
             run_as(test, trial, Dispatch::of_k);
         }
     }
-    trial.shape.own_v_heads = 2;  // K has three
+    trial.shape.own_v_heads = 2;  // K has three heads
     run_as(test, trial, Dispatch::of_its_own);
     trial.absent = {true, true, false};
     run_as(test, trial, Dispatch::of_its_own);
@@ -154,12 +154,12 @@ void add_pages(Checks& checks) {
     });
 }
 
-/// Converts with integers and, if the device supports it, natively.
+/// Checks conversions with integers and, if the device supports them, native conversions.
 void add_conversions(Checks& checks) {
     for (const Element in : elements) {
         for (const Element out : elements) {
-            // K keeps another type. A single kind of access, because compiling each kernel takes
-            // time.
+            // K keeps another type. Only one kind of access is tested, because each kernel takes
+            // time to compile.
             checks.add(fmt::format("{}_to_{}", name_of(in), name_of(out)), [=](Test& test) {
                 Trial trial = three_tensors(in == VKROPE_F32 ? VKROPE_BF16 : VKROPE_F32, 9, 4, 1,
                                             VKROPE_MAPPING_AUTOMATIC);
@@ -170,7 +170,7 @@ void add_conversions(Checks& checks) {
                 const bool half = in == VKROPE_F16 || out == VKROPE_F16;
                 trial.info.conversion = VKROPE_CONVERSION_INTEGER;
                 run_as(test, trial, Dispatch::of_k);
-                if (half && test.device.traits().converts_f16) {  // elements/native says why not
+                if (half && test.device.traits().converts_f16) {  // elements/native has the reason
                     trial.info.conversion = VKROPE_CONVERSION_NATIVE;
                     run_as(test, trial, Dispatch::of_k);
                 }
@@ -179,8 +179,8 @@ void add_conversions(Checks& checks) {
     }
 }
 
-/// Head counts known to the kernel, and enough tokens that a lane has several heads of K together
-/// with those of V.
+/// Checks head counts known to the kernel, with enough tokens that a lane has several heads of K
+/// together with those of V.
 void add_several_heads(Checks& checks) {
     for (const bool has_q : {true, false}) {
         checks.add(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The trials of the group variants, which is in two files: variants.cpp and mappings.cpp.
+// The trials of the group `variants`, whose checks are in variants.cpp and mappings.cpp.
 #pragma once
 
 #include "conformance/builtin/trial.hpp"
@@ -9,7 +9,7 @@ namespace vkrope::conformance {
 /// Runs the trial with each kind of access, out of place and, if allowed, in place.
 void run_each_access(Test& test, Trial trial);
 
-/// Q and K alike: one window and `around` additional channels, half of them before it.
+/// Returns Q and K with the same window and `around` more channels, half of them before it.
 Trial two_tensors(Element element, std::uint32_t rotary_dim, std::uint32_t around = 0,
                   Pairing pairing = VKROPE_HALF_SPLIT);
 
@@ -17,7 +17,7 @@ enum class Turn { interleaved, unaligned, whole_units };
 
 void turn_by_axes(Trial& trial, Turn turn);
 
-/// How work maps to lanes.
+/// Adds the checks of mappings.cpp.
 void add_mappings(Checks& checks);
 
 }  // namespace vkrope::conformance

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Variants of the shader: steps of 16 bytes, of words and of single elements, with one angle for
-// all pairs of a unit or one for each, with windows, sections and pages, for one tensor or two,
-// mapped for CPUs and for GPUs. A kernel here runs three calls, whose strides select how it
-// accesses memory.
+// Checks the variants of the shader: steps of 16 bytes, of words and of single elements, with one
+// angle for all pairs of a unit or one for each pair, with windows, sections and pages, for one
+// tensor or two, mapped for CPUs and for GPUs. Each kernel runs three calls, whose strides select
+// how memory is accessed.
 #include <algorithm>
 
 #include "conformance/builtin/variant_trials.hpp"
@@ -13,7 +13,7 @@ namespace {
 /// Splits the window into `count` windows of at least 16 channels, with gaps of 16 or 0 channels.
 void cut_into_windows(Trial& trial, std::uint32_t count) {
     constexpr std::uint32_t gaps[] = {0, 16, 0, 16};
-    const std::uint32_t share = trial.info.rotary_dim / 64 * 16;  // channels of a quarter
+    const std::uint32_t share = trial.info.rotary_dim / 64 * 16;  // channels in a quarter
     std::uint32_t at = 0, left = trial.info.rotary_dim;
     for (std::uint32_t i = 0; count > 1 && i < count; ++i) {
         at += gaps[i];
@@ -25,7 +25,7 @@ void cut_into_windows(Trial& trial, std::uint32_t count) {
     trial.info.tensor[Q].rotary_offset = trial.info.tensor[K].rotary_offset = 8;
 }
 
-/// Pairings in and out and window count of trial `i`: four consecutive numbers cover all of them.
+/// Returns trial `i`. Four consecutive trials cover all pairings in and out and window counts.
 Trial number(std::uint32_t i, Element element, std::uint32_t rotary_dim) {
     Trial trial = two_tensors(element, rotary_dim, 48, pairings[i % 2]);
     trial.info.pairing_out = pairings[(i % 2 + i / 2) % 2];
@@ -33,7 +33,7 @@ Trial number(std::uint32_t i, Element element, std::uint32_t rotary_dim) {
     return trial;
 }
 
-/// One angle for each pair of a unit: each unit mixes several axes.
+/// Checks one angle for each pair of a unit, which mixes several axes.
 void add_angles_of_pairs(Checks& checks) {
     std::uint32_t i = 0;
     for (const Turn turn : {Turn::interleaved, Turn::unaligned}) {
@@ -53,7 +53,7 @@ void add_angles_of_pairs(Checks& checks) {
     }
 }
 
-/// A cos_sin_cache, which is read pair by pair.
+/// Checks a cos_sin_cache, which is read pair by pair.
 void add_cos_sin_caches(Checks& checks) {
     for (const Element table : elements) {
         const auto at = static_cast<std::uint32_t>(table);
@@ -71,7 +71,7 @@ void add_cos_sin_caches(Checks& checks) {
     }
 }
 
-/// One angle, or one axis, for all pairs of a unit.
+/// Checks one angle, or one axis, for all pairs of a unit.
 void add_angles_of_units(Checks& checks) {
     for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED}) {
         checks.add(fmt::format("angles_of_units_{}", name_of(source)), [=](Test& test) {
@@ -89,7 +89,7 @@ void add_angles_of_units(Checks& checks) {
     });
 }
 
-/// Element sizes that differ between Q and K, or between input and output.
+/// Checks element sizes that differ between Q and K, or between input and output.
 void add_mixed_elements(Checks& checks) {
     checks.add("mixed_elements", [](Test& test) {
         for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
@@ -101,8 +101,8 @@ void add_mixed_elements(Checks& checks) {
     });
 }
 
-/// If the device converts f16 natively, other types in the same call are still converted with
-/// integers.
+/// Checks that other types in a call are still converted with integers if the device converts f16
+/// natively.
 void add_elements_beside_f16(Checks& checks) {
     checks.add("bf16_beside_f16", [](Test& test) {
         Trial trial = two_tensors(VKROPE_BF16, 32, 32);
