@@ -11,7 +11,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Returns the exponents e_j of the format: base^(-2 e_j / n).
+/// Returns the exponents e_j of a case.json: the frequency of pair j is base^(-2 e_j / n).
 std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& sections,
                                         std::uint32_t pairs) {
     std::vector<std::uint32_t> exponents(pairs);
@@ -29,7 +29,7 @@ std::vector<std::uint32_t> exponents_of(const std::optional<SectionsCase>& secti
     return exponents;
 }
 
-/// Unscaled frequencies of the exponents 0 to count - 1, or more.
+/// Returns the unscaled frequencies of the exponents 0 to count - 1 or more.
 std::vector<double> unscaled(double base, std::uint32_t exponent_dim, std::uint32_t count) {
     if (exponent_dim % 2 == 0 && exponent_dim / 2 >= count && exponent_dim <= 65534) {
         std::vector<double> frequencies(exponent_dim / 2);
@@ -69,7 +69,7 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
     }
     std::vector<double> divisors;
     if (!scaling.freq_factors.empty()) {
-        constexpr std::uint64_t max_bytes = 1u << 20;  // the file is read for each window
+        constexpr std::uint64_t max_bytes = 1u << 20;  // small, since each window reads the file
         const npy::Array file = folder.array(scaling.freq_factors, max_bytes);
         for (std::size_t index = 0; index < std::min<std::size_t>(count_of(file), pairs); ++index) {
             divisors.push_back(value_at(file, index));
@@ -83,7 +83,7 @@ Frequencies frequencies_of(const CaseFolder& folder, const BaseCase& base, doubl
                   "angles.scaling: ");
         }
     };
-    // The others scale before pairs are numbered.
+    // The other scalings are applied before exponents are assigned to pairs.
     const bool scale_pairs = scaling.by_pair && sections &&
                              sections->mode == SectionMode::independent;
     if (!scale_pairs) {
@@ -142,8 +142,8 @@ std::vector<std::uint64_t> add_cos_sin_cache(const CaseFolder& folder, const Cac
           "angles: ");
     operation.call.angles.buffer = memory.put(cos.data);
     operation.call.angles.sin = memory.put(sin.data);
-    // The files do not contain the attention factor f. Declaring that the table contains 1 / f, and
-    // omitting it with VKROPE_GAIN_OMIT, applies f.
+    // The files do not contain the attention factor f. To apply f, the operation declares that the
+    // table contains 1 / f, and VKROPE_GAIN_OMIT removes 1 / f.
     const double factor = operation.attention_factor;
     const double wanted = operation.call.gain == VKROPE_GAIN_APPLY  ? factor
                           : operation.call.gain == VKROPE_GAIN_OMIT ? 1

@@ -19,13 +19,13 @@ namespace {
 
 constexpr std::size_t in_block = 32;
 
-/// A code, or the scale or minimum of a block: a number of a format whose bits stand in an order.
+/// A code, or the scale or minimum of a block.
 struct Number {
     std::uint32_t bits = 0;
-    int order = 0;  // neighbours differ by 1; both zeros are one
+    int order = 0;  // rank of the value: neighbours differ by 1, and both zeros have rank 0
     bool nan = false;
-    std::uint64_t byte = 0;      // of its block
-    const char* half = nullptr;  // its name, if it is f16 and no code
+    std::uint64_t byte = 0;      // index in its block
+    const char* half = nullptr;  // name of a scale or minimum, which is f16; null for a code
 
     bool same_bits(const Number& other) const {
         return nan || other.nan ? nan == other.nan : bits == other.bits;
@@ -33,13 +33,13 @@ struct Number {
     bool same_number(const Number& other) const {
         return nan || other.nan ? nan == other.nan : order == other.order;
     }
-    /// True if one step leads to the other.
+    /// Returns true if the two numbers are equal or neighbours.
     bool next_to(const Number& other) const {
         return !nan && !other.nan && std::abs(order - other.order) <= 1;
     }
 };
 
-/// A float with its sign in the highest bit. `infinite`: the bits of infinity.
+/// Returns a float whose highest bit is the sign. `infinite`: the bits of infinity.
 Number float_number(std::uint32_t bits, std::uint32_t sign, std::uint32_t infinite) {
     const std::uint32_t magnitude = bits & (sign - 1);
     const auto order = static_cast<int>(magnitude);
@@ -53,18 +53,18 @@ Number half_number(const char* name, std::uint32_t bits, std::uint64_t byte) {
     return half;
 }
 
-/// The byte of a block that has a code: its last bytes do.
+/// Returns the index of the byte that contains a code. The codes are the last bytes of a block.
 std::size_t byte_of(Element element, std::size_t code) {
     const std::size_t bytes = element_bytes(element);
     return element == VKROPE_Q8_0 ? bytes - in_block + code
                                   : bytes - in_block / 2 + code % (in_block / 2);
 }
 
-/// The numbers of a block; of an element that stands alone, its code.
+/// Returns the numbers of a block, or the code of an element that is not in a block.
 std::vector<Number> numbers_of(Element element, std::span<const std::byte> block) {
     const auto first = static_cast<std::uint32_t>(block[0]);
     switch (element) {
-        case VKROPE_E4M3FN: return {float_number(first, 0x80, 0x7e)};  // it has no infinity
+        case VKROPE_E4M3FN: return {float_number(first, 0x80, 0x7e)};  // the type has no infinity
         case VKROPE_E5M2: return {float_number(first, 0x80, 0x7c)};
         case VKROPE_INT8: return {{.bits = first, .order = static_cast<std::int8_t>(first)}};
         default: break;
@@ -74,7 +74,7 @@ std::vector<Number> numbers_of(Element element, std::span<const std::byte> block
         {reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
     std::vector<Number> numbers = {
         half_number("scale", fields.d, 0),
-        half_number("minimum", fields.m, 2)};  // equal zeros if there is none
+        half_number("minimum", fields.m, 2)};  // 0 in both outputs if the type has none
     for (std::size_t i = 0; i < in_block; ++i) {
         numbers.push_back({.order = fields.codes[i], .byte = byte_of(element, i)});
     }
@@ -91,19 +91,19 @@ std::string text_of(Element element, const Number& number) {
     return is_float ? fmt::format("{:#04x}", number.bits) : fmt::format("{}", number.order);
 }
 
-/// A difference, at the byte where it is.
+/// A difference, and the index of its byte.
 struct Difference {
     std::uint64_t byte = 0;
     std::string sentence;
 };
 
-/// One-step differences; a share of them is allowed.
+/// The differences of one step, of which a share is allowed.
 struct OneStep {
     std::uint64_t count = 0, of = 0;
     Difference first;
 
     std::uint64_t allowed(double share) const {
-        // A share like 0.29 is a little below what its digits say.
+        // The double nearest to a share like 0.29 may be a little less than 0.29.
         return static_cast<std::uint64_t>(
             std::floor(share * static_cast<double>(of) * (1 + 1e-12)));
     }
@@ -178,7 +178,7 @@ class Comparer {
         const std::vector<Number> all = numbers_of(rows_.element, actual),
                                   all_wanted = numbers_of(rows_.element, expected);
         const bool bit_for_bit = channels == 1 && !rows_.off_by_one;
-        bool half_counts = true;  // scale and minimum count as one
+        bool half_counts = true;  // scale and minimum of a block count as one difference
         for (std::size_t i = 0; i < all.size(); ++i) {
             const Number &got = all[i], &wanted = all_wanted[i];
             if (bit_for_bit ? got.same_bits(wanted) : got.same_number(wanted)) {

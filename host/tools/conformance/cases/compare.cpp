@@ -50,14 +50,14 @@ struct Allowance {
     }
 };
 
-/// Angles from a base are exact here, so the tighter tolerance applies if there is one.
+/// Returns the tolerance. Exact angles, which come from a base, use the tighter one, if given.
 const std::optional<Tolerance>& tolerance_for(const CaseDescription& description) {
     const bool exact = std::holds_alternative<BaseCase>(description.angles) &&
                        description.tolerance_exact_angles;
     return exact ? description.tolerance_exact_angles : description.tolerance;
 }
 
-/// Elements whose tolerance in an atol file is 0 must pass through whichever tolerance applies.
+/// Returns the allowed errors. Elements with tolerance 0 in an atol file must always pass through.
 Allowance allowance_for(const CaseFolder& folder, const CaseDescription& description,
                         const Actual& actual) {
     const std::optional<Tolerance>& tolerance = tolerance_for(description);
@@ -121,7 +121,7 @@ struct Wrong {
     }
 };
 
-/// Marks the channels of a head row that are in a window. V has none.
+/// Marks the channels of a head row that are in a window. V has no windows.
 std::vector<bool> rotated_channels(const CaseDescription& description, const Actual& actual) {
     std::vector<bool> rotated(actual.tensor.head_dim, false);
     const auto mark = [&rotated](std::size_t first, std::size_t count) {
@@ -143,7 +143,7 @@ std::string place_of(const Actual& actual, std::uint64_t index) {
     return place_text(actual.tensor.name, actual.output.shape, index);
 }
 
-/// True if the output is to be the input, bit for bit, in the channels outside the windows.
+/// Returns true if channels outside the windows must have the bits of the input.
 bool passes_through(const CaseDescription& description, const Actual& actual) {
     const StepsCase& steps = description.steps[actual.which];
     const Ops& ops = description.operation.info.tensor[actual.which].ops;
@@ -177,8 +177,8 @@ void compare_expected(const Allowance& allowance, const npy::Array& expected, co
             }
             continue;
         }
-        // Elsewhere, a tolerance of 0 belongs to a value without rounding errors. The sign of a
-        // zero depends on how products are summed.
+        // In all other elements, a tolerance of 0 means a value without rounding errors, and the
+        // sign of a zero depends on how products are summed.
         const double allowed = allowance.exact(index) ? 0 : allowance.at(index, wanted);
         if (!close(got, wanted, allowed)) {
             wrong.add([&] {
@@ -189,7 +189,7 @@ void compare_expected(const Allowance& allowance, const npy::Array& expected, co
     }
 }
 
-/// The share of codes that may differ by one, if the case has it.
+/// Returns the share of codes that may differ by one, if the case gives a share.
 std::optional<double> off_by_one_of(const CaseDescription& description) {
     for (const auto* tolerance : {&tolerance_for(description), &description.tolerance}) {
         if (*tolerance && (*tolerance)->off_by_one) {
@@ -215,7 +215,7 @@ void compare_quantised(const CaseFolder& folder, const CaseDescription& descript
     }
 }
 
-/// Scales of all tokens and heads. An axis of length 1 may be left out.
+/// Reads the scales of all tokens and heads. The file may omit axes of length 1.
 npy::Array read_scales(const CaseFolder& folder, const std::string& file, const std::string& name,
                        const std::vector<std::uint64_t>& shape) {
     const auto longer_axes = [](std::vector<std::uint64_t> of) {
@@ -233,7 +233,7 @@ npy::Array read_scales(const CaseFolder& folder, const std::string& file, const 
     return array;
 }
 
-/// Compares the scales that the library has made with the scales of the case, which names no file.
+/// Compares the scales that the library computes with the file of the case that has a fixed name.
 void compare_scales(const CaseFolder& folder, const CaseDescription& description,
                     const Actual& actual, Wrong& wrong) {
     constexpr double relative = 2e-6;
@@ -262,7 +262,7 @@ void compare_scales(const CaseFolder& folder, const CaseDescription& description
     }
 }
 
-/// Elements of an output; of a quantised one, its bytes.
+/// Returns the number of elements of an output, or of bytes if the output is quantised.
 std::uint64_t element_count(const Actual& actual) {
     const Element element = actual.output.element;
     return actual.bytes.size() / (is_quantised(element) ? 1 : element_bytes(element));

@@ -15,8 +15,8 @@ constexpr std::int64_t max_channels = 65534, max_positions = std::int64_t{1} << 
 constexpr std::int64_t any_low = std::numeric_limits<std::int64_t>::min(),
                        any_high = std::numeric_limits<std::int64_t>::max();
 
-/// Limits on items that each cost a run over the tensors, or are scanned again for each pair: far
-/// more than any model has.
+/// Limits on items that each require a pass over the tensors or are scanned for each pair. The
+/// limits are far higher than the numbers of any model.
 constexpr std::size_t max_windows = 64, max_planes_rotated = 256, max_sections = 256;
 
 void hold_count(const std::string& name, std::size_t count, std::size_t most) {
@@ -169,7 +169,7 @@ PositionsCase read_positions(Fields fields) {
             fields.required("cu_seqlens");
             positions.cu_seqlens = fields.integers_or_file("cu_seqlens");
             const nlohmann::json* offsets = fields.find("seqlen_offsets");
-            if (offsets != nullptr && offsets->is_number()) {  // one offset for every sequence
+            if (offsets != nullptr && offsets->is_number()) {  // the same offset for all sequences
                 positions.value = *fields.integer("seqlen_offsets", -max_positions, max_positions);
             } else {
                 one_each("seqlen_offsets", false);
@@ -200,7 +200,7 @@ ScalingCase read_scaling(Fields fields) {
     made.needs_all_pairs = type == "dynamic" || type == "yarn" || type == "proportional";
     made.by_pair = type == "ggml";
     if (type == "default" || type == "none") {
-        // same as no scaling
+        // means no scaling
     } else if (type == "linear") {
         made.scale = [factor = number("factor")](const Scaled& of) {
             return scale_linear(of.inv_freq, factor);
@@ -224,7 +224,7 @@ ScalingCase read_scaling(Fields fields) {
             .beta_slow = number_or("beta_slow", 1),
             .no_truncate = !fields.truth("truncate").value_or(true)};
         made.scale = [scaling](const Scaled& of) {
-            double implied = 0;  // already contained in the attention_factor of the case
+            double implied = 0;  // unused: the attention_factor of the case contains it
             return scale_yarn(of.inv_freq, of.base, scaling, implied);
         };
     } else if (type == "longrope") {
@@ -259,7 +259,7 @@ ScalingCase read_scaling(Fields fields) {
             filled.attn_factor = of.attention_factor;
             filled.n_dims = of.exponent_dim;
             filled.freq_factors = of.divisors.data();
-            // ggml requires at least that many
+            // ggml accepts more divisors than pairs, but not fewer
             filled.freq_factor_count = std::min(of.divisors.size(), of.inv_freq.size());
             return scale_ggml(of.inv_freq, of.base, filled, of.attention_factor);
         };

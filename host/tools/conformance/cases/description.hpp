@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The contents of a case.json, "rope-case/1" or "rope-case/2": an operation without its memory, and
-// what the files have that go into it. None of them is read.
+// the names and formats of the files with its data, which are not read here.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace vkrope::conformance {
 
-/// A part of a flat buffer, in elements.
+/// A view of a flat buffer, in elements.
 struct ParentView {
     std::int64_t offset = 0;
     std::vector<std::int64_t> strides;
@@ -27,7 +27,7 @@ struct ParentView {
 struct TensorCase {
     std::string file;
     std::vector<std::uint64_t> shape;
-    std::string layout;  // its own, or the common layout
+    std::string layout;  // that of the tensor, or the common layout
     std::optional<std::uint64_t> num_heads;
     std::optional<ParentView> view;
     std::string expected;  // file; empty: no expected output
@@ -41,31 +41,31 @@ enum class PositionKind { none, offset, per_batch_offset, explicit_ids, varlen, 
 
 struct PositionsCase {
     PositionKind kind = PositionKind::none;
-    std::int64_t value = 0;  // offset
-    std::string axes;        // explicit
+    std::int64_t value = 0;  // for offset
+    std::string axes;        // for explicit
     std::optional<Integers>
-        numbers;  // explicit: ids; the other kinds: the position that each sequence starts at
-    std::optional<Integers> cu_seqlens;  // varlen, context_parallel
+        numbers;  // for explicit: ids; for the other kinds: the first position of each sequence
+    std::optional<Integers> cu_seqlens;  // for varlen, context_parallel
     std::uint32_t cp_size = 1, cp_rank = 0;
     std::string resolved;  // file; empty: not given
 };
 
-/// Columns of cos and sin.
+/// The number of columns of cos and sin.
 enum class TableWidth {
-    half,             // one for each pair
+    half,             // rotary_dim / 2, one for each pair
     full_first_half,  // rotary_dim, of which only the first half is used
-    full,             // rotary_dim: each channel uses its own
+    full,             // rotary_dim, one for each channel
 };
 
-/// cos and sin, one row for each position or for each token.
+/// The files of cos and sin, with one row for each position or for each token.
 struct CacheCase {
     std::string cos, sin;
     bool direct = false;  // one row per token
     TableWidth width = TableWidth::half;
-    std::optional<Element> dtype = {};  // of the files
+    std::optional<Element> dtype = {};  // type of the files
 };
 
-/// What a scaling changes.
+/// The values that a scaling reads and changes.
 struct Scaled {
     double base;
     std::uint32_t exponent_dim;
@@ -74,10 +74,10 @@ struct Scaled {
     const std::vector<double>& divisors;  // freq_factors of ggml
 };
 struct ScalingCase {
-    std::function<Status(const Scaled&)> scale = {};  // empty: none
-    /// The formula depends on the number of pairs in addition to the exponent of each.
+    std::function<Status(const Scaled&)> scale = {};  // empty: no scaling
+    /// True if the formula depends on the number of pairs as well as on the exponent of each pair.
     bool needs_all_pairs = false;
-    bool by_pair = false;           // it indexes by pair, whatever the exponent: ggml
+    bool by_pair = false;           // the formula uses the pair's index, not its exponent: ggml
     std::string freq_factors = {};  // file; empty: none
 };
 
@@ -91,19 +91,19 @@ enum class SectionMode { sequential, interleaved, independent };
 
 struct SectionsCase {
     SectionMode mode = SectionMode::sequential;
-    std::vector<std::uint32_t> sizes;  // pairs
+    std::vector<std::uint32_t> sizes;  // in pairs
     std::uint32_t leftover_axis = 0;
 };
 
 struct CaseDescription {
     std::string id;
-    verify::Operation operation;  // what the document itself has of it
+    verify::Operation operation;  // only the fields that the document itself gives
     Element dtype = VKROPE_F32;
     OfEachTensor<std::optional<TensorCase>> tensors;
-    bool has_steps = false;  // "rope-case/2": V, the steps around the rotation, caches
+    bool has_steps = false;  // "rope-case/2": V, the ops around the rotation, caches
     OfEachTensor<StepsCase> steps;
     std::optional<std::uint32_t> head_dim;
-    std::uint32_t rotary_dim = 0, rotary_offset = 0;  // if there are no windows
+    std::uint32_t rotary_dim = 0, rotary_offset = 0;  // used if there are no windows
     std::vector<WindowCase> windows;
     std::vector<std::uint64_t> planes_rotated;
     PositionsCase positions;
@@ -113,11 +113,11 @@ struct CaseDescription {
     std::string quirk;
 };
 
-/// Parses JSON text. Throws Refusal with an error if it is invalid.
+/// Parses JSON text. Throws Refusal with an error if the text is invalid.
 nlohmann::json parse_document(std::string_view text);
 
-/// Returns the id after checking it: relative, without "..", printable. It becomes a path below the
-/// folder of outputs.
+/// Returns the id after checking that it is relative, without "..", and printable, because it
+/// becomes a path below the folder of outputs.
 std::string id_of(const nlohmann::json& document);
 
 /// Reads the whole case. Throws Refusal.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads the objects of a case.json field by field: a value of the wrong kind is an error, a key
-// that nobody read is unsupported.
+// Reads the objects of a case.json field by field: a value of the wrong kind is an error, and a key
+// that no reader asks for is unsupported.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ using Integers = std::variant<std::vector<std::int64_t>, std::string>;
 
 class Fields {
    public:
-    /// `name` is "" for the whole document, "angles" for its field "angles".
+    /// `name` is "" for the whole document, and "angles" for the field "angles" of the document.
     Fields(const nlohmann::json& object, std::string name);
 
-    /// Returns null if the key is absent or its value is null: the format treats both alike.
+    /// Returns null if the key is absent or its value is null, which mean the same in this format.
     const nlohmann::json* find(const char* key);
 
     const nlohmann::json& required(const char* key);
@@ -45,16 +45,16 @@ class Fields {
                                                 std::int64_t high);
     std::optional<std::vector<double>> numbers(const char* key);
 
-    /// The name of a file in the folder of the case, checked; optional_file: empty if absent.
+    /// Return the checked name of a file in the folder of the case; optional_file: empty if absent.
     std::string file(const char* key);
     std::string optional_file(const char* key);
-    /// A list in the document, or the name of the file that has it.
+    /// Returns a list in the document, or the name of the file with the list.
     std::optional<Integers> integers_or_file(const char* key);
 
-    /// Skips text for people or for other programs.
+    /// Skips a field that only people or other programs use.
     void skip(const char* key) { asked_for_.insert(key); }
 
-    /// Must be called last. Throws Refusal if a key has not been read.
+    /// Throws Refusal if a key has not been read. Must be called last.
     void done() const;
 
     /// Returns the full name, "angles.base", for error messages.
@@ -66,15 +66,15 @@ class Fields {
     std::set<std::string> asked_for_;
 };
 
-/// A value as error messages show it: printable and short.
+/// Returns a text in the form that error messages show: printable and short.
 std::string shown_text(const std::string& text);
 
-/// Checks a relative path: it must stay below its folder and use file names that any system
+/// Checks a relative path: the path must stay below its folder and use file names that any system
 /// accepts.
 std::string checked_path(const std::string& path, const std::string& name);
 
-/// The meaning of `text`, a word of the format. Throws Refusal: a word that is not in the table is
-/// unsupported.
+/// Returns the meaning of `text`, a word of the format. Throws Refusal: a word that is not in the
+/// table is unsupported.
 template <class T, std::size_t count>
 T meaning(const std::string& text, const std::string& name,
           const tools::Choice<T> (&words)[count]) {

@@ -27,7 +27,7 @@ std::filesystem::path CaseFolder::checked(const std::string& file, std::uint64_t
     if (problem) {
         wrong_file("{}: cannot be read: {}", file, problem.message());
     }
-    // Compares path component by component: /cases2 is not below /cases.
+    // Compares the path by components, so that /cases2 is not below /cases.
     if (std::mismatch(root_.begin(), root_.end(), path.begin(), path.end()).first != root_.end()) {
         wrong_file("{}: a symbolic link leads out of the cases folder", file);
     }

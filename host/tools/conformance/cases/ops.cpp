@@ -12,13 +12,13 @@ namespace {
 
 using verify::stored_bytes;
 
-/// Bits that a rotation does not leave by accident.
+/// Fills outputs before the call with bits that a rotation does not produce by accident.
 constexpr std::byte poison{0xa5};
 
 using Shape = std::vector<std::uint64_t>;
 
-/// One number for each token: the file has the token axes of the tensor, or a row that all
-/// sequences share. Returns the index in the file for each element of [batch, tokens].
+/// Returns the index in a file with one number per token for each element of [batch, tokens]. The
+/// file has the token axes of the tensor, or one row for all sequences.
 std::vector<std::size_t> token_places(const std::string& file, const Shape& shape,
                                       const CaseTensor& tensor) {
     const std::uint64_t batch = tensor.batch, tokens = tensor.tokens;
@@ -47,7 +47,7 @@ std::vector<float> floats(const npy::Array& array) {
     return numbers;
 }
 
-/// Adds the steps of one tensor to the operation.
+/// Adds the ops of one tensor to the operation.
 class Reader {
    public:
     Reader(const CaseFolder& folder, const StepsCase& steps, const CaseTensor& tensor,
@@ -155,7 +155,7 @@ class Reader {
             const std::size_t letter = letters.find(described.layout[axis]);
             strides[letter] = stride;
             lengths[letter] = described.shape[axis];
-            // Strides count channels, whatever the cache has of them.
+            // Strides count channels, even if the last axis of the cache counts bytes.
             const std::uint64_t steps = letter == 3 ? tensor.head_dim : described.shape[axis];
             stride *= static_cast<std::int64_t>(std::max<std::uint64_t>(steps, 1));
             if (stride > (std::int64_t{1} << 29)) {

@@ -24,7 +24,7 @@ std::vector<std::uint64_t> rotated_planes(const CaseTensor& tensor,
     return description.planes_rotated;
 }
 
-/// Writes the planes that pass through to the initial output.
+/// Copies to the initial output the planes that are not rotated.
 void pass_planes_through(const CaseTensor& tensor, const std::vector<std::uint64_t>& rotated,
                          std::vector<std::byte>& output) {
     if (!tensor.has_planes) {
@@ -71,8 +71,8 @@ Tensor rows(const Part& part, const VkDescriptorBufferInfo& piece, const RowStri
     if (strides.token == 0 && shape.tokens > 1) {
         unsupported("tensors.{}.view: all tokens are one row", shape.name);
     }
-    // The library takes a stride of 0 to mean "packed", which makes no difference for an axis of
-    // length 1.
+    // In the library a stride of 0 means "packed". For an axis of length 1 this makes no
+    // difference.
     return {.where = {VK_NULL_HANDLE, piece.offset + skipped, piece.range - skipped},
             .heads = shape.heads,
             .token_stride = strides.token,

@@ -29,7 +29,7 @@ Sections library_sections(const SectionsCase& sections, std::uint32_t axes) {
     return made;
 }
 
-/// Returns true if one kernel takes all the windows: ascending and disjoint.
+/// Returns true if one kernel supports all the windows: they are ascending and disjoint.
 bool in_order(const std::vector<WindowCase>& windows) {
     const auto follows = [](const WindowCase& a, const WindowCase& b) {
         return b.offset < a.offset + a.rotary_dim;
@@ -52,7 +52,7 @@ std::vector<Pass> window_passes(const std::vector<WindowCase>& windows, std::uin
         }
         Pass together = {.windows = windows, .axis = std::nullopt, .sections = {}};
         for (const WindowCase& window :
-             windows) {  // the sections are the windows, one per axis from 0 on
+             windows) {  // the sections are the windows, with one axis each, counted from 0
             if (window.axis == together.sections.axes) {
                 together.sections.pairs[together.sections.axes++] = window.rotary_dim / 2;
             }

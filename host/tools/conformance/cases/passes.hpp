@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which windows of a case the library takes together.
+// Groups the windows of a case into passes that the library supports.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace vkrope::conformance {
 
-/// One pass over the tensors: all windows at once, or one window if the library does not take them
-/// together.
+/// One pass over the tensors: all windows at once, or one window if the library does not support
+/// them together.
 struct Pass {
-    std::vector<WindowCase> windows;  // offsets from channel 0
-    /// Position axis; none: given by the sections, or there is only one.
+    std::vector<WindowCase> windows;  // offsets count from channel 0
+    /// The position axis. None if the sections give the axes, or if there is only one axis.
     std::optional<std::uint32_t> axis = {};
     Sections sections = {};
 
@@ -27,7 +27,7 @@ struct Pass {
     }
 };
 
-/// The passes that rotate all windows of a case, in their order.
+/// Returns the passes that rotate all windows of a case, in the order of the windows.
 std::vector<Pass> passes_of(const CaseDescription& description, const CasePositions& positions);
 
 }  // namespace vkrope::conformance

@@ -19,7 +19,7 @@ std::uint64_t distance(std::int64_t position) noexcept {
                         : static_cast<std::uint64_t>(position);
 }
 
-/// Returns the largest |position| of those that fit in 32 bits; the library reports the others as
+/// Returns the largest |position| of those that fit in 32 bits. The library reports all others as
 /// not covered.
 std::uint64_t largest_of(const std::vector<std::int64_t>& positions) noexcept {
     std::uint64_t largest = 0;
@@ -45,7 +45,7 @@ CasePositions implicit_positions(std::int64_t first, std::uint32_t batch, std::u
     return prepared;
 }
 
-/// Sets strides of ids whose axes are named by letters: A position axis, B batch, S or T tokens.
+/// Sets the strides of ids, whose axes are letters: A position axis, B batch, S or T tokens.
 CasePositions explicit_positions(const CaseFolder& folder, const PositionsCase& described,
                                  std::uint32_t batch, std::uint32_t tokens) {
     const CaseFolder::IntegerList ids = folder.integers(*described.numbers);
@@ -57,7 +57,7 @@ CasePositions explicit_positions(const CaseFolder& folder, const PositionsCase& 
     CasePositions prepared;
     prepared.source = VKROPE_POSITIONS_IDS;
     prepared.positions.int64 = ids.wide;
-    prepared.positions.batch_stride = broadcast;  // unless there is an axis B
+    prepared.positions.batch_stride = broadcast;  // replaced if there is an axis B
     bool has_axes = false, has_tokens = false;
     std::int64_t stride = 1;
     for (std::size_t at = axes.size(); at-- > 0;) {
@@ -73,7 +73,7 @@ CasePositions explicit_positions(const CaseFolder& folder, const PositionsCase& 
             has_tokens = true;
             prepared.positions.token_stride = stride;
         } else if (axes[at] == 'B' && axes.find('B') == at) {
-            if (steps != 1) {  // one row may be shared by all sequences
+            if (steps != 1) {  // with 1, all sequences share one row
                 must_be(batch);
             }
             prepared.positions.batch_stride = steps == 1 ? broadcast : stride;
@@ -95,7 +95,7 @@ CasePositions explicit_positions(const CaseFolder& folder, const PositionsCase& 
     return prepared;
 }
 
-/// Offsets, ragged sequences and shards: the library writes the ids, which are then checked.
+/// Expands offsets, ragged sequences and shards: the library writes the ids, which are checked.
 class Expansion {
    public:
     Expansion(DeviceUnderTest& device, const CaseFolder& folder)
@@ -186,7 +186,7 @@ class Expansion {
             wrong_file("{}: has {} positions for {} tokens", described.resolved,
                        expected.values.size(), ids.size());
         }
-        // As [batch, tokens], or [tokens, batch] if the tensor has that order.
+        // The file has shape [batch, tokens], or [tokens, batch] if the tensor has that order.
         const std::size_t tokens = call.tokens,
                           batch = expected.values.size() / std::max<std::size_t>(tokens, 1);
         const bool by_token = expected.shape.size() == 2 && expected.shape[0] == tokens &&
@@ -265,7 +265,7 @@ CasePositions prepare_positions(DeviceUnderTest& device, const CaseFolder& folde
             std::size_t sequences = batch;
             if (described.cu_seqlens) {
                 need_one_row();
-                // One rank holds whole sequences, of any length.
+                // With one rank, sequences are whole and may have any length.
                 const std::uint32_t chunks = described.cp_size == 1 ? 1 : 2 * described.cp_size;
                 sequences = expansion.add_cu_seqlens(
                     *described.cu_seqlens, std::uint64_t{described.cp_size} * tokens, chunks);

@@ -19,7 +19,7 @@ namespace {
 
 using Parts = std::vector<Part*>;
 
-/// Whether one row of cos and sin for each token serves all sequences.
+/// Returns true if cos and sin have one row per token that is the same for all sequences.
 bool rows_are_shared(const std::vector<std::uint64_t>& rows, const CaseTensor& shape) {
     const bool shared = rows.size() == 2 || (rows.size() == 3 && rows[0] == 1);
     const bool fits = rows.size() >= 2 && rows.size() <= 3 &&
@@ -85,7 +85,7 @@ class Run {
         }
     }
 
-    /// Rotates tensors with the same tokens.
+    /// Rotates tensors with the same batch and tokens.
     void rotate(Parts parts) {
         const CaseTensor& shape = parts.front()->actual.tensor;
         if (shape.batch == 0 || shape.tokens == 0) {
@@ -126,7 +126,7 @@ class Run {
         }
     }
 
-    /// Outputs become inputs. The next ones go to memory as it was before the first pass.
+    /// Swaps inputs and outputs, and resets the new outputs to the contents before the first pass.
     void read_last_outputs(const Parts& parts) {
         for (Part* part : parts) {
             const std::vector<std::byte>& initial = part->actual.output.initial;
@@ -140,7 +140,7 @@ class Run {
         }
     }
 
-    /// What the calls of a pass have in common.
+    /// Returns the part of the operation that all calls of a pass share.
     verify::Operation operation_of(const Pass& pass, const CasePositions& positions) {
         verify::Operation operation = all_;
         KernelInfo& info = operation.info;
@@ -173,7 +173,7 @@ class Run {
         return operation;
     }
 
-    /// Every |position| up to `largest` is covered.
+    /// Selects an angle source and a table that cover every |position| up to `largest`.
     void add_table(verify::Operation& operation, std::uint64_t largest) {
         operation.max_position = static_cast<std::uint32_t>(largest + 1);
         operation.info.angles = value_of(plan_angles(verify::rotation_of(operation),
@@ -206,7 +206,7 @@ class Run {
         }
     }
 
-    /// A kernel needs a tensor that it rotates, but not every call: here one pair of K.
+    /// Runs V alone. A kernel must rotate a tensor, but a call may omit it: here one pair of K.
     void run_v_alone(Part& v) {
         verify::Operation operation = all_;
         operation.info.rotary_dim = 2;
@@ -221,7 +221,7 @@ class Run {
         run({&v}, operation, calls);
     }
 
-    /// Runs tensors in one call or, if the library does not take them together, in several.
+    /// Runs tensors in one call or, if the library does not support that, in several calls.
     void run(const Parts& parts, const verify::Operation& common, const Pass& pass,
              const CasePositions& positions) {
         if (parts.empty()) {
@@ -245,8 +245,8 @@ class Run {
         run(rest, common, pass, positions);
     }
 
-    /// Completes an operation for some tensors; returns its calls: one for each plane, and for each
-    /// sequence if a view repeats one.
+    /// Adds some tensors to an operation. Returns its calls: one for each plane, and for each
+    /// sequence if a view repeats a sequence.
     std::vector<Call> add_tensors(const Parts& parts, verify::Operation& operation,
                                   const Pass& pass, const CasePositions& positions) {
         KernelInfo& info = operation.info;
@@ -299,7 +299,7 @@ class Run {
         return calls;
     }
 
-    /// Returns false if the library takes the tensors only separately.
+    /// Returns false if the library supports the tensors only in separate calls.
     bool run(const Parts& parts, verify::Operation& operation, const std::vector<Call>& calls) {
         operation.memory = memory_.bytes;
         verify::OnDevice there = value_of(verify::OnDevice::make(device_.device(), operation));
@@ -327,7 +327,7 @@ class Run {
     DeviceUnderTest& device_;
     const CaseFolder& folder_;
     const CaseDescription& description_;
-    verify::Operation all_;  // what every pass has, with all tensors
+    verify::Operation all_;  // fields common to all passes, with all tensors
     verify::Memory memory_{1};
     std::list<Part> parts_;
     std::string problem_;

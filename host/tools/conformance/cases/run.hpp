@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One case on one device: as operations of host/verify, run and compared with their definition.
+// Runs one case on one device, as operations of host/verify that are compared with the definition.
 #pragma once
 
 #include "conformance/cases/description.hpp"
@@ -10,27 +10,27 @@
 
 namespace vkrope::conformance {
 
-/// The made scales of one tensor, one for each row.
+/// The scales that the library computes for one tensor, one for each row.
 struct MadeScales {
     std::vector<std::uint64_t> shape = {};  // batch, tokens, heads: the axes of the layout
     std::vector<float> values = {};         // NaN: the token has no slot
 };
 
-/// The output of the device for one tensor: contiguous, all planes; or the whole cache.
+/// The output of the device for one tensor: contiguous with all planes, or the whole cache.
 struct Actual {
     TensorIndex which = Q;
     CaseTensor tensor = {};
-    CaseOutput output = {};  // with its initial contents
+    CaseOutput output = {};  // including its initial contents
     std::vector<std::byte> bytes = {};
-    std::optional<MadeScales> scales = {};  // if the library makes them
+    std::optional<MadeScales> scales = {};  // if the library computes scales
 };
 
 struct CaseResult {
     std::vector<Actual> tensors;  // Q, K and V, if present
-    std::string problem;          // the first of verify::Verdict; empty: none
+    std::string problem;          // the first problem of verify::Verdict; empty: none
 };
 
-/// Throws Refusal.
+/// Runs the case. Throws Refusal.
 CaseResult run_case(DeviceUnderTest& device, const CaseFolder& folder,
                     const CaseDescription& description);
 

@@ -70,7 +70,7 @@ void read_store_scale(Fields fields, StepsCase& of, Ops& ops) {
     fields.done();
 }
 
-/// Checks what two keys say together of one tensor.
+/// Checks that the keys store_scale and out_dtype of one tensor fit together.
 void check_store(const char* name, const StepsCase& of, const Ops& ops) {
     const bool alone = of.out && is_quantised(*of.out) && block_channels(*of.out) == 1;
     if (ops.store_scale != VKROPE_STORE_SCALE_NONE && !alone) {
@@ -86,7 +86,7 @@ void check_store(const char* name, const StepsCase& of, const Ops& ops) {
 OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& present,
                                    verify::Operation& operation) {
     OfEachTensor<StepsCase> steps;
-    // Calls read(object, name, steps, ops) for each tensor that the object `key` names.
+    // Calls read(object, name, steps, ops) for each tensor named in the object `key`.
     const auto each = [&](const char* key, const auto& read) {
         auto object = root.object(key);
         if (!object) {

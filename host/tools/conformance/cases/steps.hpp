@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a case.json of "rope-case/2" adds: the steps around the rotation, the element type of the
-// outputs with the scales of quantised ones, and caches. No other file is read.
+// The additions of "rope-case/2" to a case.json: the ops around the rotation, the element type of
+// the outputs and the scales of quantised outputs, and caches. No other file is read.
 #pragma once
 
 #include <array>
@@ -16,33 +16,33 @@ inline constexpr const char* tensor_names[] = {"q", "k", "v"};
 template <class T>
 using OfEachTensor = std::array<T, std::size(every_tensor)>;
 
-/// The cache that an output goes to.
+/// The cache to which an output is stored.
 struct CacheOutputCase {
     Integers slots;
     std::vector<std::uint64_t> shape;
     std::string layout;
     std::uint64_t page_size = 0;
-    std::string initial;  // file
+    std::string initial;  // file of the initial contents
 };
 
-/// Files of the parameters of a tensor; empty: none.
+/// The files of the parameters of a tensor; empty: none.
 struct ParameterFiles {
     std::string bias = {}, weight = {}, norm_bias = {};
 };
 
-/// The steps of one tensor, beside their ops.
+/// The steps of one tensor, without the fields of Ops.
 struct StepsCase {
     ParameterFiles files = {};
     std::optional<Element> weight_dtype = {};
     std::string scale_tokens = {};      // file; empty: none
-    std::optional<Element> out = {};    // none: as the input
-    float store_scale = 1;              // given for the tensor
-    std::string store_scale_file = {};  // given for each head; empty: not
+    std::optional<Element> out = {};    // none: same as the input
+    float store_scale = 1;              // given for the whole tensor
+    std::string store_scale_file = {};  // file with one scale per head; empty: not given
     std::optional<CacheOutputCase> cache = {};
 };
 
-/// Reads the keys of "rope-case/2" that are steps: numbers into the operation, without shapes of
-/// parameters and the layout of scales. `present` says which tensors the case has. Throws Refusal.
+/// Reads the keys of "rope-case/2" for ops. Adds numbers to the operation, but not the shapes of
+/// parameters or the layout of scales. `present`: the tensors of the case. Throws Refusal.
 OfEachTensor<StepsCase> read_steps(Fields& root, const OfEachTensor<bool>& present,
                                    verify::Operation& operation);
 

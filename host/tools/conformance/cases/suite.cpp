@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Finds the folders of cases below `root`. Ignores symbolic links to folders: they may form
-/// cycles.
+/// Finds the folders of cases below `root`. Ignores symbolic links to folders, because they may
+/// form cycles.
 std::vector<fs::path> folders_below(const fs::path& root, const std::string& given) {
     std::vector<fs::path> found;
     std::error_code problem;
@@ -82,7 +82,7 @@ class CaseCheck : public Check {
         return judge(description, result);
     }
 
-    /// Refuses a case with a duplicate id; it keeps the id derived from its folder.
+    /// Refuses a case with a duplicate id. The case keeps the id derived from its folder.
     void refuse(const std::string& reason) {
         refused_ = Outcome{.verdict = Verdict::error, .reason = reason};
     }
@@ -122,7 +122,7 @@ class CaseCheck : public Check {
         return outcome;
     }
 
-    /// If outputs go into the folder of the cases, it could contain a link that leads elsewhere.
+    /// Checks that no link leads out of the outputs folder, which may be the folder of the cases.
     void check_inside(const fs::path& path) const {
         std::error_code problem;
         const fs::path outputs = fs::canonical(outputs_, problem),
@@ -162,7 +162,7 @@ class CaseCheck : public Check {
                 }
             }
             tools::OutputFile::publish(files);
-        } catch (const tools::Failure& failure) {  // its message contains the whole path
+        } catch (const tools::Failure& failure) {  // the message contains the whole path
             wrong_file("--write-outputs: the files of '{}' cannot be written", description.id);
         }
     }

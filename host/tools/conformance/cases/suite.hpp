@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The group of checks made from folders of cases.
+// The group of checks for folders of cases.
 #pragma once
 
 #include <string>

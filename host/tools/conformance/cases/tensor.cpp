@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint64_t max_elements = std::uint64_t{1} << 29, max_steps = std::uint64_t{1} << 31;
 
-/// Returns the product of the shape. A view may repeat elements, so the file limits this only
-/// through hold_elements().
+/// Returns the product of the shape. A view may repeat elements, so the size of the file limits the
+/// product only through hold_elements().
 std::uint64_t elements_of(const CaseTensor& tensor) {
     std::uint64_t count = 1;
     for (const std::uint64_t dimension : tensor.shape) {
@@ -43,8 +43,7 @@ std::vector<std::int64_t> contiguous(const std::vector<std::uint64_t>& shape) {
     return strides;
 }
 
-/// Checks that the lowest and the highest element of a view are in the buffer, in arithmetic that
-/// cannot overflow.
+/// Checks that the lowest and the highest element of a view are in the buffer. Cannot overflow.
 void check_view(const CaseTensor& tensor) {
     __extension__ using Wide = __int128;
     Wide lowest = tensor.in.offset, highest = tensor.in.offset;
@@ -78,12 +77,12 @@ void place_input(CaseTensor& tensor, const TensorCase& described) {
     const std::vector<std::int64_t> packed = contiguous(tensor.shape);
     for (std::size_t axis = 0; axis < packed.size(); ++axis) {
         if (tensor.count == 0 || tensor.shape[axis] == 1) {
-            tensor.strides[axis] = packed[axis];  // never used, whatever the case says
+            tensor.strides[axis] = packed[axis];  // the stride of the case is never used
         }
     }
 }
 
-/// Returns the axis of the shape for a letter of the layout; -1: none.
+/// Returns the axis of the shape for a letter of the layout, or -1 if there is none.
 int axis_of(const std::string& layout, char letter) noexcept {
     const std::size_t at = layout.find(letter);
     return at == std::string::npos ? -1 : static_cast<int>(at);
@@ -194,7 +193,7 @@ void hold_elements(const CaseTensor& tensor, std::uint64_t passes) {
             passes > 1 ? fmt::format(", {} windows one after another,", passes) : "",
             tensor.count * passes, in_file, most, times);
     }
-    // Tokens have positions even if they have no channels.
+    // Tokens have positions even if the tensor has no channels.
     const std::uint64_t rows = std::uint64_t{tensor.batch} * tensor.tokens;
     if (rows > most) {
         unsupported(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Maps a layout string and a view to rows: the places of the elements of a tensor in the file and
-// in the result.
+// Converts a layout string and a view to rows: the indices of the elements of a tensor in the file
+// and in the result.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace vkrope::conformance {
 
-/// Strides along the axes that the library knows, in elements. An axis that a layout lacks has
-/// length 1.
+/// Strides along the axes that the library knows, in elements. An axis that is not in the layout
+/// has length 1.
 struct RowStrides {
     std::int64_t offset = 0, batch = 0, token = 0, head = 0, plane = 0;
 };
@@ -22,7 +22,7 @@ struct CaseTensor {
     std::vector<std::uint64_t> shape;
     std::vector<std::int64_t> strides;  // of the input, in the order of `shape`
     std::uint32_t batch = 1, tokens = 1, heads = 1, head_dim = 1, planes = 1;
-    bool has_batch = false, has_tokens = false, has_planes = false;  // axes of the layout
+    bool has_batch = false, has_tokens = false, has_planes = false;  // axes in the layout
     RowStrides in, out;                                              // `out` is contiguous
     npy::Array parent;                                               // contents of the file
     std::uint64_t count = 0;                                         // number of logical elements
@@ -32,12 +32,13 @@ struct CaseTensor {
     }
 };
 
-/// Reads the file and checks shape, layout and view against it. Throws Refusal.
+/// Reads the file and checks the shape, the layout and the view. Throws Refusal.
 CaseTensor read_tensor(const CaseFolder& folder, const std::string& name, const TensorCase& tensor,
                        Element dtype);
 
-/// Shape and view may name elements of the file repeatedly. Refuses, as unsupported, work that is
-/// far larger than the file justifies. `passes`: number of times all elements are written.
+/// Refuses, as unsupported, work that is far larger than the size of the file justifies, because
+/// shape and view may repeat elements of the file. `passes`: number of times all elements are
+/// written.
 void hold_elements(const CaseTensor& tensor, std::uint64_t passes);
 
 /// Calls visit(logical index, index in the parent buffer) for all elements, in logical order.
@@ -58,11 +59,11 @@ void each_element(const CaseTensor& tensor, const Visit& visit) {
     }
 }
 
-/// Formats the index of an element for error messages, [0, 2, 17].
+/// Formats the index of an element for error messages: q[0, 2, 17].
 std::string place_text(const std::string& name, const std::vector<std::uint64_t>& shape,
                        std::uint64_t index);
 
-/// Returns the index along axis P of a logical index; 0 without planes.
+/// Returns the index along axis P of a logical index, or 0 without planes.
 std::uint64_t plane_of(const CaseTensor& tensor, std::uint64_t index) noexcept;
 
 }  // namespace vkrope::conformance
