@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cos and sin that each angle source gives the shader for a frequency and a position: what the host
-// writes into tables, and what the shader computes from them.
+// Computes the cos and sin that each angle source gives the shader for a frequency and a position:
+// the values that the host writes into tables, and those that the shader computes from them.
 #pragma once
 
 #include <array>
@@ -30,11 +30,11 @@ inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
     return {numbers[4], numbers[5], numbers[0], numbers[1], numbers[2]};
 }
 
-/// Which frequencies a pair has besides its own.
+/// The phases and further frequencies of a pair.
 struct Turning {
     std::vector<double> phase = {};  // [head_groups, pairs]; empty: none
     std::uint32_t head_groups = 1;
-    std::uint32_t axes = 1;  // whose products are added
+    std::uint32_t axes = 1;  // number of axes whose products are added
 };
 
 class Angles {
@@ -55,8 +55,8 @@ class Angles {
     double attention_factor() const { return attention_factor_; }
 
     /// Returns cos and sin, times the attention factor, of the pairs [pair, pair + 4); `pair` is a
-    /// multiple of 4. For angles without phases, head groups and further axes, where -position has
-    /// the negated angle.
+    /// multiple of 4. Only for angles without phases, head groups and further axes, for which the
+    /// angle of -position is the negated angle of position.
     void at(AngleSource source, std::int64_t position, std::size_t pair, glsl::vec4& c,
             glsl::vec4& s) const {
         const std::uint64_t magnitude = position < 0 ? 0 - std::uint64_t(position)
@@ -81,7 +81,7 @@ class Angles {
         if (position < 0) s = {-s.x, -s.y, -s.z, -s.w};
     }
 
-    /// The same of one pair; `pair` counts [head_groups, pairs].
+    /// Returns the cos and sin of one pair; `pair` counts [head_groups, pairs].
     CosSin at(AngleSource source, std::int64_t position, std::size_t pair) const {
         if (signed_) return signed_at(source, position, pair);
         glsl::vec4 c, s;
@@ -94,7 +94,7 @@ class Angles {
         }
     }
 
-    /// Of the sum over all axes; `positions` has one of each.
+    /// Returns cos and sin of the sum over all axes; `positions` has one position per axis.
     CosSin sum_at(std::span<const std::int64_t> positions, std::size_t pair) const {
         const std::size_t first = pair / pairs_ * axes_ * pairs_ + pair % pairs_;
         glsl::uvec4 low(0u), high(0u);
@@ -111,7 +111,7 @@ class Angles {
     }
 
    private:
-    /// A position below 0 has digits, or a row, of its own.
+    /// Returns cos and sin where positions below 0 have separate digits, or a separate row.
     CosSin signed_at(AngleSource source, std::int64_t position, std::size_t pair) const {
         if (source == VKROPE_ANGLES_COMPUTED) return sum_at({&position, 1}, pair);
         const std::uint64_t fraction = fractions_[pair], phase = phases_[pair];

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# What of GLSL no C++ header can stand for: parameters by `out`, swizzles, constructors of structs;
-# and functions may be defined in several files.
+# Rewrites the parts of GLSL that no C++ header can provide: `out` parameters, swizzles and
+# constructors of structs. Makes functions inline, since several files may define them.
 #
 # cmake -DINPUT=file.glsl -DOUTPUT=file.inc -P glsl_to_cpp.cmake
 file(READ "${INPUT}" text)

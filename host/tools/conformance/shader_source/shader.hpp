@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The functions of the files that compute: element, pairing, turns, angles, norm, quantise, blocks,
-// hadamard.
+// The functions of the shader files that compute: element, pairing, turns, angles, norm, quantise,
+// blocks, hadamard.
 #pragma once
 
 #include "conformance/shader_source/glsl.hpp"
@@ -8,7 +8,7 @@
 
 namespace vkrope::glsl {
 
-/// A texture in memory, row-major; texels outside it are counted, and are 0.
+/// A texture in memory, row-major. Reads of texels outside it return 0 and are counted.
 struct Texture {
     const vec4* texels = nullptr;
     std::int32_t width = 0, height = 0;
@@ -23,7 +23,7 @@ inline vec4 texelFetch(const Texture& texture, ivec2 at, int /*level*/) {
     return texture.texels[std::int64_t{at.y} * texture.width + at.x];
 }
 
-/// What the functions of angles.glsl read.
+/// The inputs of the functions of angles.glsl.
 inline thread_local Texture angle_texture;
 inline thread_local const uvec4* turn_words = nullptr;
 
