@@ -6,12 +6,12 @@
 
 namespace vkrope::conformance {
 
-/// For tools::run_program(): lines are printed as checks end; the report is written after every
-/// device is closed.
+/// Tells tools::run_program() what a crash loses: lines are printed as checks end, but the report
+/// is written after every device is closed.
 inline constexpr const char* lost_report =
     "no report was written, and the checks that remain did not run";
 
-/// builtin  the built-in suite; tests pass another one
+/// builtin  returns the built-in suite; tests pass another function
 tools::ExitCode run_command(int argc, char** argv, BuiltinGroups builtin);
 
 }  // namespace vkrope::conformance

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What a device reports beyond vkrope::DeviceInfo.
+// Queries properties of a device that vkrope::DeviceInfo does not contain.
 #pragma once
 
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::conformance {
 
-/// Fills a structure that extends VkPhysicalDeviceProperties2; leaves it as it is if the instance
-/// has no such function.
+/// Fills a structure that extends VkPhysicalDeviceProperties2, or leaves the structure unchanged if
+/// the instance has no such function.
 void add_properties(const DeviceRef& device, void* structure);
 
 }  // namespace vkrope::conformance

@@ -38,8 +38,8 @@ auto fields(const TensorInfo& tensor) {
     return std::tuple(in, out, head_dim, rotary_offset, heads, fields(ops));
 }
 
-/// The structured binding fails to compile if a field is added to KernelInfo, until it is compared
-/// too.
+/// Compares all fields. If a field is added to KernelInfo, the structured binding does not compile
+/// until the field is compared too.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
         const auto& [pairing, rotary_dim, tensor, angles, positions, mapping, pairing_out,

@@ -21,7 +21,7 @@ class DeviceUnderTest {
     /// Opens the device. With options.validation, keeps the errors of the layer for layer_error().
     /// Throws tools::Failure.
     ///
-    /// traits  as another DeviceUnderTest of this device has measured them; nothing: not yet
+    /// traits  what another DeviceUnderTest of this device measured; nullopt: not measured yet
     explicit DeviceUnderTest(DeviceOptions options, std::optional<Traits> traits = {});
     ~DeviceUnderTest();
     DeviceUnderTest(const DeviceUnderTest&) = delete;
@@ -32,25 +32,25 @@ class DeviceUnderTest {
     /// Timeout of one submission.
     std::uint64_t timeout_ns() const noexcept { return timeout_ns_; }
 
-    /// Measured on first use.
+    /// Returns the traits of the device, measured on first use.
     const Traits& traits();
 
-    /// Returns the first error of the validation layer since the last call; empty: none.
+    /// Returns the first error of the validation layer since the last call, or an empty string.
     std::string layer_error() { return std::exchange(*layer_error_, {}); }
 
     /// Returns a buffer with `bytes` bytes of `data`; at least 4 bytes, so that an empty tensor can
     /// be bound.
     Buffer upload(const void* data, std::size_t bytes);
 
-    /// Reads the first `bytes` of a buffer, or those from `offset` on, and adds them to answers().
-    /// Throws Refusal.
+    /// Reads `bytes` bytes of a buffer, starting at `offset`, and adds them to answers(). Throws
+    /// Refusal.
     void download(Buffer& buffer, void* target, std::size_t bytes, VkDeviceSize offset = 0);
-    /// Changes with each bit that was downloaded since the last call: two runs of one check that
-    /// got the same bits have the same number.
+    /// Returns a hash of all bits downloaded since the last call. Two runs of one check that got
+    /// the same bits have the same hash.
     std::uint64_t answers() { return std::exchange(answers_, 0); }
 
-    /// Returns ok if the kernel of `info` takes the call, else an error. Throws Refusal if the
-    /// kernel cannot be created.
+    /// Returns ok if the kernel of `info` accepts the call, and otherwise an error. Throws Refusal
+    /// if the kernel cannot be created.
     Status accepts(const KernelInfo& info, const Call& call);
 
     struct KernelCall {
@@ -58,19 +58,19 @@ class DeviceUnderTest {
         Call call;
         ReportedLimits limits = {};
     };
-    /// Called before rotate() records a call, and dropped as the device is closed; for tests.
+    /// For tests: called before rotate() records a call, and destroyed when the device is closed.
     std::function<void(const Kernel*, const Call&)> on_rotate = {};
     /// Records one call, submits it and waits. Returns its number of dispatches. Throws Refusal.
     std::uint64_t rotate(const KernelCall& call);
     /// Records calls of one kernel into one command buffer, with the barrier of boundary() between
-    /// one and the next, submits it and waits. Throws Refusal.
+    /// consecutive calls, submits the command buffer and waits. Throws Refusal.
     void rotate_in_order(const KernelInfo& info, const std::vector<Call>& calls);
     /// Like rotate(), for a call that writes positions.
     void expand(const PositionCall& call);
 
-    /// Compiled on first use and cached until many others have been used. Throws Refusal.
+    /// Returns a kernel, compiled on first use, from a cache of bounded size. Throws Refusal.
     const Kernel* kernel_for(const KernelInfo& info, const ReportedLimits& limits = {});
-    /// Null if the kernel has push descriptors.
+    /// Returns null if the kernel has push descriptors.
     template <class AnyKernel>
     Owned<DescriptorArena> arena_for(const AnyKernel* kernel, std::uint64_t dispatches,
                                      const ReportedLimits& limits = {});
@@ -91,7 +91,7 @@ class DeviceUnderTest {
     Owned<PositionKernel> positions_;
     std::optional<Traits> traits_;
     std::uint64_t answers_ = 0;
-    bool may_be_busy_ = false;  // a submission failed: its resources are left to the driver
+    bool may_be_busy_ = false;  // a submission failed: its resources are not destroyed
 };
 
 }  // namespace vkrope::conformance

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# ./dev conform: vkrope-conformance on every device of this machine and of the tests, and one page.
-# ./dev sources this file; its functions are at hand.
+# ./dev conform: runs vkrope-conformance on every device of this machine and on the devices of the
+# tests, and writes one page. ./dev sources this file, whose functions can use those of ./dev.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
-# One run of the tool a device: drivers, loaders and settings of lavapipe are chosen by the
-# environment.
+# Runs the tool once for each device, because environment variables select the driver, the loader
+# and the settings of lavapipe.
 conform() {
     require conform
     fetch_swiftshader
@@ -46,8 +46,8 @@ conform() {
             ;;
     esac
     if [ -n "${newer:-}" ]; then
-        # On Debian 13 it has run above. The second run says what the layer says, and
-        # judges nothing: the layer alters the device.
+        # On Debian 13 this run has been done above. The second run reports the messages of the
+        # validation layer but gives no verdict, because the layer alters the device.
         [ "$debian" = 13 ] || conform_on debian13 "lavapipe $newest" "$newer" $tool "$@"
         # shellcheck disable=SC2086 # words of a command
         conform_on validation "lavapipe $newest, with its validation layer" $newer $tool \
@@ -71,8 +71,8 @@ conform() {
     exit "$status"
 }
 
-# conform_on FILE NAME COMMAND...: one more report, or a line in `missing` that says why there is
-# none.
+# conform_on FILE NAME COMMAND...: adds a report, or adds a line to `missing` that says why there
+# is no report.
 conform_on() {
     file=$out/$1.json
     log=$out/$1.log
@@ -91,6 +91,6 @@ conform_on() {
         reason=$(tail -n 1 "$log" | sed 's/^vkrope: error: //')
         echo "$name: $reason (exit code $code)" >>$out/missing
     fi
-    # Having no device is not a failure of one.
+    # A missing device (exit code 3) is not a failure.
     [ "$code" = 0 ] || [ "$code" = 3 ] || status=1
 }

@@ -26,7 +26,7 @@ extern "C" void note_interrupt(int signal) {
     if (came.compare_exchange_strong(none, signal)) {
         return;
     }
-    // These two do not count as impatience: SIGPIPE comes with each write to a closed pipe, SIGXCPU
+    // SIGPIPE and SIGXCPU are not counted: SIGPIPE comes with each write to a closed pipe, SIGXCPU
     // with each second beyond a limit.
     if (signal != SIGPIPE && signal != SIGXCPU && ++came_again > 1) {
         end_by(signal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the command line of vkrope-conformance asks for.
+// The options of the command line of vkrope-conformance.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace vkrope::conformance {
 struct Job;
 
 struct Options {
-    // What runs, and where.
+    // Checks to run, and devices.
     std::string device;
     std::vector<std::string> cases;
     bool no_builtin = false;
@@ -25,27 +25,27 @@ struct Options {
     std::optional<std::uint32_t> check_timeout_s;
     std::string waivers;
 
-    // What is written.
+    // Files to write.
     std::string outputs, json, junit;
     std::string bench;  ///< the program vkrope-bench, for the report
     bool with_uuid = false;
 
-    // What is made of reports, instead of a run.
+    // Reports to read instead of a run.
     std::vector<std::string> page, compare;
 };
 
 using BuiltinGroups = std::vector<Group> (*)(const Extent&);
 
-/// Runs what is asked for and reports it.
+/// Runs the selected checks and reports the results.
 ///
 /// command  starts this program again
 tools::ExitCode run_checks(const Options& options, BuiltinGroups builtin,
                            const std::vector<std::string>& command);
 
-/// Does what this process was started for by run_checks(), and ends it.
+/// Does the job that run_checks() started this process for, and ends the process.
 [[noreturn]] void run_worker(const Job& job, const Options& options, BuiltinGroups builtin);
 
-// Read reports, and run nothing.
+// These read reports and run no checks.
 tools::ExitCode compare_reports(const std::vector<std::string>& files);
 tools::ExitCode write_page(const std::vector<std::string>& files);
 

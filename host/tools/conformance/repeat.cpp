@@ -21,8 +21,8 @@ class RepeatedCheck : public Check {
     }
 
     Outcome run(DeviceUnderTest& device) override {
-        static_cast<void>(device.traits());                // measured now, not within the first run
-        std::map<std::uint64_t, std::uint32_t> runs_with;  // by their answers
+        static_cast<void>(device.traits());                // measured before the first run
+        std::map<std::uint64_t, std::uint32_t> runs_with;  // runs for each answers()
         Outcome outcome;
         for (std::uint32_t i = 0; i < times_; ++i) {
             leave_off_if_interrupted();

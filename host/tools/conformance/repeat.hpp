@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks that run several times: a device that gives different bits for the same work is unstable,
+// Runs checks several times. A device that gives different bits for the same work is unstable,
 // whether the bits are right or wrong.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace vkrope::conformance {
 
-/// Each check of the groups becomes one that runs `times` times.
+/// Replaces each check of the groups by a check that runs `times` times.
 void repeat_checks(std::vector<Group>& groups, std::uint32_t times);
 
 }  // namespace vkrope::conformance

@@ -45,7 +45,7 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
                                       ? fmt::format(", and {} more", device.ends.size() - 1)
                                       : "")};
     }
-    // A waiver changes what a run ends with, not what the device is.
+    // A waiver changes the exit code of a run, not the verdict on the device.
     if (const std::size_t waived = count(Verdict::waived); count(Verdict::fail) + waived > 0) {
         return {not_conformant,
                 fmt::format("{} of {} checks failed{}", count(Verdict::fail) + waived,
@@ -108,7 +108,7 @@ nlohmann::ordered_json limits_json(const VkPhysicalDeviceLimits& limits, const T
             {"subgroup_size", traits.subgroup_size}};
 }
 
-/// The day, in UTC: "2026-01-31".
+/// Returns the date in UTC: "2026-01-31".
 std::string today() {
     const std::time_t now = std::time(nullptr);
     std::tm utc = {};
@@ -175,7 +175,7 @@ std::string report_path(const std::string& path, const Report& report) {
     }
     const std::string devices = report.size() == 1 ? report[0].device.name
                                                    : fmt::format("{} devices", report.size());
-    std::string name;  // letters, digits and dots; what is between them is one _
+    std::string name;  // letters, digits and dots; each run of other characters is one _
     for (const char c : devices.substr(0, 64)) {
         if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
             c == '.') {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The results of a run: lines for people, JSON for programs, and the exit code.
+// Reports the results of a run as lines for people, JSON for programs, and an exit code.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,27 +17,27 @@ struct CheckReport {
     std::string group, id;
     Outcome outcome;
     std::string repeat =
-        {};  ///< options that run it alone, on any device; empty if it is good or was not run
+        {};  ///< options that run only this check; empty if the check is good or was not run
 };
 
 struct DeviceReport {
     tools::KnownDevice device;
     Traits traits;
     std::vector<CheckReport> checks;
-    /// How the driver ended groups of checks: "crashed in vkQueueSubmit, signal 11 (SIGSEGV), in
-    /// group positions". Empty: never.
+    /// Sentences on how the driver ended groups of checks: "crashed in vkQueueSubmit, signal 11
+    /// (SIGSEGV), in group positions". Empty if the driver ended no group.
     std::vector<std::string> ends;
-    nlohmann::ordered_json figures = nullptr;  ///< of vkrope-bench; null: it was not timed
+    nlohmann::ordered_json figures = nullptr;  ///< of vkrope-bench; null: the device was not timed
     bool whole_suite =
-        false;  // all built-in checks of a level were selected: a verdict on the device needs it
-    bool interrupted = false;       // before all checks had run
-    bool may_be_timed = true;       // false: no check got an answer, or it was given up
-    bool ended_when_timed = false;  // by its driver
+        false;  // all built-in checks of a level were selected, which a verdict needs
+    bool interrupted = false;       // the run ended before all checks had run
+    bool may_be_timed = true;       // false: no check got an answer, or the run was stopped
+    bool ended_when_timed = false;  // the driver ended the benchmark
 };
 
 using Report = std::vector<DeviceReport>;
 
-/// "pass         onnx/test_rotary_embedding  1.19e-07"
+/// Returns the line of a check: "pass         onnx/test_rotary_embedding  1.19e-07"
 std::string line_of(const CheckReport& check);
 
 inline constexpr const char conformant[] = "conformant", not_conformant[] = "not conformant",
@@ -45,25 +45,25 @@ inline constexpr const char conformant[] = "conformant", not_conformant[] = "not
 inline constexpr const char* device_verdicts[] = {conformant, not_conformant, unstable_device,
                                                   not_judged};
 
-/// One of these words, and the reason.
+/// One of the words above, and the reason.
 struct DeviceVerdict {
     std::string word, reason;
 };
 DeviceVerdict verdict_of(const DeviceReport& device);
 
-/// A line for each device: its verdict, counts of checks, the largest error and the time.
+/// Returns a line for each device: verdict, counts of checks, largest error and time.
 std::string verdicts_text(const Report& report);
 
-/// {"format", "version", "date", "level", "devices": [{"name", "driver", ..., "verdict",
+/// Returns {"format", "version", "date", "level", "devices": [{"name", "driver", ..., "verdict",
 /// "interrupted", "ends", "cases": [{"id", "group", "status", "max_error", "reason", "max_u",
-/// "max_ulp", "seconds", "repeat", "curves"}], "bench"}]}; "curves" and "bench" where there are
-/// some. Contains no host, user or path, and a UUID only on request.
+/// "max_ulp", "seconds", "repeat", "curves"}], "bench"}]}; "curves" and "bench" are optional.
+/// Contains no name of a host or user and no path, and a UUID only on request.
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
 
-/// `path`; for a folder a file in it, "vkrope-report-DEVICE-2026-01-31.json".
+/// Returns `path`, or for a folder a file in it: "vkrope-report-DEVICE-2026-01-31.json".
 std::string report_path(const std::string& path, const Report& report);
 
-/// "12 of 56 checks passed, 3 failed", for the end of a run that did not succeed.
+/// Returns the last line of a run that did not succeed: "12 of 56 checks passed, 3 failed".
 std::string sentence_of(const Report& report);
 
 /// Returns success only if on each device at least one check passed or was computed, and none

@@ -37,7 +37,7 @@ void make_output_folder(const std::string& folder) {
     }
 }
 
-/// A check submits several times, and a driver may compile shaders for each.
+/// Allows several submissions per check, before each of which a driver may compile shaders.
 std::chrono::seconds limit_of(const Options& options) {
     const std::uint32_t quick = 10 * options.timeout_s, full = 12 * 1800;
     return std::chrono::seconds(options.check_timeout_s.value_or(
@@ -49,7 +49,7 @@ DeviceOptions device_options(const Options& options) {
             .timeout_ns = std::uint64_t{options.timeout_s} * 1'000'000'000};
 }
 
-/// Of a driver that could not be loaded there is nothing but its end.
+/// Returns the report of a driver that could not be loaded, which only says how it ended.
 DeviceReport report_of(const FailedDriver& driver) {
     DeviceReport report = {.device = {}, .traits = {}, .checks = {}, .ends = {driver.sentence}};
     report.device.name = driver.name;
@@ -61,20 +61,20 @@ void print_text(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// What the run shares, and whether it must stop.
+/// The state that all parts of a run share.
 struct Run {
     const Options& options;
     const std::vector<std::string>& command;  ///< starts this program again
     Watch watch;
-    /// A line that could not be printed ends the run, but the report stays complete up to there.
+    /// Set if a line could not be printed: the run ends, and the report keeps the results so far.
     std::optional<tools::Failure> unprinted = {};
     Report report = {};
 
     bool stopped() const { return interrupted_by() != 0 || unprinted; }
 };
 
-/// The devices to test. With --device all, the report says which drivers have none because of
-/// themselves.
+/// Returns the devices to test. With --device all, or if no device is found, adds the drivers that
+/// failed to load to the report.
 std::vector<FoundDevice> selected_devices(Run& run) {
     const Options& options = run.options;
     FoundDevices found = find_devices(run.command, run.watch);
@@ -118,7 +118,7 @@ std::vector<FoundDevice> selected_devices(Run& run) {
     return selected;
 }
 
-/// The options that run a check again, wherever its cases are.
+/// Returns the options that run a check again. `source` is the option for its cases.
 std::string repeating_options(const Check& check, bool validation, const std::string& source) {
     return fmt::format("{}{}{} --filter {}", validation ? " --validation" : "",
                        source.empty() ? "" : " ", source, shell_word(check.id()));
@@ -143,8 +143,8 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
     }
     const bool prints_lines = options.json != "-";
     std::optional<tools::ProgressLine> progress;
-    if (!prints_lines || ::isatty(STDOUT_FILENO) !=
-                             1) {  // lines that appear on a terminal show the progress themselves
+    if (!prints_lines ||
+        ::isatty(STDOUT_FILENO) != 1) {  // lines on a terminal already show the progress
         progress.emplace("checking");
     }
     const auto ended = [&](const Check& check, CheckReport& done, std::size_t number, bool silent) {
@@ -189,7 +189,7 @@ void time_on(Run& run, const FoundDevice& device, DeviceReport& report) {
     report.figures = std::move(timed.figures);
 }
 
-/// Fails now if a file cannot be written, not after all checks have run.
+/// Fails if a file cannot be written, now instead of after all checks have run.
 void check_writable(const char* option, const std::string& file) {
     if (!file.empty()) {
         const tools::OutputFile writable(
@@ -226,7 +226,7 @@ void write_report(Run& run) {
     }
 }
 
-/// Applies the waivers, and returns what is wrong with them.
+/// Applies the waivers, and returns sentences about waivers that are not needed.
 std::vector<std::string> waive_all(Run& run, const std::vector<Waiver>& waivers) {
     std::vector<std::string> problems;
     for (DeviceReport& device : run.report) {

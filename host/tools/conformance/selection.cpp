@@ -13,10 +13,10 @@ namespace {
 
 using tools::ExitCode;
 
-/// Whether the filter leaves a check: some pattern matches, and none of those that exclude. Without
-/// a pattern that includes, all are included.
+/// Returns true if the filter selects a check: a pattern matches, or there are only excluding
+/// patterns, and no excluding pattern matches.
 bool left_by(const std::string& filter, const std::string& id) {
-    if (id == filter) {  // which may contain pattern characters and commas
+    if (id == filter) {  // an id may contain pattern characters and commas
         return true;
     }
     bool includes = true, matches = false;
@@ -68,7 +68,7 @@ void apply_filter(const Options& options, std::vector<Group>& groups) {
 }
 
 Group group_of(const std::string& name, const Options& options, BuiltinGroups builtin) {
-    Options only = options;  // to look for cases takes time, and a group may not need it
+    Options only = options;  // searching for cases takes time; most groups need none
     if (name != cases_group) {
         only.cases.clear();
     } else {

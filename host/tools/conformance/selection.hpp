@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The checks that the options name.
+// Selects the checks that the options name.
 #pragma once
 
 #include "conformance/options.hpp"
 
 namespace vkrope::conformance {
 
-/// All groups that the options name, whatever their filter leaves. Throws tools::Failure.
+/// Returns all groups that the options name, without their filter. Throws tools::Failure.
 std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin);
 
-/// Removes what --filter leaves out. Throws tools::Failure if nothing is left.
+/// Removes the checks that --filter excludes. Throws tools::Failure if no check is left.
 void apply_filter(const Options& options, std::vector<Group>& groups);
 
-/// The checks of one group that run, as a worker needs them. Throws tools::Failure.
+/// Returns the checks of one group that a worker runs. Throws tools::Failure.
 Group group_of(const std::string& name, const Options& options, BuiltinGroups builtin);
 
 }  // namespace vkrope::conformance

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Quotes words so that a command can be pasted.
+// Quotes words so that a printed command can be pasted into a shell.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks in named groups, from any origin; each has an outcome on each device. All share one
-// report.
+// Defines checks, which form named groups and have an outcome on each device. Built-in checks and
+// cases share this interface and one report.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,28 @@ class DeviceUnderTest;
 enum class Verdict {
     pass,
     fail,
-    unstable,     ///< repeated, its answers differ from each other
-    unsupported,  ///< the library, or this device, does not support it; the reason says what. Never
-                  ///< counts as a pass
-    error,        ///< could not be judged: wrong files, out of memory, device failure
+    unstable,     ///< repeated runs gave different answers
+    unsupported,  ///< the library or this device does not support the check, as the reason says;
+                  ///< never counts as a pass
+    error,        ///< has no result: wrong files, out of memory, device failure
     computed,     ///< ran, but there was nothing to compare with
-    waived,       ///< failed or erred, which is known: --waive names it
+    waived,       ///< failed or erred as expected: --waive names the check
 };
 inline constexpr Verdict verdicts[] = {Verdict::pass,        Verdict::fail,  Verdict::unstable,
                                        Verdict::unsupported, Verdict::error, Verdict::computed,
                                        Verdict::waived};
 
-/// True if something was checked and is correct: a run without such a check is not a success.
+/// Returns true if a result is correct. A run without such a check is not a success.
 constexpr bool is_good(Verdict verdict) noexcept {
     return verdict == Verdict::pass || verdict == Verdict::computed;
 }
 
-/// True if the run is not a success for it.
+/// Returns true if a check with this verdict fails the run.
 constexpr bool is_bad(Verdict verdict) noexcept {
     return verdict == Verdict::fail || verdict == Verdict::unstable || verdict == Verdict::error;
 }
 
-/// Returns the word of the report, "pass".
+/// Returns the word for reports, such as "pass".
 const char* word_for(Verdict verdict) noexcept;
 
 /// The largest errors of an angle source at some positions, in units of the accuracy contract.
@@ -60,7 +60,7 @@ struct Outcome {
     std::optional<double> max_ulp = {};  ///< largest error in units of the last place
     tools::ExitCode exit =
         tools::ExitCode::bad_file;        ///< for an error: the exit code that the tool returns
-    double seconds = 0;                   ///< filled in by whoever runs the check
+    double seconds = 0;                   ///< set by the caller of run()
     std::vector<ErrorCurve> curves = {};  ///< for the page, if the check measures them
 };
 
@@ -71,7 +71,7 @@ class Refusal : public std::runtime_error {
             ErrorCode code = VKROPE_SUCCESS)
         : std::runtime_error(reason), verdict_(verdict), exit_(exit), code_(code) {}
     Outcome outcome() const { return {.verdict = verdict_, .reason = what(), .exit = exit_}; }
-    /// The code of the library, if it refused.
+    /// Returns the error code of the library, if the library refused.
     ErrorCode code() const noexcept { return code_; }
 
    private:
@@ -93,8 +93,8 @@ template <class... Values>
                   fmt::format(reason, std::forward<Values>(values)...));
 }
 
-/// Throws Refusal unless `status` is ok: a refusal of the library is unsupported, with its
-/// sentence; anything else is an error.
+/// Throws Refusal unless `status` is ok. A refusal by the library becomes `unsupported`, with the
+/// library's sentence; any other failure becomes an error.
 void check(const Status& status, const std::string& prefix = {});
 
 template <class T>
@@ -110,10 +110,10 @@ class Check {
     /// Unique among all checks of a run; --filter matches it.
     virtual const std::string& id() const noexcept = 0;
 
-    /// May throw Refusal.
+    /// Runs the check. May throw Refusal.
     virtual Outcome run(DeviceUnderTest& device) = 0;
 
-    /// The options that select this check again, in addition to --device and --filter.
+    /// Returns the options that, with --device and --filter, select this check again.
     virtual std::string source_options() const = 0;
 };
 

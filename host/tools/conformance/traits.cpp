@@ -13,7 +13,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// y0 = x0 c - x1 s, y1 = x0 s + x1 c, on the device.
+/// Operands of y0 = x0 c - x1 s and y1 = x0 s + x1 c on the device.
 struct Probe {
     float x0 = 0, x1 = 0, c = 1, s = 0;
 };
@@ -21,7 +21,7 @@ struct Answer {
     float y0, y1;
 };
 
-/// One token per probe, each with its own row of a cos_sin_cache.
+/// Rotates one token for each probe, with one row of a cos_sin_cache for each token.
 std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probes) {
     std::vector<float> x, c, s;
     for (const Probe& probe : probes) {
@@ -91,7 +91,7 @@ void measure_rounding(DeviceUnderTest& device, Traits& traits) {
         {.x0 = 1 + e,
          .x1 = 1 + 2 * e,
          .c = 1 + e,
-         .s = 1}};  // if fused: the remainder of the first product
+         .s = 1}};  // if fused, y0 is the remainder of the first product
     const std::vector<Answer> answers = ask(device, probes);
     bool nearest = true, toward_zero = true;
     const auto chopped = [](double exact) {
@@ -168,8 +168,8 @@ std::uint32_t subgroup_size_of(const DeviceRef& device) {
     return subgroup.subgroupSize;
 }
 
-/// Finds the f16 values that the device converts itself: if there is a kernel of
-/// VKROPE_CONVERSION_NATIVE, all except those that it does not promise to preserve.
+/// Finds the f16 values that the device converts itself: none without VKROPE_CONVERSION_NATIVE, and
+/// otherwise all except those (subnormals) that the device does not promise to preserve.
 void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
     const KernelInfo info = {.pairing = VKROPE_HALF_SPLIT,
                              .rotary_dim = 2,
@@ -212,7 +212,7 @@ void identify(const DeviceRef& device, Traits& traits) {
 }
 
 std::vector<Tool> tools_of(const DeviceRef& device) {
-    // The name from the extension does not depend on the API version of the instance.
+    // The function name with EXT does not depend on the API version of the instance.
     auto get = reinterpret_cast<PFN_vkGetPhysicalDeviceToolProperties>(
         device.get_instance_proc_addr(device.instance, "vkGetPhysicalDeviceToolPropertiesEXT"));
     if (get == nullptr) {

@@ -22,7 +22,7 @@ constexpr const char* rows =
     "|rope/decode_b(1|64)/f16/factored_texture/|copy/prefill_llama3_8b/f(16|32))";
 constexpr std::chrono::minutes limit(10);
 
-/// A file that nobody else writes to, removed at the end.
+/// A file that no other process writes to, removed by the destructor.
 class TemporaryFile {
    public:
     TemporaryFile() {

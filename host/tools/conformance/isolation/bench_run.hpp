@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Times a device with vkrope-bench, in a process of its own as checks are.
+// Times a device with vkrope-bench, in a separate process, as checks are run.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 namespace vkrope::conformance {
 
 struct BenchRun {
-    nlohmann::ordered_json figures;  ///< without what names the machine; null: there are none
-    std::string problem;             ///< empty: there was none
-    bool by_driver = false;          ///< the driver has ended or stopped the benchmark
+    nlohmann::ordered_json figures;  ///< without the name of the machine; null: there are none
+    std::string problem;             ///< empty if there was no problem
+    bool by_driver = false;          ///< true if the driver ended or stopped the benchmark
 };
 
-/// Runs the rows that say most, in a minute on a software device and at most in ten.
+/// Runs the most informative rows: about one minute on a software device, at most ten minutes.
 ///
 /// printed  receives what the program prints
 BenchRun run_bench(const std::string& program, const FoundDevice& device,

@@ -49,7 +49,7 @@ Pipe make_pipe(const std::string& program) {
     return {ends[0], ends[1]};
 }
 
-/// Reads what there is; false at the end of the pipe.
+/// Reads the available bytes. Returns false at the end of the pipe.
 bool read_into(int file, const std::function<void(std::string_view)>& take) {
     char piece[65536];
     for (;;) {
@@ -92,7 +92,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     return all;
 }
 
-/// For the functions of C; `words` must outlive it.
+/// Returns a null-terminated array for C functions. `words` must outlive the array.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
     std::vector<char*> pointers;
     for (std::string& word : words) {
@@ -102,13 +102,13 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
     return pointers;
 }
 
-/// Starts a process in a group of its own: a key that interrupts reaches it through this process
-/// alone, once, and what it starts ends with it.
+/// Starts a process in a new process group. The interrupt key then reaches the child only once,
+/// through this process, and processes that the child starts end with the child.
 int start(pid_t& process, std::vector<std::string> words, std::vector<std::string> environment,
           int lines, int output) {
     posix_spawn_file_actions_t files;
     ::posix_spawn_file_actions_init(&files);
-    // No pipe has the number of a standard stream. `output` may be line_file, so it goes first.
+    // No pipe has the number of a standard stream. `output` may be line_file, so it comes first.
     ::posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
     ::posix_spawn_file_actions_adddup2(&files, lines, line_file);
@@ -132,7 +132,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& words,
     const Pipe lines = make_pipe(words[0]), output = make_pipe(words[0]);
     lines_ = lines.read;
     output_ = output.read;
-    ::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nobody learns how a process ended
+    ::signal(SIGCHLD, SIG_DFL);  // if ignored, waitpid() cannot tell how a process ended
     const int error = start(process_, words, environment_with(environment), lines.write,
                             output.write);
     ::close(lines.write);
@@ -181,7 +181,7 @@ std::optional<Json> ChildProcess::take_line() {
     if (end == std::string::npos) {
         return std::nullopt;
     }
-    // A driver that writes to a file that is not its own can spoil the pipe.
+    // A driver that writes to a file descriptor of another owner can corrupt the pipe.
     Json line = Json::parse(received_.begin(), received_.begin() + std::ptrdiff_t(end), nullptr,
                             false);
     received_.erase(0, end + 1);
@@ -193,13 +193,13 @@ void ChildProcess::read_pipes(int wait_ms) {
     if (::poll(pipes, 2, wait_ms) <= 0 && wait_ms > 0) {
         return;
     }
-    // Lines first: what was printed before one is then shown before it is dealt with.
+    // Reads lines first, so that output printed before a line is shown before the line is handled.
     const bool open = read_into(lines_, [this](std::string_view piece) {
         received_.append(piece);
         heard_ = Clock::now();
     });
     read_into(output_, watch_.printed);
-    if (!open && wait_ms > 0) {  // it ends any moment, and poll() no longer waits
+    if (!open && wait_ms > 0) {  // the child is about to end, and poll() no longer waits
         ::usleep(1000);
     }
 }
@@ -218,13 +218,13 @@ void ChildProcess::end_if_silent() {
     }
 }
 
-/// True once the process has ended.
+/// Returns true once the process has ended.
 bool ChildProcess::reap() {
     const pid_t ended = ::waitpid(process_, &status_, WNOHANG);
     if (ended == 0 || (ended == -1 && errno == EINTR)) {
         return false;
     }
-    ::kill(-process_, SIGKILL);  // what it started
+    ::kill(-process_, SIGKILL);  // processes that the child started
     process_ = -1;
     return true;
 }
@@ -261,7 +261,7 @@ std::vector<std::string> own_command(int argc, char** argv) {
         words.insert(words.end(), argv + 1, argv + argc);
         return words;
     }
-    // Unlike argv, this has the dynamic loader that may have been named before the program.
+    // Unlike argv, this includes a dynamic loader that was named before the program.
     std::ifstream command("/proc/self/cmdline", std::ios::binary);
     for (std::string word; std::getline(command, word, '\0');) {
         words.push_back(word);

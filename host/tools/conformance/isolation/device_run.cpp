@@ -11,8 +11,8 @@ namespace {
 using Json = nlohmann::json;
 using tools::ExitCode;
 
-/// A device on which this many groups in a row end before any check has an outcome is given up: a
-/// driver that hangs would take a time limit for each group.
+/// The run on a device stops when this number of consecutive groups end before any check has an
+/// outcome, because a driver that hangs would use up the time limit of each group.
 constexpr std::size_t max_fruitless = 3;
 
 class DeviceRun {
@@ -89,7 +89,7 @@ class DeviceRun {
                 if (done + 1 < group.checks.size() || lost) {
                     add(group, done, std::move(outcome));
                 } else {
-                    last_ = std::move(outcome);  // its device has yet to be closed
+                    last_ = std::move(outcome);  // added after its device is closed
                 }
                 ++done;
             }
@@ -98,15 +98,15 @@ class DeviceRun {
                 return;
             }
         }
-        if (child.end().interrupted) {  // before it could note the signal
+        if (child.end().interrupted) {  // before the child could report the signal
             stopped_ = report_.interrupted = true;
             return;
         }
         end(group, begun, done, lost, child.end());
     }
 
-    /// The process of a group has ended after it began `begun` checks, `done` of which have an
-    /// outcome.
+    /// Records the end of the process of a group that began `begun` checks, `done` of which have
+    /// an outcome.
     void end(const Group& group, std::size_t begun, std::size_t done, bool lost,
              const ChildEnd& how) {
         Outcome crash = {
@@ -126,7 +126,7 @@ class DeviceRun {
                                             group.name);
             }
             report_.ends.push_back(crash.reason);
-            if (last_) {  // closing the device is not a check: the last one gets the blame
+            if (last_) {  // closing the device is no check: the last check fails instead
                 crash.reason += fmt::format(", which had ended with: {}", word_for(last_->verdict));
                 last_.reset();
                 --done;
@@ -139,7 +139,7 @@ class DeviceRun {
         }
     }
 
-    /// The device could not be opened, or something has failed that is not of the device.
+    /// Handles a device that could not be opened, or a failure that the device did not cause.
     void refuse(const Group& group, std::size_t done, const Json& line) {
         const auto code = static_cast<ExitCode>(line.at("code").get<int>());
         const std::string reason = line.at("failure").get<std::string>();
@@ -152,7 +152,7 @@ class DeviceRun {
         skip(group, done + 1, "not run: the device could not be opened for this group");
     }
 
-    /// A signal came to the process alone: the driver sent it.
+    /// Handles a signal that only the child got, which means that the driver sent it.
     void ended_by_signal(const Group& group, std::size_t done, int signal) {
         if (interrupted_by() != 0) {
             return;
@@ -184,7 +184,7 @@ class DeviceRun {
     const RunListener& listener_;
     Job job_;
     DeviceReport report_;
-    std::optional<Outcome> last_;  // of the last check of a group, until its device is closed
+    std::optional<Outcome> last_;  // outcome of a group's last check, until its device is closed
     std::size_t judged_ = 0;
     bool stopped_ = false;
 };

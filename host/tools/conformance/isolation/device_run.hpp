@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs groups of checks on a device, each group in a process of its own: a driver that crashes,
-// hangs, or loses its device ends one group, and the next one starts afresh.
+// Runs groups of checks on a device, each group in a separate process. A driver that crashes, hangs
+// or loses its device ends only one group, and the next group opens the device again.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace vkrope::conformance {
 
-/// A check has ended, after `done` others on this device. `silent` for one that was not run. It may
-/// add to the report. False ends the run.
+/// Called after each check, `done` checks on this device having ended. `silent` is true for a check
+/// that was not run. The listener may add to the report, and returns false to end the run.
 using RunListener = std::function<bool(const Check&, CheckReport&, std::size_t done, bool silent)>;
 
-/// Runs all checks of all groups, on the device that `device` says. Throws tools::Failure if no
-/// check can run because the device refuses to be opened, which is not a fault of its driver.
+/// Runs all checks of all groups on `device`. Throws tools::Failure if no check can run because the
+/// device cannot be opened, which is not a fault of its driver.
 ///
 /// command  starts this program again
 DeviceReport run_device(const std::vector<std::string>& command, const FoundDevice& device,

@@ -30,8 +30,8 @@ std::vector<std::string> split(const std::string& list) {
     return parts;
 }
 
-/// The manifests that the Vulkan loader reads (LoaderDriverInterface.md of Khronos's
-/// Vulkan-Loader).
+/// Returns the driver manifests that the Vulkan loader reads, as LoaderDriverInterface.md of
+/// Khronos's Vulkan-Loader defines them.
 std::vector<std::string> manifests() {
     const std::string named = variable("VK_DRIVER_FILES", variable("VK_ICD_FILENAMES"));
     std::vector<std::string> places = split(named);
@@ -66,7 +66,7 @@ std::vector<std::string> manifests() {
     return files;
 }
 
-/// The devices that a process lists, with the way it ended.
+/// The devices that a process listed, and the way the process ended.
 struct Listing {
     std::vector<FoundDevice> devices;
     std::optional<tools::Failure> refusal;
@@ -114,7 +114,7 @@ FoundDevices find_devices(const std::vector<std::string>& command, const Watch& 
         std::move(listing.devices.begin(), listing.devices.end(),
                   std::back_inserter(found.devices));
     }
-    if (found.failed.empty()) {  // together they do, or a layer does
+    if (found.failed.empty()) {  // the drivers fail only together, or a layer fails
         found.failed.push_back(
             {"all drivers together", all.end.sentence + " while the devices were listed"});
     }

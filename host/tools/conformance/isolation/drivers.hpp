@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The devices of this machine, found by processes of their own: a driver that crashes as it is
-// loaded takes no other driver with it.
+// Finds the devices of this machine in separate processes, so that a driver that crashes when it is
+// loaded does not hide the devices of other drivers.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ namespace vkrope::conformance {
 
 struct FoundDevice {
     tools::KnownDevice info;
-    std::string select;    ///< for DeviceOptions::select
-    std::string manifest;  ///< of its driver, which alone is then loaded; empty: all drivers are
+    std::string select;    ///< value of DeviceOptions::select
+    std::string manifest;  ///< of the only driver to load; empty: all drivers are loaded
 };
 
 /// A driver that ended the process that loaded it.
@@ -29,8 +29,8 @@ struct FoundDevices {
     std::vector<FailedDriver> failed;
 };
 
-/// Lists all devices. If that ends the process, lists the devices of each driver separately. Throws
-/// tools::Failure.
+/// Lists all devices. If that ends the listing process, lists the devices of each driver
+/// separately. Throws tools::Failure.
 ///
 /// command  starts this program again
 FoundDevices find_devices(const std::vector<std::string>& command, const Watch& watch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a worker tells its parent, as JSON values. Both are one program, so the form may change at
-// any time. A message of another form throws nlohmann::json::exception.
+// Converts the messages from a worker to its parent to and from JSON. Both are the same program, so
+// the format may change at any time. A malformed message throws nlohmann::json::exception.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace vkrope::conformance {
 
-/// A value, or null.
+/// Returns the value as JSON, or null.
 template <class T>
 struct OptionalMessage {
     static void to_json(nlohmann::json& message, const std::optional<T>& value) {
@@ -30,7 +30,7 @@ struct OptionalMessage {
 
 namespace nlohmann {
 
-// Not of every std::optional: one of a json is a json to its users.
+// Not for every std::optional, because users convert std::optional<json> differently.
 template <>
 struct adl_serializer<std::optional<double>> : vkrope::conformance::OptionalMessage<double> {};
 template <>

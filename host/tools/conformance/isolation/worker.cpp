@@ -37,12 +37,12 @@ void send(const Json& message) {
         if (written > 0) {
             rest.remove_prefix(static_cast<std::size_t>(written));
         } else if (errno != EINTR) {
-            ::_exit(static_cast<int>(ExitCode::bad_file));  // nobody is there to be told
+            ::_exit(static_cast<int>(ExitCode::bad_file));  // the parent no longer exists
         }
     }
 }
 
-/// Ends the process at once: nothing is destroyed.
+/// Ends the process at once: no destructor runs.
 [[noreturn]] void finish() {
     send({{"finished", true}});
     std::fflush(nullptr);
@@ -66,7 +66,7 @@ Outcome run_check(Check& check, DeviceUnderTest& device) {
         outcome = {
             .verdict = Verdict::error, .reason = "out of memory", .exit = ExitCode::out_of_memory};
     }
-    // The reason may quote a file, which may contain any bytes.
+    // The reason may quote a file that contains arbitrary bytes.
     std::replace_if(
         outcome.reason.begin(), outcome.reason.end(), [](char c) { return c < ' ' || c > '~'; },
         '?');
@@ -108,7 +108,7 @@ void run_group(DeviceOptions options, const Group& group, const std::optional<Tr
         }
         send({{"outcome", outcome}});
         if (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed) {
-            finish();  // to close a device that is lost or busy may never end
+            finish();  // closing a lost or busy device may never return
         }
     }
 }
@@ -141,7 +141,7 @@ std::optional<Job> job_of_this_process() {
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
-    if (::getppid() != json.at("parent").get<pid_t>()) {  // which has ended before
+    if (::getppid() != json.at("parent").get<pid_t>()) {  // the parent has already ended
         ::_exit(static_cast<int>(ExitCode::bad_file));
     }
     return json.get<Job>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// This program, started again: the process that touches a driver. VKROPE_WORKER in its environment
-// says what it has to do.
+// Runs this program a second time as a worker, the process that calls a driver. VKROPE_WORKER in
+// the environment describes the worker's job.
 #pragma once
 
 #include <functional>
@@ -15,29 +15,29 @@
 
 namespace vkrope::conformance {
 
-/// What a worker has to do, on which device.
+/// The job of a worker and the device for the job.
 struct Job {
-    std::string device = {};    ///< for DeviceOptions::select
-    std::string manifest = {};  ///< of the driver, which alone is then loaded; empty: all drivers
-    std::string group = {};     ///< whose checks it runs; empty: it lists the devices
-    std::optional<Traits> traits = {};  ///< as another worker has measured them
+    std::string device = {};            ///< value of DeviceOptions::select
+    std::string manifest = {};          ///< of the only driver to load; empty: all drivers
+    std::string group = {};             ///< group of checks to run; empty: list the devices
+    std::optional<Traits> traits = {};  ///< as measured by another worker
 };
 
-/// The environment in which a program loads this driver only, unless `manifest` is empty.
+/// Returns the environment that makes a program load only this driver; empty for no manifest.
 std::map<std::string, std::string> with_driver(const std::string& manifest);
 
-/// The environment of the worker that does this job.
+/// Returns the environment of the worker that does this job.
 std::map<std::string, std::string> environment_of(const Job& job);
 
-/// The job of this process; nothing: it is not a worker. To be called once.
+/// Returns the job of this process, or nullopt if it is not a worker. To be called once.
 std::optional<Job> job_of_this_process();
 
-/// Does the job and ends the process. Lines to the parent: without a group {"devices": [device]};
-/// else {"traits"} first, if they are not known, then {"begun": id} and {"outcome"} for each check,
-/// and {"interrupted": signal} if one came. After a check that the device did not survive it runs
-/// no other. {"failure", "code"} says why it cannot go on.
+/// Does the job and ends the process. Sends lines to the parent. Without a group: {"devices":
+/// [device]}. With a group: {"traits"} first, unless they are known; then {"begun": id} and
+/// {"outcome"} for each check; {"interrupted": signal} if a signal came. After a check that lost
+/// the device, runs no other check. {"failure", "code"} gives the reason for stopping.
 ///
-/// find_group  called for a job with a group
+/// find_group  returns the group of the job, if it has one
 [[noreturn]] void work(const Job& job, DeviceOptions options,
                        const std::function<Group()>& find_group);
 

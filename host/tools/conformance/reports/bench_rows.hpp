@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The figures of vkrope-bench, from the file of its --benchmark_out.
+// Reads the figures of vkrope-bench from the file of its option --benchmark_out.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,12 +10,12 @@ namespace vkrope::conformance {
 
 struct BenchRow {
     std::string name;
-    double ns = 0;      ///< median of the repetitions
+    double ns = 0;      ///< median of the repetitions, nanoseconds
     double spread = 0;  ///< coefficient of variation; 0: not measured
-    double roof = 0;    ///< share of the fastest copy; 0: the row has none
+    double roof = 0;    ///< fraction of the speed of the fastest copy; 0: not in the row
 };
 
-/// Throws nlohmann::json::exception for another document.
+/// Throws nlohmann::json::exception if the document is not a benchmark report.
 std::vector<BenchRow> bench_rows(const nlohmann::ordered_json& bench);
 
 }  // namespace vkrope::conformance

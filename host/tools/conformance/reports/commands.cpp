@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the command makes of reports that are there already.
+// Runs --compare and --page, which read existing reports.
 #include "cli/output_file.hpp"
 #include "cli/terminal.hpp"
 #include "conformance/options.hpp"
@@ -28,13 +28,13 @@ ExitCode compare_reports(const std::vector<std::string>& files) {
 }
 
 ExitCode write_page(const std::vector<std::string>& files) {
-    // The page is not to replace the first of the reports where its name was forgotten.
+    // If the name of the page was forgotten, the page must not replace the first report.
     if (files.size() < 2 || !files[0].ends_with(".html")) {
         tools::fail(ExitCode::usage, "--page: takes the page, FILE.html, then reports");
     }
     std::vector<NamedReport> reports;
     for (std::size_t i = 1; i < files.size(); ++i) {
-        // A page for others does not say where its reports were.
+        // The page may be given to others, so it does not contain the folders of the reports.
         reports.push_back(
             {files[i].substr(files[i].rfind('/') + 1), report_from("--page", files[i])});
     }

@@ -27,7 +27,7 @@ std::string text(const Json& object, const char* key) {
     return printable(object.at(key).get<std::string>());
 }
 
-/// The device of this name that comes after `skip` others of it; null if there is none.
+/// Returns the device of this name that comes after `skip` others of the same name, or null.
 const Json* find_device(const Json& devices, const std::string& name, std::size_t skip) {
     for (const Json& device : devices) {
         if (device.at("name") == name && skip-- == 0) {
@@ -70,7 +70,7 @@ void compare_checks(const Json& older, const Json& newer, Changes& changes) {
     }
 }
 
-/// A ratio of medians; its spread is what the coefficients of variation of both add up to.
+/// Adds ratios of medians. Their spread combines both coefficients of variation.
 void compare_speed(const Json& older, const Json& newer, std::string& lines) {
     std::map<std::string, BenchRow> before;
     for (const BenchRow& row : bench_rows(older)) {

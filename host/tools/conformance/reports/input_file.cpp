@@ -40,7 +40,7 @@ std::string content_of(const std::string& option, const std::string& file) {
     }
 }
 
-/// An unknown status would be neither good nor bad.
+/// Checks the status words, because an unknown status would be neither good nor bad.
 void check_words(const std::string& option, const std::string& file, const Json& devices) {
     for (const Json& device : devices) {
         for (const Json& check : device.at("cases")) {
@@ -89,7 +89,7 @@ Json report_from(const std::string& option, const std::string& file) {
         refuse(option, file, "has the format '{}'; this program reads '{}'", format, report_format);
     }
     try {
-        static_cast<void>(page_of({{file, report}}));  // accesses all fields that anyone needs
+        static_cast<void>(page_of({{file, report}}));  // accesses all fields that are used
         check_words(option, file, report.at("devices"));
     } catch (const nlohmann::json::exception&) {
         refuse(option, file, "lacks fields of a report");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that reports and waivers are read from.
+// Reads the files that contain reports, waivers and figures of the benchmark.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,15 +7,15 @@
 
 namespace vkrope::conformance {
 
-/// The format of reports, their first key: another number means another meaning.
+/// The format of reports, stored under their first key. The number changes with the meaning.
 inline constexpr const char report_format[] = "vkrope-report/2";
 
-/// The document in a regular file. Throws tools::Failure.
+/// Returns the JSON document in a regular file. Throws tools::Failure.
 ///
-/// option  for the error
+/// option  the option that named the file, for the error message
 nlohmann::ordered_json json_from(const std::string& option, const std::string& file);
 
-/// Reads a report of --json. Throws tools::Failure, which names an older format.
+/// Reads a report of --json. Throws tools::Failure, which names any other format.
 nlohmann::ordered_json report_from(const std::string& option, const std::string& file);
 
 /// Throws tools::Failure if `figures`, from `file`, are not those of vkrope-bench.

@@ -87,7 +87,7 @@ std::string failures_list(const Json& device) {
     return items.empty() ? "" : "<h3>Failures</h3>\n<ul>\n" + items + "</ul>\n";
 }
 
-/// Error against position, one line a source; and how much of its bound each uses.
+/// Draws error against position, one line for each source, and the used part of each bound.
 std::string errors_figure(const Json& device) {
     std::vector<double> positions, values;
     svg::Plot plot = {
@@ -176,7 +176,7 @@ std::string bench_table(const Json& device) {
            html::table({"row", "time", "share of the roof"}, rows);
 }
 
-/// The largest share of the roof among the rotations that are not bound by their launch.
+/// Returns the largest fraction of the roof among rotations not limited by launch overhead.
 std::string fastest(const Json& device) {
     double roof = 0;
     if (device.contains("bench")) {
@@ -201,7 +201,7 @@ std::string all_counts(const Json& device) {
     return counts.empty() ? "-" : counts;
 }
 
-/// A device of a report, with the words that it is sorted by.
+/// A device of a report, with the keys for sorting.
 struct Entry {
     std::string name, driver, date;
     const Json* device;

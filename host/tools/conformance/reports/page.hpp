@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reports as one page for people: verdicts first, then each device.
+// Writes reports as one HTML page: first the verdicts, then a section for each device.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,12 +9,12 @@
 namespace vkrope::conformance {
 
 struct NamedReport {
-    std::string name;  ///< of its file
+    std::string name;  ///< name of the file of the report
     nlohmann::ordered_json report;
 };
 
-/// Devices by name and driver, the newest report of each first. Throws
-/// nlohmann::json::exception if a report has another form than that of json_of().
+/// Returns a page of devices by name and driver, the newest report of each first. Throws
+/// nlohmann::json::exception if a report does not have the form of json_of().
 std::string page_of(const std::vector<NamedReport>& reports);
 
 }  // namespace vkrope::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Failures that are known, with a reason and a link each: they fail no run, and a waiver that is no
-// longer needed does.
+// Waives known failures, each with a reason and a link. Waived failures do not fail a run, but a
+// waiver that is no longer needed does.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace vkrope::conformance {
 
 struct Waiver {
-    std::string check;   ///< an id
-    std::string device;  ///< part of the name of a device; empty: every one
+    std::string check;   ///< id of a check
+    std::string device;  ///< part of the name of a device; empty: every device
     std::string reason, link;
 };
 
@@ -20,11 +20,11 @@ struct Waiver {
 /// tools::Failure, which names the file and the field.
 std::vector<Waiver> read_waivers(const std::string& file);
 
-/// Turns failed and erred checks of `device` that have a waiver into waived ones, and returns a
+/// Marks failed and erred checks of `device` that have a waiver as waived, and returns a
 /// sentence for each waiver whose check has run and has not failed.
 std::vector<std::string> waive(DeviceReport& device, const std::vector<Waiver>& waivers);
 
-/// A sentence for each waiver of a check that is not among these groups.
+/// Returns a sentence for each waiver of a check that is not in these groups.
 std::vector<std::string> unknown_waivers(const std::vector<Waiver>& waivers,
                                          const std::vector<Group>& groups);
 
