@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The picture of errors against position, shaders/accuracy.svg, is the figure of a report's page.
-# Draws it if there is none, and else compares it: bits, and so errors, are the same on any device.
+# Checks that shaders/accuracy.svg, the picture of errors against position, is the figure of a
+# report's page, or draws a missing picture. Bits, and so errors, are the same on any device.
 #
 #     accuracy_picture.sh CONFORMANCE PICTURE LAVAPIPE
 set -eu

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A case is somebody else's file: whatever is wrong with it becomes a status and a reason, never a
-# crash, a pass, or a file outside the folder of outputs. Each one here is a good case with one
-# thing changed.
+# Checks that a malformed case, which is a file of somebody else, gives a status and a reason, never
+# a crash, a pass, or a file outside the folder of outputs. Each test makes one change to a good
+# case.
 # shellcheck disable=SC2016 # sed expressions
 . "$(dirname "$0")/cases.sh"
 
-# As it is it passes, so that each change is what is refused.
+# The unchanged case passes, so that the change must be the reason for each refusal.
 own_case half_f32_bshd case
 runs 0 --cases case --write-outputs "$logs/outputs"
 reports pass ''
@@ -30,7 +30,7 @@ cp "$own/half_f32_bshd/q.npy" outside.npy
 tries error 'q.npy*link'
 ln -sf ../../outside.npy $folder/q.npy
 
-# Documents that are none.
+# Text that is not a valid document.
 for text in '' '{' '[]' '3' 'null' '{"id": "a", "id": "b"}' '{"id": 5}' '{"id": "a\u0000b"}'; do
     tries error ''
     printf '%s' "$text" >$folder/case.json
@@ -46,7 +46,7 @@ rm $folder/case.json && mkfifo $folder/case.json
 tries error link
 rm $folder/case.json && ln -s /etc/hostname $folder/case.json
 
-# Keys and words that the format has not.
+# Keys and words that the format does not define.
 unsupported phase 's|"pairing"|"phase": 0, "pairing"|'
 unsupported angles.phase 's|"exponent_dim"|"phase": 0, "exponent_dim"|'
 unsupported tensors.v 's|"tensors": {|"tensors": {"v": 1, |'
@@ -87,7 +87,7 @@ refused 'sections*4*3' 's|"sizes": \[2, 3, 3\]|"sizes": [2, 3, 2, 1]|' sections_
 refused sections.sizes 's|"sizes": \[2, 3, 3\]|"sizes": []|' sections_sequential
 refused cp_rank 's|"cp_rank": 1|"cp_rank": 3|' zig_zag_shard
 
-# Sizes that the files do not have.
+# Sizes that do not match the files.
 # shaped STATUS PATTERN SHAPE
 shaped() { "$1" "$2" 's|"q.npy", "shape": \[2, 3, 4, 8\]|"q.npy", "shape": ['"$3"']|'; }
 shaped refused tensors.q.shape '2, 3, 8, 4'
@@ -95,7 +95,7 @@ shaped refused 'layout*4*3' '2, 3, 32'
 shaped refused tensors.q '9223372036854775807, 3, 4, 8'
 shaped unsupported tensors.q '1000000, 1000000, 4, 8'
 shaped refused tensors.q '-2, 3, 4, 8'
-# a_view STATUS PATTERN SHAPE VIEW: the tensor Q is this part of its 2 * 2 * 3 * 9 elements.
+# a_view STATUS PATTERN SHAPE VIEW: makes Q this view of its 2 * 2 * 3 * 9 elements.
 a_view() {
     "$1" "$2" 's|"shape": \[2, 3, 2, 8\], "view": {[^}]*}|"shape": ['"$3"'], "view": {'"$4"'}|' \
         views_transposed_and_broadcast
@@ -111,7 +111,7 @@ a_view refused view.strides '2, 3, 2, 8' '"offset": 1, "strides": [54, 9, 27]'
 a_view unsupported channels '2, 3, 2, 8' '"offset": 0, "strides": [54, 9, 4, 2]'
 a_view unsupported negative '2, 3, 2, 8' '"offset": 55, "strides": [-54, 9, 27, 1]'
 a_view unsupported 536870912 '1000000, 1000000, 2, 8' '"offset": 0, "strides": [0, 0, 0, 1]'
-# What a view repeats is bounded by the file, 64 times over and 2^24: here 108 elements.
+# A view may repeat at most 64 n + 2^24 elements of a file with n elements; here n is 108.
 a_view unsupported '19200000*108*16784128' '1, 12, 200000, 8' '"offset": 0, "strides": [0, 9, 0, 1]'
 a_view unsupported '20000000*108*16784128' '1, 20000000, 0, 8' \
     '"offset": 0, "strides": [0, 0, 0, 1]'
@@ -138,8 +138,8 @@ with_file error cu_seqlens ragged_with_offsets cu_seqlens.npy array 4 '<i4' '(1,
 with_file error 'offsets*3' ragged_with_offsets offsets.npy array 8 '<i4' '(2,)'
 with_file error '3*2' zig_zag_shard start.npy array 12 '<i4' '(3,)'
 
-# Starts of sequences that contradict themselves, or the tensors: no device is to blame for what
-# comes of them.
+# Starts of sequences that contradict each other or the tensors: no device must get the blame for
+# the consequences.
 starts() { refused "cu_seqlens*$1" 's|\[0, 3, 3, 7\]|'"$2"'|' ragged_in_the_document; }
 starts 1 '[1, 3, 3, 7]'
 starts -3 '[-3, 3, 3, 7]'
@@ -151,12 +151,12 @@ shards() { refused "$1" 's|"cu_seqlens.npy"|'"$2"'|' zig_zag_shard_of_ragged_seq
 shards 'cp_size*4' '[0, 6, 24]'
 shards 'cu_seqlens*12*24' '[0, 8, 12]'
 
-# Counts that each cost a run over the tensors, or is looked at for each pair.
-# many COUNT TEXT: COUNT times TEXT, with commas between.
+# Counts of entries that each cost a pass over the tensors or a comparison for each pair.
+# many COUNT TEXT: prints TEXT COUNT times, separated by commas.
 many() { awk -v count="$1" -v text="$2" \
     'BEGIN { for (i = 0; i < count; ++i) printf "%s%s", i ? ", " : "", text }'; }
-# with_many STATUS PATTERN KEY COUNT ENTRY NAME: what becomes of a case with COUNT entries of a list
-# that stands in a line.
+# with_many STATUS PATTERN KEY COUNT ENTRY NAME: expects this status of a case in which the list
+# KEY, which stands on one line, has COUNT entries.
 with_many() {
     tries "$1" "$2" "$6"
     many "$4" "$5" >"$logs/entries"
@@ -177,7 +177,7 @@ window='{"offset": 0, "rotary_dim": 6}'
 with_many unsupported 'windows*65*64' windows 65 "$window" windows_in_order
 with_many unsupported 'windows*100000*64' windows 100000 "$window" windows_in_order
 with_many fail 'q?0, 0, 0, 1?' windows 64 "$window" windows_in_order
-# Each of them writes all elements: the file bounds their sum.
+# Each window writes all elements, and the size of the file limits the total.
 wide='s|"shape": \[1, 4, 2, 14\]|"shape": [1, 4, 20000, 14], "view": {"offset": 0, "strides": [0, 28, 0, 1]}|'
 unsupported '64*71680000*112*16784384' \
     "$wide; s|\"windows\": \[.*\]|\"windows\": [$(many 64 "$window")]|" windows_in_order
@@ -185,16 +185,16 @@ with_many unsupported 'planes_rotated*257*256' planes_rotated 257 1 planes_of_pa
 with_many unsupported 'sections.sizes*257*256' sizes 257 1 sections_sequential
 with_file unsupported 1048576 scaling_ggml_linear_with_divisors freq_factors.npy \
     array 2000000 '<f4' '(500000,)'
-# One sequence, repeated by a view: a call each.
+# One sequence that a view repeats, which takes one call for each repetition.
 tries unsupported '20000*16384' nothing_expected
 sed -i 's|"shape": \[[^]]*\]|"shape": [20000, 1, 1, 4], "view": {"offset": 0, "strides": [0, 4, 4, 1]}|' $folder/case.json
-# A sparse file has no data to pay for, and is not read.
+# A sparse file has a large size but no data, and must not be read.
 tries unsupported 1073741824
 truncate -s 3G $folder/q.npy
 tried 1
 [ -z "$(find "$logs/.." -maxdepth 2 -name escaped 2>"$logs/find")" ] || wrong 'an id led outside'
 
-# An output does not go through a link; ids twice, and folders that are none.
+# Outputs do not follow a symbolic link; duplicate ids; folders that do not exist or have no case.
 own_case half_f32_bshd case
 mkdir -p "$logs/linked" "$logs/elsewhere"
 ln -s "$logs/elsewhere" "$logs/linked/own"

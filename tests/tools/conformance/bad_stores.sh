@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Cases with quantised outputs, with one thing changed: a code, a scale or a byte that is not
-# what the device stores is a failure, unless the case allows it; a contradiction is an error; what
-# the library does not do is unsupported.
+# Makes one change to cases with quantised outputs. A code, a scale or a byte that differs from the
+# stored one is a failure unless the case allows it; a contradiction is an error; an operation that
+# the library does not support is unsupported.
 # shellcheck disable=SC2016 # sed expressions
 . "$(dirname "$0")/cases.sh"
 
-# header_bytes FILE: of an array.
+# header_bytes FILE: prints the size of the header of an array, in bytes.
 header_bytes() { echo $((10 + $(od -An -tu2 -j8 -N2 "$1"))); }
-# flip FILE BYTE MASK...: the bits of the masks in bytes of the data, from BYTE on.
+# flip FILE BYTE MASK...: flips the bits of each MASK in consecutive data bytes from BYTE.
 flip() {
     file=$1
     at=$(($(header_bytes "$1") + $2))
@@ -19,14 +19,14 @@ flip() {
         at=$((at + 1))
     done
 }
-# flipped STATUS PATTERN NAME FILE BYTE MASK...: what becomes of a case with these bits changed.
+# flipped STATUS PATTERN NAME FILE BYTE MASK...: expects this status with these bits flipped.
 flipped() {
     tries "$1" "$2" "$3"
     flip "$folder/$4" "$5" "$6" ${7:+"$7"}
 }
 failed() { flipped fail "$@"; }
 passes() { flipped pass '' "$@"; }
-# same_data A B: two arrays with the same numbers.
+# same_data A B: compares the data of two arrays.
 same_data() {
     checks=$((checks + 1))
     tail -c +$(($(header_bytes "$1") + 1)) "$1" >"$logs/a"
@@ -40,7 +40,7 @@ runs 0 --cases case --write-outputs "$logs/outputs"
 for name in store_blocks store_pages_nhpd_made; do
     same_data "$logs/outputs/own/$name/actual_v.npy" case/$name/expected_v.npy
 done
-# V has exact values, and K has the slots of V.
+# V has exact values, and K uses the slots of V.
 made=$logs/outputs/own/store_pages_nhpd_made
 same_data "$made/actual_v_scales.npy" case/store_pages_nhpd_made/expected_v_scales.npy
 [ "$(wc -c <"$made/actual_k_scales.npy")" = "$(wc -c <"$made/actual_v_scales.npy")" ] ||
@@ -48,10 +48,10 @@ same_data "$made/actual_v_scales.npy" case/store_pages_nhpd_made/expected_v_scal
 [ ! -e "$made/actual_q_scales.npy" ] || wrong 'there are scales that nobody has made'
 rm -r "$logs/outputs" case
 
-# Codes. Without a tolerance none may differ; with one, as many as it says, by one.
+# Codes. Without a tolerance no code may differ; with a tolerance, some may differ by one step.
 exact=store_exact_without_tolerance
 failed 'v?0, 0, 6?*code*768*0' $exact expected_v.npy 6 1
-failed 'v?0, 1, 15?*code 9' $exact expected_v.npy 47 2 # its fifth bit
+failed 'v?0, 1, 15?*code 9' $exact expected_v.npy 47 2 # the fifth bit of code 9
 failed 'v?3, 2, 22?*scale' $exact expected_v.npy 506 0 1
 passes store_blocks expected_v.npy 4 1
 failed 'v?0, 0, 4?*code 0*2 of 640*1' store_blocks expected_v.npy 4 1 1
@@ -62,7 +62,7 @@ failed 'v?0, 0, 0, 0?*code' store_scales_given_bf16 expected_v.npy 0 16
 failed 'k?0, 0, 0, 0?*code' store_scales_given_bf16 expected_k.npy 0 16
 failed 'q?0, 0, 0, 0?*code' store_scales_made expected_q.npy 0 16
 
-# Rows that no slot names: of six slots in pages of four rows the rows 1, 3 and 5 are none.
+# Rows without a slot: of the six slots in pages of four rows, rows 1, 3 and 5 have none.
 failed 'k?0, 0, 1, 2?*byte' store_pages_nhpd_made expected_k.npy 22 1
 failed 'no slot' store_pages_nphd_made expected_v.npy 60 1
 
@@ -80,7 +80,7 @@ with_file error 'expected_k_scales.npy*<i4' store_pages_nhpd_made expected_k_sca
     array 72 '<i4' '(2, 3, 3)'
 
 # Steps.
-# hadamard refused|unsupported PATTERN BLOCKS: what becomes of a case with these blocks.
+# hadamard refused|unsupported PATTERN BLOCKS: expects this status of a case with these blocks.
 hadamard() { "$1" "$2" 's|"hadamard": {"v": 4}|"hadamard": {'"$3"'}|' store_pages_nhpd_made; }
 for block in 3 0 4.5; do hadamard refused "hadamard.v*$block" '"v": '$block; done
 hadamard refused 'hadamard.v*8*20' '"v": 8'
@@ -101,7 +101,7 @@ refused 'store_scale.k*q4_0' \
 refused 'store_scale.k*out_dtype.k' 's|"k": "e5m2", ||' $given
 refused store_scale.q 's|"store_scale": {|"store_scale": {"q": {"given": 2.0}, |' \
     store_pages_of_v_alone_made
-# scale_of_k refused|unsupported PATTERN SCALE: what becomes of a case with this scale of K.
+# scale_of_k refused|unsupported PATTERN SCALE: expects this status of a case with this scale of K.
 scale_of_k() { "$1" "$2" 's|"k": {"given": 0.75}|"k": '"$3"'|' $given; }
 for both in '{}' '{"floor": 0.5}' '{"given": 2.0, "made": "row"}'; do
     scale_of_k refused 'store_scale.k.given*store_scale.k.made' "$both"
@@ -134,7 +134,7 @@ with_file error 'expected_v.npy*(5, 2, 64)*(5, 2, 40)' store_blocks expected_v.n
     array 640 '|u1' '(5, 2, 64)'
 
 # Tolerances.
-# codes refused|unsupported PATTERN CODES: what becomes of a case with this tolerance of codes.
+# codes refused|unsupported PATTERN CODES: expects this status of a case with this tolerance.
 codes() {
     "$1" "tolerance.codes$2" 's|"codes": {"off_by_one": 0.0025}|"codes": '"$3"'|' store_blocks
 }
@@ -143,7 +143,7 @@ codes refused '.off_by_one*2' '{"off_by_one": 2}'
 codes refused .off_by_one '{}'
 codes refused '*0.5' 0.5
 codes unsupported .off_by_two '{"off_by_one": 0, "off_by_two": 0}'
-changed pass '' 's|"atol": [^,]*, "rtol": [^,]*, ||' store_blocks # codes need no other tolerance
+changed pass '' 's|"atol": [^,]*, "rtol": [^,]*, ||' store_blocks # codes need neither atol nor rtol
 changed pass '' '/"tolerance/d; s|"v": "q5_0"},|"v": "q5_0"}|' $exact
 tried 1
 finish

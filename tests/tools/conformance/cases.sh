@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-# For the tests beside it, which source it: running a folder of cases and looking at the report.
-# Their arguments: the command vkrope-conformance, the folder of our own cases, and the driver
-# manifests of lavapipe and of SwiftShader.
+# Runs a folder of cases and examines the report. The tests in this folder source this file. Their
+# arguments: the command vkrope-conformance, the folder of our own cases, and the driver manifests
+# of lavapipe and of SwiftShader.
 # shellcheck shell=sh
 . "$(dirname "$0")/../command/check.sh"
 tool=$vkrope
 own=$models
 need_lavapipe
-# lavapipe spends these tests compiling: less. Where shaders are tested, the test says how.
+# Makes lavapipe optimise less, because compiling takes most of the time of these tests.
 GALLIVM_PERF=nopt LP_NATIVE_VECTOR_WIDTH=128
 export GALLIVM_PERF LP_NATIVE_VECTOR_WIDTH
 
-# runs CODE OPTION...: the exit code of the tool, whose report is in $logs/report.json.
+# runs CODE OPTION...: expects this exit code; the report is in $logs/report.json.
 runs() {
     expected=$1
     shift
@@ -26,7 +26,7 @@ runs() {
         wrong "not one line of error: $*"
 }
 
-# verdicts: a line for each case of the report: its id, a tab, its status, a tab, its reason.
+# verdicts: prints a line for each case of the report: id, tab, status, tab, reason.
 verdicts() {
     awk '/^ *"(id|status|reason)": / {
         key = $1
@@ -38,7 +38,7 @@ verdicts() {
     }' "$logs/report.json"
 }
 
-# reports STATUS PATTERN: a case of this status whose reason holds PATTERN.
+# reports STATUS PATTERN: expects a case of this status whose reason contains PATTERN.
 reports() {
     checks=$((checks + 1))
     verdicts >"$logs/verdicts"
@@ -48,16 +48,16 @@ reports() {
     }
 }
 
-# own_case NAME FOLDER: a copy of one of our cases.
+# own_case NAME FOLDER: copies one of our cases to FOLDER.
 own_case() {
     rm -rf "$2"
     mkdir -p "$2"
     cp --no-preserve=mode "$own/$1"/* "$2"
 }
 
-# Starting the tool takes longer than a case, so that one run takes many of them.
-# tries STATUS PATTERN [NAME]: sets `folder` to a copy of one of our cases, for a change. What
-# becomes of it is this status, with a reason that holds PATTERN, when `tried` runs all of them.
+# Starting the tool takes longer than running a case, so one run takes many cases.
+# tries STATUS PATTERN [NAME]: sets `folder` to a copy of one of our cases, to be changed. `tried`
+# then expects this status, with a reason that contains PATTERN.
 count=0
 tries() {
     count=$((count + 1))
@@ -68,7 +68,7 @@ tries() {
     printf '%s %s\n' "$1" "$2" >>"$logs/tried"
 }
 
-# tried CODE: the exit code, each of the cases is as expected, and no file appears.
+# tried CODE: runs the copies; expects this exit code, the status of each, and no new files.
 tried() {
     find . | sort >"$logs/before"
     runs "$1" --cases cases --write-outputs "$logs/outputs"
@@ -92,8 +92,8 @@ tried() {
     count=0
 }
 
-# changed STATUS PATTERN SED_EXPRESSION [NAME]: what becomes of a case with this change in its
-# document.
+# changed STATUS PATTERN SED_EXPRESSION [NAME]: expects this status of a case after this change of
+# its document.
 changed() {
     tries "$1" "$2" "${4:-}"
     cp $folder/case.json "$logs/unchanged"
@@ -103,8 +103,8 @@ changed() {
 refused() { changed error "$@"; }
 unsupported() { changed unsupported "$@"; }
 
-# with_file STATUS PATTERN NAME FILE COMMAND...: what becomes of a case one of whose files is what
-# COMMAND writes.
+# with_file STATUS PATTERN NAME FILE COMMAND...: expects this status of a case whose FILE has been
+# replaced by the output of COMMAND.
 with_file() {
     tries "$1" "$2" "$3"
     file=$4
@@ -112,5 +112,5 @@ with_file() {
     "$@" >"$logs/file"
     mv "$logs/file" "$folder/$file"
 }
-# array BYTES DESCR SHAPE: zeros.
+# array BYTES DESCR SHAPE: writes an array of zeros.
 array() { zeros "$1" | npy "$2" "$3"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes of quantised rows that are right, off by one, or wrong, and what the finding names.
+// Tests the comparison of quantised rows that are right, off by one or wrong, and its findings.
 #include "conformance/cases/codes.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ bool right(Element element, const Bytes& actual, const Bytes& expected,
     return compared(element, actual, expected, off_by_one).wrong == 0;
 }
 
-/// Two blocks whose codes are neither the lowest nor the highest.
+/// Returns two blocks whose codes are neither the lowest nor the highest.
 Bytes two_blocks(Store store) {
     std::vector<float> row(64);
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -41,7 +41,7 @@ Bytes two_blocks(Store store) {
 struct BlockType {
     Element element;
     Store store;
-    std::size_t first_code;  // its byte
+    std::size_t first_code;  // index of its byte in the block
 };
 constexpr BlockType block_types[] = {{VKROPE_Q8_0, Store::q8_0, 2},
                                      {VKROPE_Q4_0, Store::q4_0, 2},
@@ -208,7 +208,7 @@ TEST_CASE("rows that no slot names count no codes and may differ in no byte") {
     CHECK(findings.wrong == 1);
     CHECK(findings.byte == 7);
     test::check_names(findings.first, "0x06 0x05 slot");
-    // There, even codes that are equal as numbers are bytes.
+    // In rows without a slot, even codes of equal numbers are compared as bytes.
     CHECK(compared(VKROPE_E4M3FN, {0x7f}, {0xff}, 1, {false}).wrong == 1);
 }
 

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks and drivers that crash, hang, exit, or lose the device: each is a row of the report, the
-# other groups are finished, and the exit code says it. Further arguments: the tool with seeded
-# endings, the layer of a bad driver.
+# Checks that a crash, hang, exit or device loss in a check or driver gives a row of the report,
+# that the other groups are finished, and that the exit code is right. Further arguments: the tool
+# with seeded endings, and the layer that acts as a bad driver.
 . "$(dirname "$0")/cases.sh"
 seeded=$5
 layer=$6
 hang=$((4 * ${VKROPE_TIME_FACTOR:-1})) # seconds
-# What a sanitizer makes of a crash is its own business.
+# A sanitizer must not handle the crashes.
 ASAN_OPTIONS=$ASAN_OPTIONS:handle_segv=0:handle_sigbus=0:handle_abort=0
 export ASAN_OPTIONS
 # shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0
 
-# ends CODE COMMAND...: the exit code of a run whose report is report.json.
+# ends CODE COMMAND...: expects this exit code of a run whose report is report.json.
 ends() {
     expected=$1
     shift
@@ -23,7 +23,7 @@ ends() {
     [ "$code" = "$expected" ] || { wrong "exit code $code, not $expected: $*" && cat "$logs/err"; }
 }
 
-# row STATUS ID [PATTERN]: a line on stdout, whose reason holds PATTERN.
+# row STATUS ID [PATTERN]: expects a line on stdout whose reason contains PATTERN.
 row() {
     checks=$((checks + 1))
     grep -E "^$1 +$2  " "$logs/out" >"$logs/rows"
@@ -60,11 +60,11 @@ holds 'an ending is repeated by a command' \
     says "to repeat it: vkrope-conformance --filter *crash/it" "$logs/err"
 ends 6 "$seeded" --filter 'kill/*'
 
-# Where the system does not start the program by itself, as under an emulator, a variable says how.
+# VKROPE_SELF gives the command for a system that cannot start the program itself (emulators).
 works env VKROPE_SELF="env VKROPE_TIMEOUT=20 $seeded" "$seeded" --filter nothing/it
 expect 5 none env VKROPE_SELF=./none "$seeded" --filter nothing/it
 
-# A driver below, by the call that it ends in.
+# A bad driver, for each call in which it can end the process.
 mkdir layers
 cat >layers/bad_driver.json <<END
 {"file_format_version": "1.0.0", "layer": {"name": "VK_LAYER_VKROPE_bad_driver",
@@ -74,7 +74,7 @@ END
 VK_LAYER_PATH=$PWD/layers
 VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_bad_driver
 export VK_LAYER_PATH VK_INSTANCE_LAYERS
-# bad_driver CODE FAULT OPTION...
+# bad_driver CODE FAULT OPTION...: expects this exit code of a run with this fault.
 bad_driver() {
     code_wanted=$1
     fault=$2
@@ -83,7 +83,7 @@ bad_driver() {
         --check-timeout "$((4 * hang))" "$@"
 }
 bad_driver 0 none --filter 'algebra/*_computed'
-# The first process measures what the device does before its first check, in five submissions.
+# The first process measures the traits of the device in five submissions before its checks.
 bad_driver 4 raise=SEGV@pipelines+9 --filter 'algebra/*'
 row error 'algebra/[a-z0-9_]*' 'SIGSEGV*in algebra/'
 row pass 'algebra/[a-z0-9_]*'
@@ -92,7 +92,7 @@ holds 'a lost device is opened again' [ "$(grep -cF 'VK_ERROR_DEVICE_LOST' "$log
 row pass '[a-z]*/[a-z0-9_]*'
 bad_driver 4 hang=@submit+20 --filter 'algebra/*_computed'
 row error 'algebra/[a-z0-9_]*' "$((4 * hang)) seconds*in algebra/"
-# Nothing works at all: three groups say it, and the others are not waited for.
+# Nothing works at all: the run stops after three groups.
 bad_driver 4 raise=ABRT@pipelines --filter '*half_split*'
 holds 'three groups have crashed' \
     [ "$(grep -c 'SIGABRT' "$logs/out")" = 3 ]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The modules of the library, for a program that runs the checks on changed shaders: rope.inc and
-// positions.inc of the folder that VKROPE_MODULES names. Linked before the library, whose own
-// modules.cpp the linker then leaves out.
+// Provides the modules of the library to a program that checks changed shaders: rope.inc and
+// positions.inc in the folder that VKROPE_MODULES names. This file is linked before the library, so
+// the linker leaves out modules.cpp of the library.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -13,7 +13,7 @@
 namespace vkrope {
 namespace {
 
-/// The bytes of a file of shaders/embed.cmake: a line of comment, then numbers with commas.
+/// Reads a file of shaders/embed.cmake: a line of comment, then bytes separated by commas.
 std::vector<std::uint8_t> packed(const char* name) {
     const char* const folder = std::getenv("VKROPE_MODULES");
     std::ifstream file(std::string(folder == nullptr ? "" : folder) + "/" + name + ".inc");

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Shaders with one line changed: a check notices every one of them. Only those run that are
-# meant to, since drivers compile each shader anew. Nothing is built: the program takes its modules
-# from a folder (given_modules.cpp). Prints how many checks notice each.
+# Changes single lines of the shaders and expects a check to notice each change. Runs only the
+# checks that are meant to notice, since drivers compile each shader anew. Builds nothing: the
+# program takes its modules from a folder (given_modules.cpp). Prints the number of failed checks.
 # Arguments: the folder of the shaders, a folder to work in, a driver manifest, glslangValidator,
 # cmake and the program.
 set -eu
@@ -19,14 +19,14 @@ cp -R "$shaders" "$work/shaders"
 missed=0
 level_of_checks=
 
-# compile MODULE: as shaders/CMakeLists.txt does.
+# compile MODULE: compiles a module as shaders/CMakeLists.txt does.
 compile() {
     "$glslang" --quiet -g0 --target-env vulkan1.1 -S comp -I"$work/shaders" \
         -o "$work/$1.spv" "$work/shaders/$1.comp"
     "$cmake" "-DINPUT=$work/$1.spv" "-DOUTPUT=$VKROPE_MODULES/$1.inc" -P "$shaders/embed.cmake"
 }
 
-# mutated FILTER NAME FILE SED_EXPRESSION: fails one of these checks.
+# mutated FILTER NAME FILE SED_EXPRESSION: expects one of these checks to fail.
 mutated() {
     sed "$4" "$shaders/$3" >"$work/shaders/$3"
     changed=$(diff "$shaders/$3" "$work/shaders/$3" | grep -c '^>') || true

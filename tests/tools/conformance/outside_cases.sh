@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Cases that are not part of this repository, where VKROPE_CASES names a folder of them: they pass
-# on lavapipe and on SwiftShader, and both devices write the same bytes.
+# Runs cases that are not part of this repository if VKROPE_CASES names a folder of such cases. The
+# cases must pass on lavapipe and on SwiftShader, and both devices must write the same bytes.
 # Arguments: the command vkrope-conformance, the driver manifests of the two devices, and the folder
 # that the build was configured with.
 set -u
@@ -24,7 +24,7 @@ export VKROPE_TIMEOUT
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 # drivers leak
 export ASAN_OPTIONS
 
-# on DEVICE MANIFEST: writes the outputs to $work/DEVICE, with the code of the worst verdict.
+# on DEVICE MANIFEST: writes the outputs to $work/DEVICE; returns the code of the worst verdict.
 on() {
     VKROPE_DEVICE=$1 VK_DRIVER_FILES=$2 VK_ICD_FILENAMES=$2 "$tool" --validation --no-builtin \
         --cases "$cases" --write-outputs "$work/$1"

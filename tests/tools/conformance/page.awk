@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The rules for the pages of reports. Variable: least, how many sections a page has.
+# Checks the pages of reports. Variable: least, the minimum number of sections of a page.
 $1 == "title" && $2 !~ /^vkrope: / { print "the title is " $2 }
 $1 == "section" { sections++ }
 $1 == "row" { rows++ }

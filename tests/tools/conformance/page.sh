@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The pages of reports in a browser: on a phone and on a desk, in light and in dark, with devices
-# whose names are hostile. Arguments: headless Chromium, which may be empty; the folder with
-# report.html and many.html, which report_files.sh leaves; whether a missing tool is a failure.
+# Checks the pages of reports in a browser: at phone and desktop width, in light and in dark, with
+# hostile device names. Arguments: headless Chromium, which may be empty; the folder in which
+# report_files.sh leaves report.html and many.html; whether a missing tool is a failure.
 # shellcheck disable=SC2034 # page.sh reads these variables
 set -u
 name=conformance_page

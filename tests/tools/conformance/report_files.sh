@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Reports as files: a machine with a driver that crashes, one that hangs, one that crashes when it
-# is loaded and one that is right makes one report; then waivers, JUnit, comparison and one page of
-# many reports. Further arguments: the folder of the bad drivers, vkrope-bench or nothing, the
-# folder for pages that a browser will look at, the tool with seeded faults.
+# Checks report files: one report of a machine with a driver that crashes, one that hangs, one that
+# crashes when it is loaded and one that works; then waivers, JUnit, comparison and one page of many
+# reports. Further arguments: the folder of the bad drivers, vkrope-bench or nothing, the folder
+# for pages that a browser test opens, the tool with seeded faults.
 . "$(dirname "$0")/cases.sh"
 drivers=$5
 bench=$6
@@ -17,7 +17,7 @@ export ASAN_OPTIONS VKROPE_REAL_DRIVER
 ulimit -c 0
 id=algebra/norm_half_split_computed
 
-# driver NAME...: these drivers, and no other.
+# driver NAME...: selects these drivers and no others.
 driver() {
     list=
     for name; do
@@ -29,7 +29,7 @@ driver() {
     done
     use_driver "$list"
 }
-# contains FILE TEXT, lacks FILE TEXT
+# contains FILE TEXT and lacks FILE TEXT: expect the text to be in FILE, or not to be.
 contains() {
     checks=$((checks + 1))
     grep -qF -e "$2" "$1" || wrong "no '$2' in $1"
@@ -39,16 +39,16 @@ lacks() {
     ! grep -qF -e "$2" "$1" || wrong "'$2' is in $1"
 }
 
-# said CODE TEXT COMMAND...: as expect, for a command that also prints to stdout, which is in lines.
+# said CODE TEXT COMMAND...: is like expect, but writes the command's stdout to the file lines.
 said() {
     said_code=$1
     said_text=$2
     shift 2
-    # shellcheck disable=SC2016 # an expression for another shell
+    # shellcheck disable=SC2016 # an expression for the inner shell
     expect "$said_code" "$said_text" sh -c '"$@" >lines' sh "$@"
 }
 
-# Three devices; one of them works. The fourth driver keeps the loader from listing any.
+# One of three devices works. The fourth driver keeps the loader from listing any device.
 mkdir out
 HOME=$PWD/home
 export HOME
@@ -71,7 +71,7 @@ grep -qF "pass         $id" lines ||
     wrong 'the right driver was not tested beside one that cannot be loaded'
 said 0 load.json "$tool" --device right --filter $id
 
-# The benchmark, in a process of its own; one row of it.
+# The benchmark in a separate process, with one row.
 driver right
 if [ -n "$bench" ]; then
     printf '#!/bin/sh\nexec "%s" "$@" --benchmark_filter=rope/decode_b1/f16/computed/in_place\n' \
@@ -98,7 +98,7 @@ contains junit.xml '<error message="'
 ! command -v xmllint >/dev/null || holds 'JUnit is well-formed' xmllint --noout junit.xml
 expect 5 '--junit:*none/j.xml' "$tool" --filter $id --junit none/j.xml
 
-# Waivers: of a failure, of none, of no check, and what is not a waiver.
+# Waivers of a failed check, of a passing check and of an unknown check, and malformed waivers.
 waiver() {
     echo "{\"waivers\": [{\"check\": \"$1\", \"reason\": \"known\"," >waivers.json
     echo '"link": "https://example.org/1"}]}' >>waivers.json
@@ -130,7 +130,7 @@ works "$tool" --compare good.json bad.json
 [ -s "$logs/out" ] || wrong 'a device of one report is not named'
 expect 2 '--compare' "$tool" --compare good.json
 expect 5 none.json "$tool" --compare good.json none.json
-# Speed, of reports with figures that are known.
+# Speed, from reports with known figures.
 with_figures() { # FILE NANOSECONDS
     {
         sed '/^      ]$/,$d' good.json
@@ -145,7 +145,7 @@ with_figures fast.json 100
 works "$tool" --compare slow.json fast.json
 grep -qE 'rope/prefill_x.* 2\.000 .* 0\.085' "$logs/out" || wrong 'the ratio of speeds is wrong'
 
-# What is not a report, or not one of this program, is refused by name.
+# Files that are not reports, and reports of other formats, are refused by name.
 sed 's|vkrope-report/2|vkrope-report/1|' good.json >other.json
 expect 5 "other.json*'vkrope-report/1'*'vkrope-report/2'" \
     "$tool" --compare good.json other.json
@@ -171,15 +171,15 @@ hang=$((60 * ${VKROPE_TIME_FACTOR:-1})) # seconds
 expect 5 "'.'" "$tool" --page page.html .
 expect 5 "'fifo'" timeout "$hang" "$tool" --page page.html fifo
 expect 5 "'/dev/zero'" timeout "$hang" "$tool" --page page.html /dev/zero
-# The limit is the parser's, and has one number: white space up to it is a report, one byte more
-# is none.
+# The parser has one limit for white space: a report padded up to the limit is accepted, and one
+# byte more is refused.
 head -c $((16777216 - $(wc -c <good.json))) /dev/zero | tr '\0' ' ' |
     cat good.json - >endless.json
 works "$tool" --page page.html endless.json
 printf ' ' >>endless.json
 expect 5 'endless.json*16777216' "$tool" --page page.html endless.json
 rm endless.json
-# About as many groups as a report has room for take a second, not half a minute.
+# Reading about as many groups as fit in a report takes a second, not half a minute.
 {
     sed '/"cases": \[/q' good.json
     awk 'BEGIN {
@@ -194,7 +194,7 @@ works timeout "$hang" "$tool" --page page.html many_groups.json
 contains page.html '>g59999<'
 rm many_groups.json page.html
 
-# The page: the newest report of a device first, with its speed; no place of this machine.
+# The page has the newest report of a device first, with its speed, and no path of this machine.
 mkdir many
 sed 's|"date": "[^"]*"|"date": "2001-01-01"|' good.json >many/older.json
 works "$tool" --page many.html many/older.json "$report" fast.json "$PWD/bad.json"

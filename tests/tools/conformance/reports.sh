@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What the tool says and returns: counts, the report, outputs, filters, and a failure with the
-# command that repeats it.
+# Checks the output and exit codes of the tool: counts, the report, outputs, filters, and a failure
+# with the command that repeats it.
 . "$(dirname "$0")/cases.sh"
 
-# A wrong value, or a wrong bit where none may change, fails, and what is printed repeats it.
+# A wrong value, or a wrong bit where no bit may change, fails, and the printed command repeats it.
 own_case half_f32_bshd cases/a
 own_case scaling_yarn cases/b
 printf '\000\000\200\077' | dd of=cases/a/expected_k.npy bs=1 seek=200 conv=notrunc 2>"$logs/dd"
@@ -18,13 +18,13 @@ runs 1 $command
 reports fail 'k?0, 1, 0, 2?'
 verdicts | grep -qv '^own/half_f32_bshd	' && wrong 'the repeating command runs another case'
 
-# A change within the tolerance is none; one in the last bit of what has to pass through is.
+# A change within the tolerance is no failure; one in the last bit of a copied channel is.
 own_case infinities_outside_the_window bits
 printf '\001' | dd of=bits/expected_q.npy bs=1 seek=128 conv=notrunc 2>"$logs/dd"
 runs 1 --cases bits
 reports fail ''
 
-# The report has these keys. (That it names no host, user or path: suite.sh.)
+# The report has these keys. (suite.sh checks that it names no host, user or path.)
 runs 0 --cases "$own" --filter 'own/table_f*'
 for key in devices name driver cases id status max_error reason; do
     grep -qF "\"$key\": " "$logs/report.json" || wrong "the report lacks '$key'"
@@ -33,8 +33,8 @@ done
     wrong '--json - fails'
 [ "$(head -c 1 "$logs/out")" = '{' ] || wrong '--json - is not alone on stdout'
 
-# Outputs are what was expected, or as good, in the files' own types; without something to compare
-# with a case is computed.
+# The outputs are the expected values, or as close as the tolerance, in the types of the files. A
+# case with nothing to compare with is computed.
 runs 0 --device all --cases "$own" --filter 'own/table_f*' --write-outputs outputs
 for name in table_f32 table_f16; do
     cmp -s "outputs/own/$name/actual_q.npy" "$own/$name/expected_q.npy" ||
@@ -52,7 +52,7 @@ grep -q 2000000000 far/case.json || wrong 'the case has no position to change'
 runs 0 --cases far
 reports computed ''
 
-# A case of many calls leaves off at a signal: it is in no report, and what ran before it is.
+# A case of many calls stops at a signal. The report lacks this case but has the earlier ones.
 own_case half_f32_bshd long/a
 own_case nothing_expected long/b
 zeros 33554432 | npy '<f4' '(1, 32768, 16, 16)' >long/b/q.npy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is escaped, what a report is named, and figures of benchmarks.
+// Tests the escaping of text, the names of report files, and the figures of benchmarks.
 #include <doctest/doctest.h>
 
 #include "conformance/report.hpp"

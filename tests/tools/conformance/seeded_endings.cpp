@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests what vkrope-conformance makes of checks that end their process, with a suite whose groups
-// do so in each way. Every group has a good check before and after the bad one.
+// Tests how vkrope-conformance reports checks that end their process. Each group of this suite ends
+// in a different way, with a good check before and after the bad one.
 #include <signal.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ void good(Test& test) {
     test.run(trial_of(VKROPE_F16, 8, 4));
 }
 
-/// Ends as `how` says; a check that comes back is good.
+/// Ends the process as `how` says. A check that returns is good.
 void end(const std::string& how) {
     if (how == "crash") ::raise(SIGSEGV);
     if (how == "abort") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests the report of vkrope-conformance with a suite in which one check passes and the others must
-// not.
+// not pass.
 #include "cli/program.hpp"
 #include "conformance/builtin/trial.hpp"
 #include "conformance/command.hpp"
@@ -10,7 +10,7 @@ namespace {
 using namespace vkrope;
 using namespace vkrope::conformance;
 
-/// The device is correct, but is compared with other frequencies.
+/// Compares a correct device with the values of other frequencies, so the check must fail.
 void another_frequency(Test& test) {
     Trial trial = trial_of(VKROPE_F32, 8, 4);
     trial.call.positions.first = 1;

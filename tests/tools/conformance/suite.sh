@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The built-in suite as a command: what there is, what a report says, what a failure prints.
+# Tests the built-in suite as a command: the list of checks, the report, and a failure's output.
 # Arguments: those of cases.sh, then the tool with seeded faults.
 seeded=$5
 hang=$((60 * ${VKROPE_TIME_FACTOR:-1})) # seconds
 . "$(dirname "$0")/cases.sh"
 
-# has FILE TEXT...: each of the texts is in FILE.
+# has FILE TEXT...: expects each of the texts in FILE.
 has() {
     file=$1
     shift
@@ -19,7 +19,7 @@ has() {
     done
 }
 
-# What there is: every group, more of it in full, and ids once each.
+# The list contains every group, more checks at the full level, and each id once.
 works "$tool" --list
 cp "$logs/out" quick
 works "$tool" --list --level full
@@ -62,7 +62,7 @@ works "$seeded" --level full --filter 'seeded/[gr]*'
 holds 'the refusal' says 'unsupported *seeded/refusal'
 expect 1 '' "$seeded" --level full --filter seeded/refusal
 
-# A tool between us and the driver that alters features: nothing is conformant then.
+# With a tool between library and driver that alters features, no device is conformant.
 works "$seeded" --filter seeded/good --validation --json validation.json
 has validation.json '"alters_features": true' '"verdict": "not judged"'
 works "$tool" --validation --filter 'positions/*'
@@ -83,13 +83,13 @@ expect 2 '--repeat' "$tool" --repeat 0
 expect 1 '' "$seeded" --repeat 2 --filter seeded/fault
 has "$logs/err" 'to repeat it: vkrope-conformance --repeat 2 --filter seeded/fault'
 
-# A report that could not be written is not a reason to run anything.
+# If the report cannot be written, no check runs.
 expect 5 '--json:*none/report.json' "$tool" --json none/report.json
 ! grep -q 'running on' "$logs/err" || wrong 'checks ran whose report cannot be written'
 [ -z "$(find . -name '.vkrope-*')" ] || wrong 'a temporary file is left'
 
-# Lines come as checks end, and an interrupt keeps what there is: signals that end programs, and a
-# second one right behind the first. Two of different names, for two of one name may arrive
+# Lines are printed as checks end, and an interrupt keeps the results so far, also when a second
+# signal follows at once. The two signals have different names, because two of one name may arrive
 # as one.
 # shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0
@@ -99,7 +99,7 @@ keeps_report() {
         wrong 'it ran to the end all the same'
     rm -f interrupted.json
 }
-# interrupted SIGNAL...: starts a run, sends these once it has printed two lines, sets `code`.
+# interrupted SIGNAL...: starts a run, sends the signals after two printed lines, sets `code`.
 interrupted() {
     checks=$((checks + 1))
     : >lines
@@ -122,13 +122,13 @@ for signal in TERM PROF 'INT TERM' 'PIPE XCPU HUP'; do
         wrong 'report and lines do not tell the same'
     keeps_report
 done
-# A third need not wait. It leaves nothing behind.
+# A third signal ends the run at once, without leaving temporary files.
 interrupted INT TERM HUP
 [ -z "$(find . -name '.vkrope-*')" ] || wrong 'a temporary file is left after three signals'
 rm -f interrupted.json
 
-# Nor does a line that cannot be printed take the report with it: who read the pipe has left, with
-# a signal or without, or a disk is full.
+# A line that cannot be printed does not lose the report either: the reader of the pipe has left,
+# with or without SIGPIPE, or the disk is full.
 for mode in default ignore; do
     {
         env --$mode-signal=PIPE "$tool" --filter 'a*' --json interrupted.json 2>"$logs/err"
