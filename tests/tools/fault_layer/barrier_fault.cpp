@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A driver that ignores barriers: two dispatches with a barrier between them run in the other
-// order, which is what may happen without one. Software devices run one command after the other, so
-// this file keeps a dispatch, with its state, until the next one has been recorded.
+// A driver that ignores barriers: two dispatches separated by a barrier run in reverse order, as
+// they may without a barrier. Software devices run one command after the other, so this file keeps
+// a dispatch and its state back until the next dispatch has been recorded.
 #include <cstring>
 #include <optional>
 
@@ -10,7 +10,7 @@
 namespace vkrope::faults {
 namespace {
 
-/// What a dispatch needs.
+/// A dispatch and the state that it needs.
 struct Dispatch {
     VkPipeline pipeline = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
@@ -21,8 +21,8 @@ struct Dispatch {
 };
 
 Dispatch current;
-std::optional<Dispatch> kept;  // recorded, and not yet given to the driver
-bool barrier_since = false;    // it was recorded
+std::optional<Dispatch> kept;  // recorded, and not yet passed on to the driver
+bool barrier_since = false;    // since `kept` was recorded
 
 void give(VkCommandBuffer commands, Dispatch& dispatch) {
     next.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);

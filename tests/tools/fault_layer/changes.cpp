@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Changes of what a device reports, and of what is written into descriptors.
+// Changes the properties that a device reports, and the descriptors that are written.
 #include <algorithm>
 
 #include "faults.hpp"

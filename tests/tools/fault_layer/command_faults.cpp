@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A driver that executes other commands than those that were recorded.
+// Faults of a driver that executes commands other than the recorded ones.
 #include <cstring>
 
 #include "faults.hpp"
@@ -39,11 +39,11 @@ void push_constants_cut(Functions& replaced) {
 
 // ---- Descriptors ----
 
-/// What a driver keeps that cuts offsets: their low bits, wherever it does not keep them all.
+/// The kinds of offsets of which a driver keeps only some low bits.
 struct Cut {
-    std::uint32_t bits = 64;
-    bool inputs = false, outputs = false, others = false;  ///< descriptors of these
-    bool distances = false;  ///< what the shader multiplies: push constants, in units of 4 bytes
+    std::uint32_t bits = 64;                               ///< number of low bits that are kept
+    bool inputs = false, outputs = false, others = false;  ///< descriptor offsets of these bindings
+    bool distances = false;  ///< factors in the shader: push constants, in units of 4 bytes
 };
 Cut cut;
 

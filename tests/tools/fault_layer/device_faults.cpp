@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A device that has less than it reports, or does not answer.
+// Faults of a device that supports less than it reports, or does not respond.
 #include <time.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ void range_too_large(Functions& replaced) {
     });
 }
 
-/// A processor is not asked for subnormals: it has what its CPU has.
+/// Also reports a GPU, because the library asks no CPU device to preserve subnormals.
 void reports_subnormals(Functions& replaced) {
     change_properties(replaced, [](const Reported& reported) {
         reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The faults of the layer, and what they are made of.
+// Declares the faults of the layer, and the functions that implement them.
 //
-// VKROPE_FAULT names those that the layer has, with commas between them: NAME or NAME=ARGUMENT.
+// VKROPE_FAULT selects faults, separated by commas, each NAME or NAME=ARGUMENT.
 // Without it, or with "none", the layer changes nothing.
 #pragma once
 
@@ -51,49 +51,49 @@ struct Functions {
 #undef VKROPE_DECLARE
 };
 
-/// Functions of the driver below, for a fault to call. There is one device at a time, as in the
-/// programs that this layer tests.
+/// Functions of the next layer or driver, for a fault to call. There is one device at a time, as in
+/// the programs that this layer tests.
 extern Functions next;
-/// That device, once it is made.
+/// The physical device of that device, once the device is created.
 extern VkPhysicalDevice physical_device;
-/// The argument of the fault whose `replace` runs.
+/// The argument of the fault whose `replace` is running.
 extern std::string argument;
 
 struct Fault {
     const char* name;
-    const char* what;  ///< what the driver does wrong, as a clause
-    /// Replaces functions. Called when the instance is made, and again when a device is.
+    const char* what;  ///< what the driver does wrong, as the end of "a driver that"
+    /// Replaces functions. Called when the instance is created, and again when a device is.
     void (*replace)(Functions&) = nullptr;
     /// Changes every shader before the driver sees it.
     void (*rewrite)(Module&) = nullptr;
 };
 
-// Each list stands in the file of its name.
+// Each list is defined in the file of the same name.
 std::span<const Fault> shader_faults();
 std::span<const Fault> command_faults();
 std::span<const Fault> device_faults();
 std::span<const Fault> program_faults();
-/// What Vulkan permits: no faults, and every check must pass.
+/// Variations that Vulkan permits. They are no faults, so every check must pass.
 std::span<const Fault> variations();
 
 /// See barrier_fault.cpp.
 void barriers_ignored(Functions& replaced);
 
-/// Ends the program, hangs or fails if that is the fault of this place, which a program passes.
+/// Called at places in a program: ends the program, hangs or fails if the fault is for `place`.
 VkResult pass(const char* place);
 
-/// The structures of properties that a program may ask for, as far as a fault changes one.
+/// The structures of device properties that a fault may change.
 struct Reported {
     VkPhysicalDeviceProperties& properties;
-    // null: not asked for
+    // null: not requested
     VkPhysicalDeviceFloatControlsProperties* float_controls = nullptr;
     VkPhysicalDeviceDriverProperties* driver = nullptr;
 };
 
-/// Adds a change to those before; the same one again adds nothing.
+/// Adds a change to the earlier changes. Adding the same change twice has no effect.
 void change_properties(Functions& replaced, void (*change)(const Reported&));
 
-/// Copies of descriptor writes with one buffer or image each, as the library makes them.
+/// Copies of descriptor writes with one buffer or image each, as the library writes them.
 class DescriptorWrites {
    public:
     DescriptorWrites() = default;
@@ -101,9 +101,9 @@ class DescriptorWrites {
 
     std::uint32_t count() const { return std::uint32_t(writes_.size()); }
     std::uint32_t binding(std::size_t index) const { return writes_[index].dstBinding; }
-    /// One for each write; of a write without a buffer it is empty.
+    /// Returns one element for each write, which is empty for a write without a buffer.
     std::vector<VkDescriptorBufferInfo>& buffers() { return buffers_; }
-    /// The writes into `set`; VK_NULL_HANDLE for those that are pushed.
+    /// Returns the writes with `set` as destination; VK_NULL_HANDLE for push descriptors.
     const VkWriteDescriptorSet* into(VkDescriptorSet set);
 
    private:
@@ -112,12 +112,12 @@ class DescriptorWrites {
     std::vector<VkDescriptorImageInfo> images_;
 };
 
-/// As change_properties(): lets `change` see, and alter, what each call writes into descriptors,
-/// pushed or in sets.
+/// Like change_properties(), but lets `change` read and alter the descriptor writes of each call,
+/// for push descriptors and for sets.
 void change_descriptors(Functions& replaced, void (*change)(DescriptorWrites&));
 
-// Changes of a shader that are permitted or not, depending on what the device reports.
-void flush_subnormals(Module& module);  ///< makes 0 of each f32 result that is subnormal
-void unify_nan(Module& module);         ///< makes one quiet NaN of each NaN
+// Changes of a shader that are permitted or not, depending on the reported properties.
+void flush_subnormals(Module& module);  ///< replaces each subnormal f32 result by 0
+void unify_nan(Module& module);         ///< replaces each NaN by the same quiet NaN
 
 }  // namespace vkrope::faults

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# vkrope-conformance finds each fault of the layer, as findings.txt says, and finds none in what
-# Vulkan permits. Prints the faults and their findings.
-# Arguments: the tool, the folder of the layer's manifest, the program that lists the faults; "all"
-# faults, those that checks of "offsets" find, or "permitted": all quick checks on drivers with what
-# is permitted; and vkrope-bench or nothing.
+# Checks that vkrope-conformance finds each fault of the layer, as findings.txt says, and finds no
+# fault in the variations that Vulkan permits. Prints the faults and their findings. Arguments: the
+# tool; the folder of the layer's manifest; the program that lists the faults; "all" faults, those
+# that checks of "offsets" find, or "permitted" (all quick checks on drivers with permitted
+# variations); vkrope-bench or nothing.
 set -u
 LC_ALL=C
 export LC_ALL
 tool=$1 VK_LAYER_PATH=$2 list=$3 which=$4 bench=${5:-}
 VK_INSTANCE_LAYERS=VK_LAYER_VKROPE_faults
 export VK_LAYER_PATH VK_INSTANCE_LAYERS VKROPE_FAULT
-# What a sanitizer makes of a crash is its own business, and its exit code none of the tool's.
+# A sanitizer must not handle crashes, and its exit code must differ from those of the tool.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_segv=0:handle_abort=0:exitcode=99
 export ASAN_OPTIONS
 findings=$(dirname "$0")/findings.txt
@@ -23,16 +23,16 @@ wrong() {
     failures=$((failures + 1))
     echo "FAILED: $*"
 }
-# checks STATUS: the number of checks in the last run that ended so.
+# checks STATUS: prints the number of checks with this status in the last run.
 checks() { grep -cE "^$1 " "$work/out"; }
-# check FILTER OPTION...: runs these checks; their results, sentences.
+# check FILTER OPTION...: runs these checks; results go to out, sentences to err.
 check() {
     filter=$1
     shift
     "$tool" "$@" --filter "$filter" >"$work/out" 2>"$work/err" </dev/null
 }
 
-# nothing_found FAULT FILTER
+# nothing_found FAULT FILTER: expects these checks to pass.
 nothing_found() {
     if check "$2"; then
         echo "$1: $(checks pass) checks pass, $(checks unsupported) are unsupported: $2"
@@ -42,7 +42,7 @@ nothing_found() {
     fi
 }
 
-# found FAULT CHECK OPTIONS WORDS: sets `sentence`.
+# found FAULT CHECK OPTIONS WORDS: expects the check to fail; sets `sentence`.
 found() {
     # shellcheck disable=SC2086 # one word an option
     check "$2" $3 && wrong "$1: nothing found it"
@@ -54,7 +54,7 @@ found() {
             ;;
     esac
     sentence=$(sed -n "s|^vkrope: warning: [a-z]*: $2: ||p" "$work/err")
-    if [ -z "$sentence" ]; then # a crash may take the line of the check with it
+    if [ -z "$sentence" ]; then # a crash may lose the line of the check
         sentence=$(sed -n 's|^vkrope: error: \(crashed\)|\1|p' "$work/err")
     else
         repeated=$3
@@ -64,7 +64,7 @@ found() {
     fi
 }
 
-# found_by_bench FAULT ROW: sets `sentence`.
+# found_by_bench FAULT ROW: expects this row to find the fault; sets `sentence`.
 found_by_bench() {
     "$bench" --benchmark_filter="^$2/" --benchmark_min_time=0.001 \
         >"$work/out" 2>"$work/err" </dev/null && wrong "$1: nothing found it"
@@ -110,8 +110,8 @@ while read -r fault; do
     wrong "$fault: findings.txt does not say what finds it"
 done <"$work/missing"
 
-# Level full has a check for each higher bit: it runs if the device has enough memory, and fails if
-# the bit is cut.
+# The full level has a check for each higher bit of an offset. The check runs if the device has
+# enough memory, and must fail if the bit is cut.
 bit=28
 held=0
 for far in 256_MiB 512_MiB 1_GiB 2_GiB 4_GiB; do

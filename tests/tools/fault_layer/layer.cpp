@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Stands between a program and a driver, with the faults that VKROPE_FAULT names. Its functions are
-// the driver's, but for those that a fault replaces. Changes of properties, of descriptors and of
-// shaders add up; of two faults that replace another function, the later one counts.
+// Inserts the faults that VKROPE_FAULT names between a program and a driver. Functions that no
+// fault replaces are passed on to the driver. Changes of properties, of descriptors and of shaders
+// add up. Of faults that replace one function for other purposes, only the last takes effect.
 //
-// As a layer, VK_LAYER_VKROPE_faults, it stands in front of all devices of a machine. As a driver,
-// one of several, it has the faults that the name of its file stands for, on top of the driver
-// whose library is VKROPE_REAL_DRIVER.
+// As the layer VK_LAYER_VKROPE_faults, this library precedes all devices of a machine. As a driver,
+// one of several, it wraps the driver library VKROPE_REAL_DRIVER, and its file name selects faults.
 #include <dlfcn.h>
 #include <vulkan/vk_layer.h>
 
@@ -71,7 +70,7 @@ const Fault* find_fault(const std::string& name) {
     return nullptr;
 }
 
-/// What the name of this library stands for, if it is a driver: libvkrope_icd_crash.so and so on.
+/// Returns the faults that the file name of a driver selects: libvkrope_icd_crash.so and so on.
 std::string faults_of_driver() {
     Dl_info info = {};
     ::dladdr(reinterpret_cast<void*>(faults_of_driver), &info);
@@ -86,7 +85,7 @@ std::string faults_of_driver() {
                          : "");
 }
 
-/// False if a name is not in a table.
+/// Reads the names of the faults. Returns false if a name is not in a table.
 bool choose_faults() {
     const char* const given = std::getenv("VKROPE_FAULT");
     std::istringstream names(is_driver ? faults_of_driver() : given == nullptr ? "none" : given);
@@ -103,7 +102,7 @@ bool choose_faults() {
     return true;
 }
 
-/// A function of the driver below, which is a library.
+/// Returns a function of the real driver, whose library is loaded on first use.
 template <class Function>
 Function of_real_driver(const char* name) {
     static void* const library = [] {
@@ -118,8 +117,8 @@ void set(Function& function, PFN_vkVoidFunction found) {
     function = reinterpret_cast<Function>(found);
 }
 
-/// The functions of the next layer, from the structures that the loader appends to a create info.
-/// Moves the loader's link on for that layer; null if the loader gave none, as to a driver.
+/// Returns the link to the next layer, which the loader appends to a create info, and advances the
+/// loader's link for that layer. Returns null if the loader gave no link, as to a driver.
 ///
 /// LayerInfo   VkLayerInstanceCreateInfo or VkLayerDeviceCreateInfo
 template <class LayerInfo>
@@ -179,7 +178,7 @@ PFN_vkVoidFunction untyped(Function* function) {
     return reinterpret_cast<PFN_vkVoidFunction>(function);
 }
 
-/// Null if no fault may replace this function, or the driver has none.
+/// Returns null if no fault may replace this function or the driver lacks it.
 PFN_vkVoidFunction replaced_function(const char* name) {
     if (std::strcmp(name, "vkCreateDevice") == 0) return untyped(create_device);
 #define VKROPE_RETURN(function)                                        \
@@ -208,7 +207,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get_instance_proc_addr(VkInstance of, c
 }  // namespace
 }  // namespace vkrope::faults
 
-// The names that the loader looks for in a layer, then those in a driver.
+// The entry points that the loader looks up in a layer, then those that it looks up in a driver.
 #define VKROPE_EXPORTED extern "C" __attribute__((visibility("default")))
 
 VKROPE_EXPORTED VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL vkGetDeviceProcAddr(VkDevice of,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Prints the faults of the layer, a line each: "fault", "program" (a fault that any program has to
-// bear) or "variation", its name, what it is.
+// Prints one line for each fault of the layer: "fault", "program" (a fault that any program must
+// handle) or "variation", its name, and its description.
 #include <cstdio>
 
 #include "faults.hpp"

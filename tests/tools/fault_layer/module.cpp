@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t header_words = 5, bound_word = 3;
 
-/// Where the result stands among the operands; -1: there is none.
+/// Returns the index of the result among the operands, or -1 if there is no result.
 int result_place(spv::Op op) {
     bool result = false, type = false;
     spv::HasResultAndType(op, &result, &type);
@@ -123,7 +123,7 @@ Id Module::constant(Id type, const std::vector<std::uint32_t>& bits) {
 
 void Module::replace(spv::Op op,
                      const std::function<void(const Instruction&, Substitute&)>& write) {
-    const std::vector<Instruction> before = code_;  // what `write` may look at stays in code_
+    const std::vector<Instruction> before = code_;  // `write` may read code_
     std::vector<Instruction> after;
     Substitute substitute(*this, after);
     for (const Instruction& instruction : before) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A SPIR-V module whose instructions can be exchanged for others.
+// Reads, changes and writes the instructions of a SPIR-V module.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace vkrope::faults {
 
 using Id = std::uint32_t;
 
-/// Words after the first one, which holds opcode and length.
+/// An instruction. `operands` are the words after the first word, which contains opcode and length.
 struct Instruction {
     spv::Op op;
     std::vector<std::uint32_t> operands;
 
-    /// Of an instruction that has both, and what follows them.
+    /// Only for an instruction with a type and a result, both of which operand() skips.
     Id type() const { return operands[0]; }
     Id result() const { return operands[1]; }
     std::uint32_t operand(std::size_t index) const { return operands[index + 2]; }
@@ -28,12 +28,12 @@ struct Instruction {
 
 class Module;
 
-/// Takes the instructions that stand in for one.
+/// Collects the instructions that replace one instruction.
 class Substitute {
    public:
     Substitute(Module& module, std::vector<Instruction>& code) : module_(module), code_(code) {}
 
-    /// Returns the result; `result` 0: a new id.
+    /// Returns the id of the result, which is `result`, or a new id if that is 0.
     Id add(spv::Op op, Id type, std::initializer_list<std::uint32_t> operands, Id result = 0);
     void add(const Instruction& instruction) { code_.push_back(instruction); }
 
@@ -50,28 +50,28 @@ class Module {
 
     Id new_id() { return bound_++; }
 
-    /// What makes this id; null: nothing does, or a label.
+    /// Returns the instruction with this result id; null for a label or an undefined id.
     const Instruction* definition(Id id) const;
     Id type_of(Id id) const;
 
     enum class Base { boolean, uint32, float32 };
-    /// A scalar, or a vector with as many components as `type`.
+    /// Returns the id of a type: a scalar, or a vector with as many components as `type`.
     Id like(Id type, Base base);
     bool is(Id type, Base base) const;
     bool is_half(Id type) const;
     std::uint32_t components(Id type) const;
 
-    /// A constant whose components all have these bits, or these bits one by one.
+    /// Returns a constant with the same bits in all components, or with bits for each component.
     Id constant(Id type, std::uint32_t bits);
     Id constant(Id type, const std::vector<std::uint32_t>& bits);
 
     std::vector<Instruction>& code() { return code_; }
 
-    /// Exchanges each instruction for what `write` adds, which may be the instruction itself.
+    /// Replaces each instruction by those that `write` adds, one of which may be the original.
     void replace(spv::Op op, const std::function<void(const Instruction&, Substitute&)>& write);
 
-    /// Lets `write` make something else of each f32 result of these operations. It has to add an
-    /// instruction with the result `as`; `raw` is what the operation yields.
+    /// Lets `write` replace each f32 result of these operations. `write` must add an instruction
+    /// with the result id `as`; `raw` is the id of the original result.
     using Change = std::function<void(Substitute&, Id type, Id raw, Id as)>;
     void change_results(std::initializer_list<spv::Op> ops, const Change& write);
 
@@ -80,8 +80,8 @@ class Module {
 
     std::vector<std::uint32_t> header_;
     Id bound_ = 0;
-    std::vector<Instruction> code_;          // all but new declarations
-    std::vector<Instruction> declarations_;  // new ones, which come before the first function
+    std::vector<Instruction> code_;          // all instructions but new declarations
+    std::vector<Instruction> declarations_;  // new declarations, placed before the first function
 };
 
 }  // namespace vkrope::faults

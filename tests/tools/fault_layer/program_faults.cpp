@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Faults that every program has to bear, of whatever it asks the driver: tool_bad_driver.
+// Faults that every program must handle, regardless of its calls. Tested by tool_bad_driver.
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@
 namespace vkrope::faults {
 namespace {
 
-/// Does not stay within the line, nor within UTF-8, nor within the text of a page.
+/// Reports a name that breaks out of a line, of UTF-8 and of the text of a page.
 void hostile_name(Functions& replaced) {
     static std::string name;
     // ESC and BEL; DEL; CSI of C1 as UTF-8, then as a byte alone; an overlong ESC; a second line.
@@ -27,9 +27,9 @@ void hostile_name(Functions& replaced) {
 
 // ---- Endings ----
 
-/// How a driver ends the call that it is in, or the program. The argument is ARGUMENT@PLACE+AFTER:
-/// for exit the code, for raise the signal; submit, pipelines, instance or load (the library),
-/// where submit may be left out; how many passages of that place go well before.
+/// The way a driver ends the current call or the program. The argument is ARGUMENT@PLACE+AFTER.
+/// ARGUMENT: the code for exit, the signal for raise. PLACE: submit (the default), pipelines,
+/// instance, or load (of the library). AFTER: the number of calls at that place that first succeed.
 struct Ending {
     VkResult (*end)(const std::string& argument) = nullptr;
     std::string argument, place;
@@ -88,8 +88,8 @@ void raises(Functions& replaced) {
 
 volatile bool deeper = true;
 
-/// Uses up the stack. The array is needed after the call, so the compiler cannot turn it into a
-/// loop.
+/// Uses up the stack. The array is needed after the call, so the compiler cannot turn the recursion
+/// into a loop.
 [[gnu::noinline]] int overflow() {
     volatile char frame[4096] = {};
     return (deeper ? overflow() : 0) + frame[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A compiler that makes something else of a shader than it says.
+// Faults of a compiler that translates a shader incorrectly.
 #include <algorithm>
 
 #include "faults.hpp"
@@ -25,9 +25,9 @@ void fsub_is_fadd(Module& module) {
 
 // ---- Arithmetic ----
 
-/// Adds a * b + c with one rounding, or nearly always as if there were one: software devices
-/// execute Fma with two. The error of the product is from Dekker, the error of the sum from
-/// Knuth.
+/// Adds a * b + c with one rounding, or nearly always as if with one rounding, because software
+/// devices execute Fma with two roundings. The error of the product is from Dekker, the error of
+/// the sum from Knuth.
 void add_fused(Module& module, Substitute& to, Id type, Id a, Id b, Id c, Id result) {
     const auto add = [&](Id x, Id y) { return to.add(Op::OpFAdd, type, {x, y}); };
     const auto sub = [&](Id x, Id y) { return to.add(Op::OpFSub, type, {x, y}); };
@@ -48,7 +48,7 @@ void add_fused(Module& module, Substitute& to, Id type, Id a, Id b, Id c, Id res
     to.add(Op::OpSelect, type, {overflows, sum, fused}, result);
 }
 
-/// Fuses every sum that has a product.
+/// Fuses every sum or difference that has a product as an operand.
 void contract(Module& module) {
     for (const Op op : {Op::OpFAdd, Op::OpFSub}) {
         module.replace(op, [&](const Instruction& sum, Substitute& to) {
@@ -79,7 +79,7 @@ void change_bits(Module& module, std::initializer_list<Op> ops,
     });
 }
 
-/// As where products are computed with the precision of RelaxedPrecision.
+/// Computes products with the precision that RelaxedPrecision allows.
 void low_precision(Module& module) {
     change_bits(module, {Op::OpFMul}, [&](Substitute& to, Id type, Id bits) {
         return to.add(Op::OpBitwiseAnd, type, {bits, module.constant(type, 0xffffe000)});
@@ -111,7 +111,7 @@ void lose_sign_of_zero(Module& module) {
     });
 }
 
-/// f32 to f16: the bits that f16 has no room for are cut off, not rounded.
+/// Converts f32 to f16 by truncation instead of rounding.
 void cut_halves(Module& module) {
     module.replace(Op::OpFConvert, [&](const Instruction& given, Substitute& to) {
         const Id wide = module.type_of(given.operand(0));
@@ -186,8 +186,8 @@ void texel_one_row_off(Module& module) {
     });
 }
 
-/// Every second row changes places with the one before it, where rows (or, in a table that is
-/// folded, columns) are numbered from 2^13 on, the far half of what devices offer at least.
+/// Swaps neighbouring rows (or columns, in a folded table) whose number has bit 13 set: 2^13 is the
+/// start of the upper half of what devices usually support.
 void far_texels_swizzled(Module& module) {
     constexpr std::uint32_t bit = 13;
     change_texels(module, [&](Substitute& to, Id type, Id at) {
@@ -197,7 +197,7 @@ void far_texels_swizzled(Module& module) {
     });
 }
 
-/// Reads, computes and writes, which other invocations may do in between.
+/// Replaces an atomic by a read, an operation and a write, so other invocations can interfere.
 void split_atomic(Module& module, Op atomic, Op computes) {
     module.replace(atomic, [&](const Instruction& given, Substitute& to) {
         const Id type = given.type(), pointer = given.operand(0), value = given.operand(3);

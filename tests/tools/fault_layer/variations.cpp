@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a driver may do, and some do: no check may fail for it.
+// Variations that Vulkan permits and some drivers have. They must not make any check fail.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +18,7 @@ void fresh_memory_is_garbage(Functions& replaced) {
         void* mapped = nullptr;
         if (result == VK_SUCCESS && (flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT) != 0 &&
             next.vkMapMemory(device, *made, 0, VK_WHOLE_SIZE, 0, &mapped) == VK_SUCCESS) {
-            // NaN, as f32, f16 and bf16. A part is enough, and memory of 4 GiB may not be there.
+            // 0xff bytes are NaN in f32, f16 and bf16. 64 MiB suffice, and 4 GiB may not fit.
             constexpr VkDeviceSize most = VkDeviceSize{64} << 20;
             std::memset(mapped, 0xff, std::min(info->allocationSize, most));
             next.vkUnmapMemory(device, *made);
@@ -51,7 +51,7 @@ void small_storage_range(Functions& replaced) {
     });
 }
 
-/// As a driver may bind that reports less.
+/// Reports a range of 4 GiB, which a driver that reports less may be able to bind.
 void large_storage_range(Functions& replaced) {
     change_properties(replaced, [](const Reported& reported) {
         reported.properties.limits.maxStorageBufferRange = 0xffffffff;
@@ -82,7 +82,7 @@ void reports_no_float_controls(Functions& replaced) {
     });
 }
 
-/// Workgroups, batches and units are as for a GPU then.
+/// Makes the library choose workgroups, batches and units as for a GPU.
 void is_a_gpu(Functions& replaced) {
     change_properties(replaced, [](const Reported& reported) {
         reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
