@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Long because each field of vkrope_kernel_info and vkrope_call is drawn here, in the order of the
-// rules that connect them.
+// Draws random operations. Long because each field of vkrope_kernel_info and vkrope_call is drawn
+// here, in the order of the rules that connect the fields.
 #include "verify/random.hpp"
 
 #include <cmath>
@@ -18,7 +18,7 @@ class Random {
     explicit Random(std::uint64_t seed) : random_(seed) {}
 
     std::uint64_t operator()() { return random_(); }
-    /// From 0 to count - 1.
+    /// Returns an integer from 0 to count - 1.
     std::uint32_t below(std::uint32_t count) {
         return static_cast<std::uint32_t>(random_() % count);
     }
@@ -31,12 +31,12 @@ class Random {
     T any_of(const std::vector<T>& values) {
         return values[below(static_cast<std::uint32_t>(values.size()))];
     }
-    /// An enumerator from 0 to `last`.
+    /// Returns an enumerator from 0 to `last`.
     template <class Enum>
     Enum up_to(Enum last) {
         return static_cast<Enum>(below(static_cast<std::uint32_t>(last) + 1));
     }
-    /// From 0 to below 1.
+    /// Returns a number in [0, 1).
     double number() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
 
    private:
@@ -57,7 +57,7 @@ std::uint32_t rounded_up(std::uint32_t number, std::uint32_t unit) {
 
 // ---- The kernel ----
 
-/// Windows of a row, up to 4, aligned to `unit`. Returns the end of the last.
+/// Draws up to 4 windows of a row, aligned to `unit`. Returns the end of the last window.
 std::uint32_t draw_windows(Random& random, KernelInfo& info, std::uint32_t unit, bool is_long) {
     if (is_long) {
         info.rotary_dim = random.any_of({48u, 64u, 128u});
@@ -79,7 +79,7 @@ std::uint32_t draw_windows(Random& random, KernelInfo& info, std::uint32_t unit,
     return end;
 }
 
-/// Channels of the rows of Q, K and V.
+/// Draws the numbers of channels in rows of Q, K and V.
 void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
     const bool is_long = !with_ops && random.one_in(4);
     const std::uint32_t unit = is_long ? 16 : random.any_of({1u, 2u, 4u, 8u});
@@ -113,7 +113,7 @@ void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
     }
 }
 
-/// Element types. Every second output has that of the input, so that calls in place are not rare.
+/// Draws element types. Half of the outputs have the input's type, so in-place calls are common.
 void draw_elements(Random& random, KernelInfo& info, bool with_ops, const Bounds& bounds) {
     const bool all_alike = random.one_in(2);
     const TensorInfo* first = nullptr;
@@ -164,7 +164,7 @@ void draw_ops(Random& random, KernelInfo& info, TensorIndex which) {
     ops.scale_call = which == Q && random.one_in(2);
     ops.scale_tokens = random.one_in(3);
     if (random.one_in(3)) {
-        const std::uint32_t largest = of.head_dim & (~of.head_dim + 1);  // that divides head_dim
+        const std::uint32_t largest = of.head_dim & (~of.head_dim + 1);  // power of 2 in head_dim
         ops.hadamard = largest < 2 ? 0 : std::min(largest, 2u << random.below(7));
     }
 }
@@ -216,7 +216,7 @@ void draw_sections(Random& random, KernelInfo& info) {
     }
 }
 
-/// Heads of each tensor; those of Q and K are multiples of the head groups.
+/// Draws head counts of each tensor. Those of Q and K are multiples of the number of head groups.
 void draw_heads(Random& random, Unplaced& operation) {
     Shape& shape = operation.shape;
     const std::uint32_t unit = vkrope::head_groups_of(operation.info);
@@ -306,7 +306,7 @@ void draw_angles(Random& random, Unplaced& operation) {
     }
 }
 
-/// A position, often one that the angles cover.
+/// Draws a position, often a position that the angles cover.
 std::int64_t any_position(Random& random, const Unplaced& operation, bool int64) {
     const std::int64_t end = operation.info.angles == VKROPE_ANGLES_COMPUTED
                                  ? std::int64_t{1} << random.below(32)
@@ -386,14 +386,14 @@ bool is_block_type(Element element) {
     return block_channels(element) != 1;
 }
 
-/// Whether the element types allow the strides of an arrangement. Norms over a token take all heads
-/// at one stride.
+/// Returns true if the element types allow the strides of an arrangement. Norms over a token need
+/// the same stride between all heads.
 bool allows(const Unplaced& operation, Arrangement arrangement, bool output) {
     const KernelInfo& info = operation.info;
     bool blocks = false, whole_blocks = true, one_stride = false;
     for (const TensorIndex which : every_tensor) {
         blocks = blocks || (output && is_block_type(info.tensor[which].out));
-        // The place of an absent Q or K is one channel wide.
+        // An absent Q or K takes up one channel in a row.
         whole_blocks = whole_blocks && info.tensor[which].head_dim % 32 == 0 &&
                        (which == V || is_present(info, which));
         one_stride = one_stride || over_token(info, which);
@@ -478,7 +478,7 @@ void draw_slots(Random& random, Unplaced& operation) {
 
 // ---- The values of a call ----
 
-/// Kinds of rows.
+/// The kinds of values in a row.
 enum class Values { small, all_magnitudes, special, any_bits };
 
 std::uint32_t special_bits(Random& random, Element element) {
@@ -496,7 +496,7 @@ std::uint32_t special_bits(Random& random, Element element) {
 }
 
 std::uint32_t any_element(Random& random, Element element, Values values) {
-    constexpr int exponents[] = {0, 0, 0, 0, 10, -8, -20, -130};  // the last: subnormal in f32
+    constexpr int exponents[] = {0, 0, 0, 0, 10, -8, -20, -130};  // -130: subnormal in f32
     const int exponent = values == Values::all_magnitudes ? random.any_of(exponents) : 0;
     if (values == Values::any_bits) {
         return static_cast<std::uint32_t>(random()) & (element == VKROPE_F32 ? ~0u : 0xffffu);
@@ -511,9 +511,9 @@ std::uint32_t any_element(Random& random, Element element, Values values) {
 void draw_values(Random& random, Unplaced& operation) {
     for (const TensorIndex which : every_tensor) {
         const TensorInfo& of = operation.info.tensor[which];
-        // The oracle has no limit of range inside an op. In f32, sums of the largest numbers
-        // overflow in a layer norm and in a Hadamard transform, and so do both products of a
-        // rotation with a factor above 1.
+        // The oracle has no overflow inside an op. In f32, sums of the largest numbers overflow in
+        // a layer norm and in a Hadamard transform, and both products of a rotation with a factor
+        // above 1 overflow too.
         const bool may_be_largest = operation.attention_factor == 1 && of.ops.hadamard == 0 &&
                                     of.ops.norm.kind != VKROPE_NORM_LAYER;
         const auto values = static_cast<Values>(random.below(may_be_largest ? 4 : 3));
@@ -580,7 +580,7 @@ Unplaced rearranged(const Unplaced& operation, std::uint64_t seed) {
     Unplaced other = operation;
     Random random(seed);
     if (operation.in == Arrangement::broadcast) {
-        other.lead = random.below(4);  // the heads of K stay one
+        other.lead = random.below(4);  // the number of heads of K stays 1
     } else {
         do {
             draw_arrangements(random, other);

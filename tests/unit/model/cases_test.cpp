@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Reads the cases of tests/data/models/cases: configurations and keys of GGUF files, each with the
-// rotation, the warnings or the error that it must give. The README beside them describes a case.
+// rotation, the warnings or the error that it must give. The README of that folder describes cases.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The document of a file, in which no object has a key twice.
+/// Returns the document of a file. Fails if an object has a key twice.
 Json parsed(const std::filesystem::path& path) {
     std::ifstream stream(path);
     REQUIRE_MESSAGE(stream.good(), path.string());
@@ -58,7 +58,7 @@ void check_keys(const Json& in, const Keys& known, const Keys& more = {}) {
         REQUIRE_MESSAGE((known.count(item.key()) || more.count(item.key())), item.key());
 }
 
-/// `value`, if it is a whole number and an Integer holds it.
+/// Returns `value`. Fails if it is not a whole number or does not fit in an Integer.
 template <class Integer>
 Integer integer_of(const Json& value) {
     REQUIRE_MESSAGE(value.is_number_integer(), value.dump());
@@ -69,7 +69,7 @@ Integer integer_of(const Json& value) {
     return value.get<Integer>();
 }
 
-/// Returns `in` with `value` in the place of `name`, which may be a part of a text.
+/// Returns `in` with `name`, which may be part of a string, replaced by `value`.
 Json replaced(const Json& in, const std::string& name, const Json& value) {
     Json out = in;
     if (in.is_string()) {
@@ -98,7 +98,7 @@ bool has_error(const Json& one) {
                        [](const auto& item) { return errors.count(item.key()); });
 }
 
-/// Whether `key` says what must be read.
+/// Returns true if `key` states an expectation.
 bool is_expectation(const std::string& key) {
     return !of_document.count(key) && !of_people.count(key) && key != "differs";
 }
@@ -116,7 +116,7 @@ Json document_of(const Json& group) {
     return document;
 }
 
-/// The pair of a group and a case once for each value of each name of "for" that the pair has.
+/// Returns a copy of a pair of group and case for each value of each name of "for" in the pair.
 std::vector<Json> for_values(Json pair, const Json& names, Keys& used) {
     std::vector<Json> chosen = {std::move(pair)};
     for (const auto& [name, values] : names.items()) {
@@ -133,9 +133,9 @@ std::vector<Json> for_values(Json pair, const Json& names, Keys& used) {
 
 std::vector<Json> cases_of(const Json& whole);
 
-/// A case with what its group says: one for each element of "fields".
+/// Returns the case combined with its group, once for each element of "fields".
 std::vector<Json> joined(const Json& group, Json own) {
-    Json common = has_error(own) ? document_of(group) : group;  // an error has no rotation
+    Json common = has_error(own) ? document_of(group) : group;  // errors have no rotation
     Json fields = common.value("fields", Json::object());
     const Json model = own.contains("model") ? own["model"] : common.value("model", Json());
     if (!model.is_null())
@@ -167,7 +167,7 @@ std::vector<Json> joined(const Json& group, Json own) {
     return all;
 }
 
-/// The cases of a group, with what the group says of all.
+/// Returns the cases of a group, each combined with the group's keys for all cases.
 std::vector<Json> cases_of(const Json& whole) {
     Json group = whole;
     const Json shared = group.value("for", Json::object());
@@ -188,7 +188,7 @@ std::vector<Json> cases_of(const Json& whole) {
     return all;
 }
 
-/// A file with the keys and tensors of a case. Whole numbers are uint32, others float32.
+/// Returns a file with a case's keys and tensors. Whole numbers are uint32, others float32.
 GgufBuilder gguf_of(const Json& one) {
     GgufBuilder file(one.at("architecture").get<std::string>());
     for (const auto& [key, value] : one.at("keys").items()) {
@@ -230,7 +230,7 @@ GgufBuilder gguf_of(const Json& one) {
     return file;
 }
 
-/// A view of `said`.
+/// Returns the query that `said` describes, with pointers to strings in `said`.
 ModelQuery query_of(const Json& said) {
     ModelQuery query;
     check_keys(said, {"layer", "seq_len", "layer_type", "tower", "pairing"});
@@ -262,7 +262,7 @@ Result<RopeParams> read_case(const Json& one, const Json& said) {
     return read(gguf_of(one), query);
 }
 
-/// A number is exact; {"near": x} may differ by the share "within".
+/// Compares a number exactly, or with {"near": x} up to the relative error "within".
 bool agrees(double actual, const Json& said) {
     if (!said.is_object()) return actual == said.get<double>();
     check_keys(said, {"near", "within"});
@@ -270,7 +270,7 @@ bool agrees(double actual, const Json& said) {
     return std::abs(actual - near) <= said.value("within", 1e-12) * std::abs(near);
 }
 
-/// Checks base^(-2j / dim) for each window; the windows of several axes lie in their order.
+/// Checks base^(-2j / dim) for each window. With several axes, window i belongs to axis i.
 void check_formulas(const RopeParams& rotation, const Json& said) {
     std::size_t pair = 0;
     const std::vector<Json> windows = list_of(said);
@@ -392,7 +392,7 @@ void check_norm(const Norm& norm, const Json& said) {
     }
 }
 
-/// What a case may state of a rotation, in the form of its JSON.
+/// The facts that a case may state about a rotation, as JSON values.
 const std::map<std::string, Json (*)(const RopeParams&)> facts = {
     {"head_dim", [](const RopeParams& r) { return Json(r.head_dim); }},
     {"rotary_dim", [](const RopeParams& r) { return Json(r.rotary_dim); }},
@@ -414,7 +414,7 @@ const std::map<std::string, Json (*)(const RopeParams&)> facts = {
          return Json(
              std::vector<std::uint32_t>(r.sections.pairs, r.sections.pairs + r.sections.axes));
      }},
-    {"windows",  // [offset, rotary_dim] of those with channels
+    {"windows",  // [offset, rotary_dim] of each window in use
      [](const RopeParams& r) {
          Json all = Json::array();
          for (const Window& window : r.windows)
@@ -460,7 +460,7 @@ void check_fact(const RopeParams& rotation, const std::string& key, const Json& 
         CHECK_MESSAGE((actual.is_number() ? agrees(actual, said) : actual == said), actual.dump());
     } else if (key == "inv_freq") {
         check_inv_freq(rotation, said);
-    } else if (key == "inv_freq_at") {  // -1 is the last
+    } else if (key == "inv_freq_at") {  // -1 is the index of the last
         for (const auto& item : said.items()) {
             const int index = std::stoi(item.key());
             const int at = index < 0 ? index + int(rotation.inv_freq.size()) : index;
@@ -500,7 +500,7 @@ void check_same(const Norm& of_config, const Norm& of_file) {
     CHECK(of_config.bias == of_file.bias);
 }
 
-/// config.json and GGUF of one model say the same, but for what the case says.
+/// Checks that config.json and GGUF of a model agree, except for the stated difference.
 void check_agree(const RopeParams& config, const RopeParams& file, const Json& differs) {
     REQUIRE((differs.is_null() || differs == "pairing" || differs == "ramp"));
     CHECK(!config.no_rope == !file.no_rope);
@@ -526,7 +526,7 @@ void check_agree(const RopeParams& config, const RopeParams& file, const Json& d
     CHECK(config.ops.query_scale.kind == file.ops.query_scale.kind);
     CHECK(config.ops.query_scale.length == file.ops.query_scale.length);
     CHECK(close_as_float32(config.ops.query_scale.beta, file.ops.query_scale.beta));
-    if (!file.ops.norms_known) return;  // it has no tensors
+    if (!file.ops.norms_known) return;  // a file without tensors
     CHECK(config.ops.norms_known);
     check_same(config.ops.tensor[Q].norm, file.ops.tensor[Q].norm);
     check_same(config.ops.tensor[K].norm, file.ops.tensor[K].norm);
@@ -567,8 +567,8 @@ void check_read(const Json& one, const Json& query) {
     }
 }
 
-/// Checks the numbers of tests/data/models/expected for each length that the file has; the warnings
-/// are those without a length.
+/// Checks the numbers of tests/data/models/expected for each length in the file. Warnings are
+/// checked only for the variant without a length.
 void check_expected(const Json& one) {
     REQUIRE((one["expected"] == true && !one.contains("query")));
     const std::string model = one.at("model");
@@ -590,7 +590,7 @@ void check_expected(const Json& one) {
     }
 }
 
-/// The layers of "0 2-4".
+/// Returns the layers of a list such as "0 2-4".
 std::vector<std::uint32_t> layers_of(const std::string& numbers) {
     std::vector<std::uint32_t> all;
     std::istringstream each(numbers);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random operations have every value of every field that they are drawn from.
+// Tests that random operations take every value of every field that is drawn.
 #include "verify/random.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using verify::Unplaced;
 
-/// The values that each field has had, of how many.
+/// The values that each field has taken, and the number of possible values.
 class SeenValues {
    public:
     void add(const std::string& field, std::size_t value, std::size_t count) {
@@ -48,7 +48,7 @@ class SeenValues {
     std::map<std::string, Values> fields_;
 };
 
-/// Of a stride: packed, given, broadcast.
+/// Returns 0 for a packed stride, 1 for an explicit stride and 2 for broadcast.
 std::size_t kind_of(std::int64_t stride) {
     return stride == 0 ? 0 : stride == broadcast ? 2 : 1;
 }
@@ -127,7 +127,7 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
     }
 }
 
-/// Values of the rows that few rows have.
+/// Adds the special values of rows, which few rows contain.
 void add_rows(SeenValues& seen, const Unplaced& operation) {
     bool nan = false, infinity = false, subnormal = false, minus_zero = false;
     for (const TensorIndex which : every_tensor) {
@@ -189,7 +189,7 @@ void add_call(SeenValues& seen, const Unplaced& operation) {
 
 TEST_CASE("random operations have every value of every field") {
     SeenValues seen;
-    // The rarest value is in one of about 150 kernels.
+    // The rarest value occurs in about one of 150 kernels.
     for (std::uint64_t kernel = 0; kernel < 1250; ++kernel) {
         const Unplaced operation = verify::random_operation(kernel *
                                                             verify::operations_of_a_kernel);
