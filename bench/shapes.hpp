@@ -64,8 +64,8 @@ Shape reduced(Shape shape, Element element, std::uint64_t bytes);
 
 RopeParams rotation_of(const Shape& shape);
 
-/// Returns ids in the layout of the kernel: [axes, tokens] for all sequences, or [tokens]. Empty:
-/// positions are implicit.
+/// Returns the position ids, which all sequences share: [axes, tokens], or [tokens] without
+/// sections. Returns nothing if positions are implicit.
 std::vector<std::int32_t> ids_of(const Shape& shape);
 
 /// Returns the cache row of each token. Empty if nothing is scattered.

@@ -58,7 +58,8 @@ uvec2 channels_of(const uint order, const uvec2 pairs) {
     return channels;
 }
 
-// Numbers of axes whose products are summed, and of vec4s with fractions of one axis.
+// The number of axes whose products position * fraction are summed, and the number of vec4s that
+// hold the fractions of one axis.
 const uint summed_axes = section_order == sections_sum ? axes : 1;
 const uint fractions_vec4s = (rotary_dim / 2 + 1) / 2;
 

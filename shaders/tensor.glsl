@@ -7,8 +7,8 @@
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
 //                            element_out and batch, and rotary_offset if it rotates; buffers
-//                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint;
-//                            a pipeline uses one view
+//                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint:
+//                            two views of the same bindings, of which a pipeline uses one
 //   VKROPE_TENSOR_ROTATES      1: the tensor rotates; 0: all channels are copied
 //   VKROPE_TENSOR_AT(end)   offset_q_##end, offset_k_##end or offset_v_##end
 //   VKROPE_TENSOR_LAYOUT(end) q_##end or k_##end: the tensor's strides in the Push

@@ -47,7 +47,7 @@ inline constexpr const char* of_unknown_norms =
     "whether Q and K have norms is not known for this class: none is read";
 
 /// Warning for Mistral 4. Mistral4Attention in transformers (huggingface/transformers#47435) and
-/// llama.cpp have this factor; sgl-project/sglang#26203 contains Mistral's own file.
+/// llama.cpp multiply by the factor named here; sgl-project/sglang#26203 contains Mistral's file.
 inline constexpr const char* of_readers_that_differ =
     "readers disagree on the softmax scale of this model: transformers and llama.cpp multiply it "
     "by the square of YaRN's magnitude, which is read here; SGLang does not where Mistral's own "

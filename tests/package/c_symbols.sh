@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks that the shared library of the C interface exports exactly the functions that vkrope.h
-# declares, under a name with the version; that the static library has all functions that vkrope.h
-# does not mark as missing from it; and that the header compiles alone, as C11 and as C++17.
+# Checks that the shared library of the C interface has the version in its file name and SONAME, and
+# exports exactly the functions that vkrope.h declares; that the static library has all of them
+# except those that vkrope.h marks as missing from it; and that the header compiles alone, as C11
+# and as C++17.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"

@@ -24,7 +24,8 @@ for folder in vulkan vk_video; do
         ln -s "${include:-/usr/include}/$folder" "$SCRATCH/include/$folder"
 done
 ln -s /usr/include/nlohmann "$SCRATCH/include/nlohmann"
-# Debian's CMake package adds /usr/include, whose other headers are not for Windows.
+# Replaces the CMake package of Debian's nlohmann_json, which adds /usr/include: other headers there
+# are not for Windows.
 cat >"$SCRATCH/json/nlohmann_jsonConfig.cmake" <<END
 add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED)
 target_include_directories(nlohmann_json::nlohmann_json INTERFACE "$SCRATCH/include")

@@ -17,7 +17,7 @@ class GgufBuilder {
     std::uint32_t version = 3;
     std::uint64_t extra_values = 0, extra_tensors = 0;  // only counted in the header
 
-    // Keys that begin with the architecture ...
+    // These functions put the architecture before the key.
     GgufBuilder& u32(const std::string& key, std::uint32_t value) {
         return value_of(prefix_ + key, 4, little(value, 4));
     }
@@ -52,7 +52,7 @@ class GgufBuilder {
         return value_of(prefix_ + key, 9, bytes);
     }
 
-    // ... and keys with any name.
+    // These functions use the key as given.
     GgufBuilder& text_of(const std::string& key, const std::string& value) {
         return value_of(key, 8, string(value));
     }

@@ -6,7 +6,7 @@
 
 namespace vkrope::conformance {
 
-/// Returns all groups that the options name, without their filter. Throws tools::Failure.
+/// Returns all groups that the options name, before --filter is applied. Throws tools::Failure.
 std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin);
 
 /// Removes the checks that --filter excludes. Throws tools::Failure if no check is left.

@@ -151,7 +151,8 @@ float over(const QuantisedStore& store, float x, float d) {
     return store.other_division ? quotient(x, d) : product(x, quotient(1.f, d));
 }
 
-/// Returns the codes of a channel, or of its distance from m, with the sign for a positive d.
+/// Returns the possible codes of x, which is a channel or its distance from m. `d` is a magnitude:
+/// for a negative d the caller negates x.
 Codes codes_of(const QuantisedStore& store, const Interval& x, const Interval& d) {
     const int zero = middle(store.type);
     if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) {

@@ -79,13 +79,13 @@ float power_of_two_from(float least);
 ///   q4_1   d = (max - min) / 15, m = min (x - m) * (1/d) + 0.5, truncated, at most 15
 ///   q5_1   d = (max - min) / 31, m = min (x - m) * (1/d) + 0.5, truncated
 ///
-/// If several zeros are the minimum, min is the first. ggml leaves two cases to the compiler, which
-/// this function defines:
+/// If several zeros are the minimum, min is the first of them. This function defines two cases that
+/// ggml leaves to the compiler:
 ///
 /// - amax, x*, min and max ignore a NaN, whose code is that of 0 or min: 8 for q4_0, 16 for q5_0,
 ///   0 for the others. A block of only NaNs has the bytes of a block of only +0.
 /// - If 1/d overflows, or if d is infinite (from an infinity, or a range beyond f32), all channels
-///   have this code. An infinite d is stored unchanged.
+///   have the code of a NaN. An infinite d is stored unchanged.
 std::vector<std::uint8_t> quantise_blocks(Store store, std::span<const float> row);
 
 /// The fields of a block: d and m as f16 bits, and the codes of the channels.

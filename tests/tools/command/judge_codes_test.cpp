@@ -239,7 +239,7 @@ TEST_CASE("the rounding of codes, and their scale") {
     for (float& scale : inverted.scales) {
         scale = 1 / scale;
     }
-    // For most values only, 1 / (1 / scale) is the scale.
+    // For most scales, but not for all, 1 / (1 / scale) is exactly the scale.
     const Judgement judgement = judged(values, inverted, made);
     CHECK(judgement.outcome == Outcome::mistake);
     CHECK(judgement.matches.front().mistake == "scale_inverted");

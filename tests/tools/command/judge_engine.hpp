@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engine of the tests of `vkrope check`: the oracle with a change of the definition.
+// The engine whose output the tests of `vkrope check` pass to it: the oracle, with changes that a
+// test makes to the operation.
 #pragma once
 
 #include <doctest/doctest.h>

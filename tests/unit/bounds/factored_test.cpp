@@ -18,9 +18,9 @@ namespace {
 
 /// Returns an upper bound of the factor of |x0| in the error, in units of u a.
 ///
-/// Angles in [0, pi / 2] are enough, because signs change no rounding. cos of the sum is |cos cos
-/// -+ sin sin|, where the sign + gives the larger result with the same parts, and sin of the sum is
-/// the same with the complement of the coarse angle.
+/// Angles in [0, pi / 2] are enough, because signs change no rounding. |cos| of the summed angle is
+/// |cos cos - sin sin| or cos cos + sin sin. The products are the same and the second is larger, so
+/// the second is enough. sin of the summed angle is this cos with the coarse angle's complement.
 ///
 /// Coarse and fine entries have their rounding errors, times the entry that they are multiplied by.
 /// Then come two products, their sum, and the two roundings of the rotation. 1e-4 covers products

@@ -16,8 +16,8 @@ struct Turn {
     long double frequency;
 };
 
-/// Returns the id and the speed of each pair. Angles grow by theta_scale from pair to pair, one for
-/// each id. In vision mode each angle starts again where its section begins.
+/// Returns the axis and the frequency of each pair. Each axis has an angle, which is multiplied by
+/// theta_scale after every pair. In vision mode the angle starts again where its section begins.
 std::vector<Turn> turns_of_ggml(const GgmlRope& rope) {
     const bool vision = rope.mode == 24, imrope = rope.mode == 40;
     const long double step = std::pow((long double)rope.freq_base, -2.0L / rope.n_dims);

@@ -136,7 +136,7 @@ TEST_CASE(
                        attention_factor));
     CHECK(close(none[0], before[0]));
     for (std::size_t j = 1; j < 32; ++j) CHECK(close(none[j], before[j] / 4.0L));
-    // The first half of a list, blended as if it were alone, equals the list of half the length.
+    // With n_dims = 32 the first 16 of 32 pairs are blended exactly as a list of only 16 pairs.
     std::vector<double> half(16), twice(32);
     REQUIRE(default_inv_freq(10000, 32, half.data()));
     for (std::size_t j = 0; j < 32; ++j) twice[j] = half[j % 16];

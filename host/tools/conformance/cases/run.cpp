@@ -206,7 +206,8 @@ class Run {
         }
     }
 
-    /// Runs V alone. A kernel must rotate a tensor, but a call may omit it: here one pair of K.
+    /// Runs V alone. A kernel must rotate at least one tensor, but a call may omit that tensor.
+    /// This kernel has a K of one pair, which its calls omit.
     void run_v_alone(Part& v) {
         verify::Operation operation = all_;
         operation.info.rotary_dim = 2;
