@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Functions for the tests in this folder. Each test sources this file, works in a temporary folder
-# and ends with `finish`. The arguments of these tests: the command vkrope, the folder of model files,
+# and ends with `finish`. The arguments of a test: the command vkrope, the folder of model files,
 # and the driver manifests of lavapipe and of SwiftShader, which may be empty.
 # shellcheck shell=sh disable=SC2034 # the scripts that source this file use the variables
 set -u

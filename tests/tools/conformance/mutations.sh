@@ -214,8 +214,8 @@ mutated ops/shape_in_parts 'absolute_head: the first head of a part' ops.glsl \
     's|uint first = VKROPE_PUSH.flags / flag_first_head;|uint first = 0;|'
 mutated ops/shape_round_between 'normed: the second rounding' ops.glsl \
     's/u = T(rounded)(vkrope_product(u, p.weight));/u = vkrope_product(u, p.weight);/'
-mutated ops/shape_long_rows 'exchange_units: the second step of a lane' ops_shared.glsl \
-    '/^void T(exchange_units)/,/^}/s/T(load_shared_step)(share, index, head, A, B);/T(load_shared_step)(share, share.step_lane, head, A, B);/'
+mutated ops/shape_long_rows 'exchange_units: the second chunk of a lane' ops_shared.glsl \
+    '/^void T(exchange_units)/,/^}/s/T(load_shared_chunk)(share, index, head, A, B);/T(load_shared_chunk)(share, share.chunk_lane, head, A, B);/'
 mutated ops/shape_many_heads 'hold_norms: once for a token' ops_owned.glsl \
     's/if (first < min(heads, apart)) T(norms)/if (first < heads) T(norms)/'
 mutated ops/shape_few_tokens 'ops_rows: the next heads of a lane' ops_lanes.glsl \
