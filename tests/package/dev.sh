@@ -99,8 +99,6 @@ mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13 build/deps/ar
 : >"$CALLED"
 tool dev vkrope 'echo "vkrope $1"'
 tool dev vkrope_pace 'echo 2.5'
-: >build/random.txt
-mkdir -p build/dev/Testing/Temporary && : >build/dev/Testing/Temporary/LastTest.log
 says 0 'vkrope rotate' run
 says 0 'installed: ' install prefix
 says 0 'built: ' build

@@ -639,7 +639,7 @@ typedef struct vkrope_window {
  * and ggml_compute_forward_rope in ggml-cpu/ops.cpp. ggml_rope_ext_back is VKROPE_INVERSE.
  *
  * attn_factor is multiplied by 1 + 0.1 ln(1 / freq_scale) if ext_factor is not 0. The attention
- * factor of a config.json already contains this product, which would count twice. */
+ * factor of a config.json already contains this factor, which would then count twice. */
 typedef struct vkrope_ggml_rope {
     uint32_t head_dim VKROPE_ZERO; /**< ne[0] of the tensor: 2 to 65534 */
     /** Rotated channels: even, 2 to head_dim. In vision mode head_dim / 2, although all channels
@@ -656,7 +656,7 @@ typedef struct vkrope_ggml_rope {
     double freq_scale VKROPE_ZERO; /**< 1 / factor: multiplies the frequencies; 0: 1 */
     /** Weight of YaRN: 0 (linear scaling) to 1; negative: not set. */
     double ext_factor VKROPE_ZERO;
-    /** Attention factor without this product; negative: not set; 0: 1. */
+    /** Attention factor without the factor above; negative: not set; 0: 1. */
     double attn_factor VKROPE_ZERO;
     double beta_fast VKROPE_ZERO; /**< at least beta_slow; negative: not set; 0: 32 */
     double beta_slow VKROPE_ZERO; /**< above 0; negative: not set; 0: 1 */

@@ -68,7 +68,7 @@ class Token {
     Token(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u)
         : in_(in), operation_(operation), steps_(steps), bound_u_(bound_u),
           allowance_(operation.absolute_allowance),
-          flushed_(has_steps(steps) ? std::max(allowance_ - 0x1p-148L, 0.0L) : 0),
+          flushed_(has_steps(steps) && allowance_ > 0x1p-148L ? 0x1p-123L : 0),
           factor_(factor_of(operation)), pairs_(pairs_of(operation)),
           channels_(in.heads * in.head_dim) {}
 

@@ -155,7 +155,7 @@ CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation&
     require(store.given.size() <= 1 || store.given.size() == in.heads,
             "oracle: given scales must be one, or one for each head");
     // Where a device flushes subnormals, it also flushes inputs that no op changes.
-    const long double flushed = std::max(operation.absolute_allowance - 0x1p-148, 0.0);
+    const long double flushed = operation.absolute_allowance > 0x1p-148 ? 0x1p-123L : 0;
     const std::uint64_t channels = block_channels(store.type), size = block_bytes(store.type);
     const std::uint64_t row_bytes = in.head_dim / channels * size;
     CodesVerdict verdict;

@@ -44,17 +44,21 @@ void add_pairings(Checks& checks) {
         const Pairing other = pairing == VKROPE_HALF_SPLIT ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
         checks.add(fmt::format("{}_to_{}", name_of(pairing), name_of(other)), [=](Test& test) {
             // If Q is quantised, K also runs in a kernel with ops.
-            const std::pair<Mapping, Element> kernels[] = {{VKROPE_MAPPING_GPU, VKROPE_F16},
-                                                           {VKROPE_MAPPING_CPU, VKROPE_F16},
-                                                           {VKROPE_MAPPING_GPU, VKROPE_E5M2}};
-            for (const auto& [mapping, q_out] : kernels) {
-                Trial trial = two_tensors(VKROPE_F16, pairing, 40, 24, 4);
+            const struct {
+                Element element, q_out;
+                Mapping mapping;
+            } kernels[] = {{VKROPE_F32, VKROPE_F32, VKROPE_MAPPING_GPU},
+                           {VKROPE_F16, VKROPE_F16, VKROPE_MAPPING_GPU},
+                           {VKROPE_F16, VKROPE_F16, VKROPE_MAPPING_CPU},
+                           {VKROPE_F16, VKROPE_E5M2, VKROPE_MAPPING_GPU}};
+            for (const auto& [element, q_out, mapping] : kernels) {
+                Trial trial = two_tensors(element, pairing, 40, 24, 4);
                 trial.info.pairing_out = other;
                 trial.info.tensor[Q].out = q_out;
                 trial.info.mapping = mapping;
                 trial.max_position = 6;  // positions 3 to 7: the last two are out of range, but
                                          // still written in the other pairing, with all bits
-                trial.rows[K] = random_bits(VKROPE_F16, elements_of(trial, K), 7);
+                trial.rows[K] = random_bits(element, elements_of(trial, K), 7);
                 test.run(trial);
             }
         });
