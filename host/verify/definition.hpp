@@ -26,6 +26,9 @@ constexpr bool has(const Operation& operation, vkrope_tensor_index which) {
 constexpr bool is_quantised(vkrope_element element) {
     return element > VKROPE_BF16;
 }
+static_assert(VKROPE_BF16 == static_cast<int>(oracle::Type::bf16) &&
+                  VKROPE_Q5_1 - VKROPE_E4M3FN == static_cast<int>(oracle::Store::q5_1),
+              "the types of vkrope.h and of the oracle are in one order");
 constexpr oracle::Type type_of(vkrope_element element) {
     return static_cast<oracle::Type>(element);
 }

@@ -24,7 +24,7 @@ std::optional<Element> element_of(npy::Type type) noexcept {
 }
 
 void append_element(std::vector<std::byte>& bytes, Element element, double value) {
-    const std::uint32_t bits = oracle::narrow(reference_type(element), value);
+    const std::uint32_t bits = oracle::narrow(verify::type_of(element), value);
     for (std::uint32_t byte = 0; byte < element_bytes(element); ++byte) {
         bytes.push_back(static_cast<std::byte>(bits >> (8 * byte) & 0xff));
     }

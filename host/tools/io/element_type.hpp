@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conversions between the names of an element type in the library, in the oracle and in .npy
-// files.
+// Conversions between the names of an element type in the library and in .npy files.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +7,10 @@
 #include <vector>
 
 #include "io/npy.hpp"
-#include "verify/oracle/oracle.hpp"
-#include "verify/oracle/quantise.hpp"
+#include "verify/definition.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
-
-/// Returns the type of an element that is not quantised.
-constexpr oracle::Type reference_type(Element element) noexcept {
-    return static_cast<oracle::Type>(element);
-}
-
-/// Returns the type of a quantised element.
-constexpr oracle::Store reference_store(Element element) noexcept {
-    return static_cast<oracle::Store>(element - VKROPE_E4M3FN);
-}
 
 /// Maps bf16 to <u2: .npy has no bfloat16, and its users store the bits. Quantised types are bytes.
 npy::Type npy_type(Element element) noexcept;

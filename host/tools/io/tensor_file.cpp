@@ -67,7 +67,7 @@ oracle::Tensor view_of(const TensorFile& tensor, Layout layout) {
     const auto at = [](const std::vector<std::uint64_t>& values, int axis, std::uint64_t absent) {
         return axis < 0 ? absent : values[static_cast<std::size_t>(axis)];
     };
-    return {.type = reference_type(tensor.element),
+    return {.type = verify::type_of(tensor.element),
             .batch = at(shape, axes.batch, 1),
             .tokens = at(shape, axes.tokens, 1),
             .heads = at(shape, axes.heads, 1),

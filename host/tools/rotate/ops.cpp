@@ -273,7 +273,7 @@ std::vector<double> ParameterFile::values() const {
         std::uint32_t bits = 0;
         const std::uint32_t bytes = element_bytes(from.element);
         std::memcpy(&bits, static_cast<const std::byte*>(from.data) + i * bytes, bytes);
-        values.push_back(oracle::widen(reference_type(from.element), bits));
+        values.push_back(oracle::widen(verify::type_of(from.element), bits));
     }
     return values;
 }

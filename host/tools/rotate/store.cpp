@@ -131,7 +131,7 @@ std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexc
 }
 
 oracle::QuantisedStore quantised_store(const TensorOps& ops) {
-    return {.type = reference_store(ops.stored),
+    return {.type = verify::store_of(ops.stored),
             .given = ops.given_scales,
             .made = is_made(ops.store_scale),
             .floor = ops.scale_floor,

@@ -159,7 +159,7 @@ Verification verify(const RotateOptions& options, const RotateInputs& inputs,
             continue;
         }
         oracle::Tensor out = tensor.view;
-        out.type = reference_type(ops.stored);
+        out.type = verify::type_of(ops.stored);
         if (inputs.ops[which].any()) {
             const oracle::OpsVerdict verdict = oracle::compare(
                 tensor.view, out, operation, ops_of(inputs, which), verification.bound_u, input,

@@ -66,7 +66,7 @@ struct Case {
         inputs.tensors[which] = tensor;
     }
 
-    Verification verified() const { return verify(options, inputs, measured); }
+    Verification verified() const { return tools::verify(options, inputs, measured); }
 };
 
 constexpr std::uint32_t q_dim = 8, q_channels = tokens * q_dim;
@@ -214,7 +214,7 @@ Case stored(const TensorOps& ops) {
     Case made(V, heads, v_dim, numbers);
     made.inputs.ops[V] = ops;
     made.measured.outputs[V].clear();
-    const oracle::Store type = reference_store(ops.stored);
+    const oracle::Store type = verify::store_of(ops.stored);
     for (std::size_t row = 0; row < rows; ++row) {
         const auto of_row = std::span(numbers).subspan(row * v_dim, v_dim);
         std::vector<std::uint8_t> codes;

@@ -123,7 +123,7 @@ void hold_kernel(Test& test, std::uint64_t number) {
         taken += hold_twice(test, verify::random_operation(seed), seed, limits) ? 1 : 0;
     if (number % 4 == 0)
         hold_twice(test, verify::random_operation(first, {.elements = 200000}), first, limits);
-    if (taken < operations_of_a_kernel / 2 && !test.wrong())
+    if (taken < operations_of_a_kernel * 4 / 5 && !test.wrong())
         unsupported("the device takes {} of {} operations", taken, operations_of_a_kernel);
 }
 

@@ -70,7 +70,7 @@ std::vector<Number> numbers_of(Element element, std::span<const std::byte> block
         default: break;
     }
     const oracle::BlockFields fields = oracle::fields_of(
-        tools::reference_store(element),
+        verify::store_of(element),
         {reinterpret_cast<const std::uint8_t*>(block.data()), block.size()});
     std::vector<Number> numbers = {
         half_number("scale", fields.d, 0),

@@ -89,7 +89,7 @@ class Elements {
         return bits;
     }
     double value(std::uint64_t index) const {
-        return oracle::widen(tools::reference_type(element_), bits(index));
+        return oracle::widen(verify::type_of(element_), bits(index));
     }
 
    private:
