@@ -74,8 +74,8 @@ bool ops_reads(const std::string& model_type, const std::string& key);
 // ---- Rejected keys and unread keys ----
 
 /// Fails with not_supported, and names the key, if a key of the configuration turns RoPE off or
-/// changes RoPE in a way that is not implemented. Ignoring the key would silently produce wrong
-/// angles.
+/// changes RoPE in a way that vkrope does not support. Ignoring the key would silently produce
+/// wrong angles.
 ///
 /// rotates_by_class  the model's class has RoPE whatever its position-embedding key says
 void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class);
