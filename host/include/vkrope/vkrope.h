@@ -5,7 +5,24 @@
  *
  * Declares and documents every struct, enumeration and function of the library, for C++ too. A
  * generator of bindings needs to read only this file and version.h. This file is therefore longer
- * than other files. Rules:
+ * than other files. Its sections, in the order in which an engine meets them:
+ *
+ * | section  | what it has                                                               |
+ * |----------|---------------------------------------------------------------------------|
+ * | status   | results and errors                                                        |
+ * | types    | pairing, element, angle source and what else the other sections share     |
+ * | kernel   | device, properties of Q, K and V, ops, arena                              |
+ * | call     | tensors, paged cache, positions, vkrope_record                            |
+ * | rotation | RoPE parameters, default frequencies, angle table, vkrope_get_kernel_info |
+ * | upload   | of an angle table                                                         |
+ * | ops      | weights, biases and scales in a buffer                                    |
+ * | ids      | ragged batches, int64 and f32 ids, shards                                 |
+ * | model    | config.json and GGUF files                                                |
+ * | runtime  | vkrope's own device, buffers, rotation of host memory                     |
+ * | scalings | linear, Llama 3, YaRN, LongRoPE, ..., ggml, XPos                          |
+ * | grids    | images, video, chunks                                                     |
+ *
+ * Rules:
  *
  * - **Structs.** 0 is the default of every field: `vkrope_call call = {.tokens = 1};`. Where no
  *   default would be safe, such as for a pairing, 0 is an error. Structs hold others by value;
@@ -117,7 +134,7 @@ typedef struct vkrope_error {
  * static and never null. Thread-safe. */
 VKROPE_API const char* vkrope_status_string(vkrope_result result);
 
-/* ---- types that all tiers share ---- */
+/* ---- types ---- */
 
 /** Largest head_dim of a tensor, and largest rotary_dim. */
 #define VKROPE_MAX_HEAD_DIM 65534
@@ -267,364 +284,6 @@ typedef enum vkrope_layout VKROPE_UINT32 {
     VKROPE_LAYOUT_THD = 3,
 } vkrope_layout;
 
-/* ---- tier "frequencies": angle tables from RoPE parameters; needs no device. Thread-safe. ---- */
-
-/**
- * Computes inv_freq[j] = base^(-2j / rotary_dim), radians per position, for j below rotary_dim / 2.
- *
- * @param base        finite and above 0
- * @param rotary_dim  channels: even, at least 2
- * @param inv_freq    receives rotary_dim / 2 numbers
- * @param error       optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a base or rotary_dim outside its range
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim,
-                                                                  double* inv_freq,
-                                                                  vkrope_error* error);
-
-/**
- * Position interpolation: divides every frequency by `factor`. arXiv:2306.15595; "linear" in
- * Hugging Face transformers' modeling_rope_utils.py.
- *
- * @param inv_freq  `count` numbers, radians per position; changed in place
- * @param count     number of frequencies
- * @param factor    finite and above 0
- * @param error     optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a factor outside its range; nothing is changed then
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_linear(double* inv_freq, size_t count,
-                                                              double factor, vkrope_error* error);
-
-/** Parameters of Llama 3.1's scaling, named as in its configuration. */
-typedef struct vkrope_llama3_scaling {
-    double factor VKROPE_ZERO; /**< finite and above 0 */
-    /** Above 0, at most high_freq_factor; if both are equal, the blend becomes a step, as in Llama
-     * 4. */
-    double low_freq_factor VKROPE_ZERO;
-    double high_freq_factor VKROPE_ZERO;                 /**< finite */
-    double original_max_position_embeddings VKROPE_ZERO; /**< positions; finite and above 0 */
-} vkrope_llama3_scaling;
-
-/**
- * Divides frequencies with a wavelength above original / low_freq_factor by `factor`, keeps those
- * with a wavelength below original / high_freq_factor, and blends those in between linearly in
- * original / wavelength. `apply_scaling` of Meta's llama-models; "llama3" in Hugging Face's
- * modeling_rope_utils.py.
- *
- * @param inv_freq  `count` numbers, radians per position; changed in place
- * @param count     number of frequencies
- * @param scaling   parameters
- * @param error     optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a number outside its range; nothing is changed then
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count,
-                                                              const vkrope_llama3_scaling* scaling,
-                                                              vkrope_error* error);
-
-/**
- * Computes inv_freq[j] = base^(-j / (rotary_dim / 2 - 1)), 1 to 1 / base; a single pair gets 1.
- *
- * @param base        finite and above 0
- * @param rotary_dim  channels: even, at least 2
- * @param inv_freq    receives rotary_dim / 2 numbers
- * @param error       optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a base or rotary_dim outside its range
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_inclusive_inv_freq(double base,
-                                                                    uint32_t rotary_dim,
-                                                                    double* inv_freq,
-                                                                    vkrope_error* error);
-
-/** Parameters of vkrope_proportional_inv_freq. */
-typedef struct vkrope_proportional_scaling {
-    double factor VKROPE_ZERO;                /**< finite and above 0; 0: 1 */
-    double partial_rotary_factor VKROPE_ZERO; /**< above 0, at most 1; 0: 1 */
-} vkrope_proportional_scaling;
-
-/**
- * Partial rotation with a window as wide as the head: the first floor(partial_rotary_factor *
- * head_dim / 2) frequencies are base^(-2j / head_dim) / factor, the others 0. "proportional" in
- * Hugging Face's modeling_rope_utils.py (Gemma 4).
- *
- * @param base      finite and above 0
- * @param head_dim  even, 2 to 65534; equals rotary_dim
- * @param scaling   parameters; null: all defaults
- * @param inv_freq  receives head_dim / 2 numbers; unchanged on error
- * @param error     optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_proportional_inv_freq(
-    double base, uint32_t head_dim, const vkrope_proportional_scaling* scaling, double* inv_freq,
-    vkrope_error* error);
-
-/* Each of the following scalings changes `count` frequencies at inv_freq (radians per position) in
- * place; on error it changes nothing and returns VKROPE_ERROR_INVALID_ARGUMENT with the parameter,
- * its value and its rule. `error` is optional. */
-
-/**
- * Multiplies every frequency by `seq_scale`, as if every position were multiplied by it:
- * interpolation of TransformerEngine's RotaryPositionEmbedding (seq_scale = 1 /
- * seq_len_interpolation_factor).
- *
- * @param inv_freq   `count` numbers, radians per position; changed in place
- * @param count      number of frequencies
- * @param seq_scale  finite and above 0
- * @param error      optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_positions(double* inv_freq, size_t count,
-                                                                 double seq_scale,
-                                                                 vkrope_error* error);
-
-/**
- * Divides each frequency by its own divisor, as freq_factors of ggml's ggml_rope_ext and the lists
- * of LongRoPE do.
- *
- * @param inv_freq       `count` numbers, radians per position; changed in place
- * @param count          number of frequencies
- * @param divisors       `divisor_count` numbers, finite and above 0
- * @param divisor_count  must be `count`
- * @param error          optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_divisors(double* inv_freq, size_t count,
-                                                                const double* divisors,
-                                                                size_t divisor_count,
-                                                                vkrope_error* error);
-
-/**
- * NTK-aware scaling: multiplies the base by alpha^(d / (d - 2)), d = rotary_dim. This divides the
- * slowest frequency by `alpha` and keeps the fastest. u/bloc97 (2023), described in
- * arXiv:2309.00071, section 3.1; alpha of HunYuan's modeling_hunyuan.py.
- *
- * @param inv_freq  `count` numbers, radians per position; changed in place
- * @param count     number of frequencies
- * @param alpha     finite and above 0
- * @param error     optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ntk(double* inv_freq, size_t count,
-                                                           double alpha, vkrope_error* error);
-
-/**
- * Stops the pairs that do not complete a turn within `length` positions: their frequency becomes 0.
- * These are the zero frequencies of FoPE (arXiv:2412.17739; get_inv_freq of its reference code).
- * FoPE's Fourier series, a weighted sum of cosines for each channel, is not a rotation.
- *
- * @param inv_freq  `count` numbers, radians per position; changed in place
- * @param count     number of frequencies
- * @param length    positions that the model was trained with: finite and above 0
- * @param error     optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_stop_slow_pairs(double* inv_freq, size_t count,
-                                                                 double length,
-                                                                 vkrope_error* error);
-
-/** Parameters of dynamic NTK scaling, named as in model configurations. */
-typedef struct vkrope_dynamic_ntk_scaling {
-    double factor VKROPE_ZERO; /**< finite and above 0 */
-    /** Length that the model was trained with; finite and above 0. */
-    double max_position_embeddings VKROPE_ZERO;
-} vkrope_dynamic_ntk_scaling;
-
-/**
- * Applies vkrope_scale_ntk with the alpha factor * L / M - (factor - 1), which grows with the
- * sequence: M = max_position_embeddings, L = max(seq_len, M). u/emozilla (2023), described in
- * arXiv:2309.00071, section 3.3; "dynamic" in Hugging Face's modeling_rope_utils.py.
- *
- * @param inv_freq  `count` numbers, radians per position; changed in place
- * @param count     number of frequencies
- * @param scaling   parameters
- * @param seq_len   0: unknown; the frequencies stay unchanged
- * @param error     optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_scale_dynamic_ntk(double* inv_freq, size_t count, const vkrope_dynamic_ntk_scaling* scaling,
-                         uint64_t seq_len, vkrope_error* error);
-
-/** Parameters of YaRN, named as in model configurations. */
-typedef struct vkrope_yarn_scaling {
-    double factor VKROPE_ZERO;                           /**< finite and above 0 */
-    double original_max_position_embeddings VKROPE_ZERO; /**< finite and above 0 */
-    /** Pairs with at least this number of turns in the original length are kept. Must be at least
-     * beta_slow; 0: 32. */
-    double beta_fast VKROPE_ZERO;
-    /** Pairs with at most this number of turns are divided by `factor`; finite, above 0; 0: 1. */
-    double beta_slow VKROPE_ZERO;
-    /** The opposite of `truncate`: does not round the ends of the blended range outwards to whole
-     * pairs. */
-    VkBool32 no_truncate VKROPE_ZERO;
-    /** 0: computed from mscale and mscale_all_dim, or 0.1 ln(factor) + 1. */
-    double attention_factor VKROPE_ZERO;
-    double mscale VKROPE_ZERO;         /**< 0: not set */
-    double mscale_all_dim VKROPE_ZERO; /**< 0: not set */
-} vkrope_yarn_scaling;
-
-/**
- * YaRN: keeps fast pairs, divides slow pairs by `factor`, and blends linearly in the pair index in
- * between. arXiv:2309.00071, section 3.2; "yarn" in Hugging Face's modeling_rope_utils.py.
- *
- * @param inv_freq          `count` numbers, radians per position; changed in place
- * @param count             number of frequencies
- * @param base              base of the frequencies; finite and above 1
- * @param scaling           parameters
- * @param attention_factor  receives the factor for cos and sin. Default: m(mscale) /
- *                          m(mscale_all_dim) if both are set, else m(1), with m(s) = 0.1 s
- *                          ln(factor) + 1 (1 for factors up to 1)
- * @param error             optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_yarn(double* inv_freq, size_t count,
-                                                            double base,
-                                                            const vkrope_yarn_scaling* scaling,
-                                                            double* attention_factor,
-                                                            vkrope_error* error);
-
-/** Parameters of DeepSeek's YaRN, named as in its configurations. */
-typedef struct vkrope_deepseek_yarn_scaling {
-    double factor VKROPE_ZERO;                           /**< finite and above 0 */
-    double original_max_position_embeddings VKROPE_ZERO; /**< finite and above 0 */
-    double beta_fast VKROPE_ZERO;                        /**< as in vkrope_yarn_scaling; 0: 32 */
-    double beta_slow VKROPE_ZERO;                        /**< as in vkrope_yarn_scaling; 0: 1 */
-    double mscale VKROPE_ZERO;         /**< finite, at least 0; DeepSeek's default is 1 */
-    double mscale_all_dim VKROPE_ZERO; /**< finite, at least 0 */
-} vkrope_deepseek_yarn_scaling;
-
-/**
- * DeepSeek's YaRN: scales frequencies as vkrope_scale_yarn does with `truncate`, and divides the
- * magnitude, with m as there, between the rotation and the softmax scale.
- * DeepseekV2YarnRotaryEmbedding and DeepseekV2Attention in DeepSeek's modeling_deepseek.py.
- *
- * @param inv_freq          `count` numbers, radians per position; changed in place
- * @param count             number of frequencies
- * @param base              base of the frequencies; finite and above 1
- * @param scaling           parameters
- * @param attention_factor  receives m(mscale) / m(mscale_all_dim)
- * @param softmax_scale     receives m(mscale_all_dim)^2, a factor for the caller's softmax scale
- * @param error             optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_deepseek_yarn(
-    double* inv_freq, size_t count, double base, const vkrope_deepseek_yarn_scaling* scaling,
-    double* attention_factor, double* softmax_scale, vkrope_error* error);
-
-/** Parameters of LongRoPE, named as in model configurations. */
-typedef struct vkrope_longrope_scaling {
-    const double* short_factor VKROPE_ZERO; /**< [count] divisors, finite and above 0 */
-    const double* long_factor VKROPE_ZERO;  /**< [count] divisors, finite and above 0 */
-    size_t count VKROPE_ZERO;               /**< must equal the number of frequencies */
-    /** Longest sequence that uses short_factor; finite and above 1. */
-    double original_max_position_embeddings VKROPE_ZERO;
-    /** max_position_embeddings / original_max_position_embeddings; finite and above 0. */
-    double factor VKROPE_ZERO;
-    /** 0: sqrt(1 + ln(factor) / ln(original)), or 1 if factor <= 1. */
-    double attention_factor VKROPE_ZERO;
-    /** Attention factor with short_factor; 0: as attention_factor. */
-    double short_mscale VKROPE_ZERO;
-    /** Attention factor with long_factor; 0: as attention_factor. */
-    double long_mscale VKROPE_ZERO;
-} vkrope_longrope_scaling;
-
-/**
- * LongRoPE: divides each frequency by its own divisor, short_factor for sequences up to the
- * original length, long_factor for longer ones. arXiv:2402.13753; "longrope" in Hugging Face's
- * modeling_rope_utils.py; short_mscale and long_mscale as in its modeling_phimoe.py.
- *
- * @param inv_freq          `count` numbers, radians per position; changed in place
- * @param count             number of frequencies
- * @param scaling           parameters
- * @param seq_len           0: unknown; uses short_factor
- * @param attention_factor  receives the factor for cos and sin
- * @param error             optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_scale_longrope(double* inv_freq, size_t count, const vkrope_longrope_scaling* scaling,
-                      uint64_t seq_len, double* attention_factor, vkrope_error* error);
-
-/** Arguments of ggml_rope_ext that affect the angles.
- *
- * A field that is not set takes its default. 0 means not set, and so does a negative number in
- * ext_factor and the three fields after it ("from the model" in llama_context_params of llama.cpp's
- * include/llama.h). The defaults are what llama.cpp uses if the model file gives no value
- * (src/llama-hparams.h, src/llama-context.cpp). Exception: if the scaling type is YaRN, llama.cpp
- * replaces an unset ext_factor by 1; here the caller must set it to 1. */
-typedef struct vkrope_ggml_scaling {
-    double freq_scale VKROPE_ZERO; /**< 1 / factor; finite and above 0; 0: not set */
-    /** Weight of YaRN: 0 (linear scaling) to 1; negative: not set. */
-    double ext_factor VKROPE_ZERO;
-    double attn_factor VKROPE_ZERO; /**< finite and above 0; negative: not set */
-    double beta_fast VKROPE_ZERO;   /**< at least beta_slow; negative: not set */
-    double beta_slow VKROPE_ZERO;   /**< finite and above 0; negative: not set */
-    /** Original length; finite, not negative; 0 blends only pair 0. */
-    double n_ctx_orig VKROPE_ZERO;
-    /** rotary_dim for the blended range; 0: twice the number of frequencies. */
-    uint32_t n_dims VKROPE_ZERO;
-    const double* freq_factors VKROPE_ZERO; /**< [freq_factor_count] divisors, finite and above 0 */
-    /** 0, or at least the number of frequencies; the rest is ignored. */
-    size_t freq_factor_count VKROPE_ZERO;
-} vkrope_ggml_scaling;
-
-/**
- * ggml's form of linear scaling, YaRN and per-pair factors: rope_yarn in ggml's ggml-cpu/ops.cpp.
- *
- * @param inv_freq          `count` numbers, radians per position; changed in place
- * @param count             number of frequencies
- * @param base              freq_base, the base of the frequencies; finite and above 0, above 1 if
- *                          ext_factor is not 0
- * @param scaling           parameters
- * @param attention_factor  receives attn_factor, times 1 + 0.1 ln(1 / freq_scale) if ext_factor is
- *                          not 0
- * @param error             optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count,
-                                                            double base,
-                                                            const vkrope_ggml_scaling* scaling,
-                                                            double* attention_factor,
-                                                            vkrope_error* error);
-
-/** Formula of the factor that multiplies the query of a token after the rotation. p is the token's
- * position, counted from 0. */
-typedef enum vkrope_query_scaling VKROPE_UINT32 {
-    VKROPE_QUERY_SCALING_NONE = 0, /**< 1 */
-    /** ln(p + 1) / ln(length) if p + 1 > length, else 1; length is the training length.
-     * use_logn_attn of Qwen's modeling_qwen.py; logn_scaling of TensorRT-LLM. */
-    VKROPE_QUERY_SCALING_LOGN = 1,
-    /** 1 + beta ln(1 + floor((p + 1) / length)), in layers without RoPE. attn_scale and floor_scale
-     * of Llama4TextAttention in Hugging Face's modeling_llama4.py. */
-    VKROPE_QUERY_SCALING_LLAMA4 = 2,
-    /** 1 + beta ln(1 + floor(p / length)). llama_4_scaling_beta and
-     * original_max_position_embeddings of Ministral3Attention in Hugging Face's
-     * modeling_ministral3.py. */
-    VKROPE_QUERY_SCALING_MINISTRAL3 = 3,
-} vkrope_query_scaling;
-
-/** Scale of the queries by position. */
-typedef struct vkrope_query_scale {
-    vkrope_query_scaling kind VKROPE_ZERO; /**< formula */
-    double length VKROPE_ZERO;             /**< finite and above 0; logn: above 1 */
-    double beta VKROPE_ZERO;               /**< llama4, ministral3: finite and at least 0 */
-} vkrope_query_scale;
-
-/**
- * Computes the factor of each token in double, rounded once to float, for
- * vkrope_call::scale_tokens.
- *
- * @param scale      formula
- * @param positions  [count], at least 0
- * @param count      number of tokens
- * @param scales     receives [count]; unchanged on error
- * @param error      optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_query_scales(const vkrope_query_scale* scale,
-                                                              const int32_t* positions,
-                                                              size_t count, float* scales,
-                                                              vkrope_error* error);
-
-/**
- * Returns inv_freq in turns per position, modulo one turn, as a 64-bit fixed-point fraction (units
- * of 2^-64 turn, truncated).
- *
- * @param inv_freq  radians per position; finite, |inv_freq| < 2^11
- */
-VKROPE_API uint64_t vkrope_turn_fraction(double inv_freq);
-
-/** RoPE parameters of a model or of one of its layer types; defined below. */
-typedef struct vkrope_rope_params vkrope_rope_params;
-
 /** Maximum number of windows of a row. */
 #define VKROPE_MAX_WINDOWS 4
 
@@ -635,580 +294,7 @@ typedef struct vkrope_window {
     uint32_t rotary_dim VKROPE_ZERO; /**< channels: even */
 } vkrope_window;
 
-/** Arguments of ggml_rope_ext and ggml_rope_multi that determine angles and pairs; ggml's ggml.h
- * and ggml_compute_forward_rope in ggml-cpu/ops.cpp. ggml_rope_ext_back is VKROPE_INVERSE.
- *
- * attn_factor is multiplied by 1 + 0.1 ln(1 / freq_scale) if ext_factor is not 0. The attention
- * factor of a config.json already contains this factor, which would then count twice. */
-typedef struct vkrope_ggml_rope {
-    uint32_t head_dim VKROPE_ZERO; /**< ne[0] of the tensor: 2 to 65534 */
-    /** Rotated channels: even, 2 to head_dim. In vision mode head_dim / 2, although all channels
-     * rotate. */
-    uint32_t n_dims VKROPE_ZERO;
-    /** GGML_ROPE_TYPE_...: 0 normal (interleaved pairs), 2 neox (half_split); with four ids per
-     * token and half_split: 8 mrope, 40 imrope (interleaved sections), 24 vision (frequencies start
-     * again in each section). */
-    uint32_t mode VKROPE_ZERO;
-    /** Original length; finite, not negative; 0 blends only pair 0. */
-    double n_ctx_orig VKROPE_ZERO;
-    /** Finite and above 0; above 1 if ext_factor is not 0; 0: 10000. */
-    double freq_base VKROPE_ZERO;
-    double freq_scale VKROPE_ZERO; /**< 1 / factor: multiplies the frequencies; 0: 1 */
-    /** Weight of YaRN: 0 (linear scaling) to 1; negative: not set. */
-    double ext_factor VKROPE_ZERO;
-    /** Attention factor without the factor above; negative: not set; 0: 1. */
-    double attn_factor VKROPE_ZERO;
-    double beta_fast VKROPE_ZERO; /**< at least beta_slow; negative: not set; 0: 32 */
-    double beta_slow VKROPE_ZERO; /**< above 0; negative: not set; 0: 1 */
-    /** [freq_factor_count] divisors: rope_freqs of a file. */
-    const double* freq_factors VKROPE_ZERO;
-    size_t freq_factor_count VKROPE_ZERO; /**< 0, or at least the number of pairs */
-    /** Pairs of time, height, width and the fourth axis; mrope, imrope and vision only, else 0. In
-     * vision mode the sections that contain pairs must be above 0 and cover n_dims pairs. */
-    uint32_t sections[4] VKROPE_ZERO;
-} vkrope_ggml_rope;
-
-/**
- * Converts ggml's arguments to a rotation. The ids of mrope and imrope are ggml's [4][tokens]; the
- * rotation has only the axes that rotate a pair.
- *
- * @param rope      arguments; freq_factors must not be `inv_freq`
- * @param inv_freq  receives the frequencies; the rotation keeps a pointer to it; unspecified on
- *                  error
- * @param count     number of elements of `inv_freq`, at least the number of frequencies of the
- *                  rotation; head_dim / 2 is always enough
- * @param rotation  receives the rotation; unchanged on error
- * @param error     optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* rope,
-                                                                       double* inv_freq,
-                                                                       size_t count,
-                                                                       vkrope_rope_params* rotation,
-                                                                       vkrope_error* error);
-
-/**
- * One axis of a grid. Element i has the id first + step * i. The coordinate of an id is
- * origin + unit * id; the model multiplies it by its frequencies.
- */
-typedef struct vkrope_grid_axis {
-    uint32_t count VKROPE_ZERO; /**< elements: at least 1 */
-    int64_t first VKROPE_ZERO;  /**< id of element 0 */
-    /** Difference between the ids of neighbouring elements; magnitude up to 2^32; 0: 1. */
-    int64_t step VKROPE_ZERO;
-    double unit VKROPE_ZERO;   /**< coordinate difference per id: finite and above 0; 0: 1 */
-    double origin VKROPE_ZERO; /**< coordinate of id 0: finite */
-} vkrope_grid_axis;
-
-/**
- * Makes the axis of the frames of a video with `fps` frames per second, in units of frames at
- * base_fps: ids 0, 1, 2, ... with coordinates that are base_fps / fps apart.
- *
- * @param frames    at least 1
- * @param base_fps  finite and above 0
- * @param fps       finite and above 0
- * @param axis      receives the axis; unchanged on error
- * @param error     optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_frame_axis(uint32_t frames, double base_fps,
-                                                            double fps, vkrope_grid_axis* axis,
-                                                            vkrope_error* error);
-
-/**
- * Makes the axis of `patches` patches, stretched to the `reference` patches that the model was
- * trained with: patch i has the coordinate (first + i) * reference / patches. EVA-02;
- * ref_feat_shape of timm's build_fourier_pos_embed.
- *
- * @param patches    at least 1
- * @param first      0, or 1 in the Perception Encoder
- * @param reference  finite and above 0
- * @param axis       receives the axis; unchanged on error
- * @param error      optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_resized_axis(uint32_t patches, int64_t first,
-                                                              double reference,
-                                                              vkrope_grid_axis* axis,
-                                                              vkrope_error* error);
-
-/**
- * Makes the axis of the centres of `patches` equal parts of the interval from `low` to `high`: from
- * -1 to 1 in DINOv3, from 0 to the width in pixels in LTX-2. Neighbouring ids differ by 2. Ids are
- * odd; if low is -high and the number of patches is odd, they are even and include 0. The origin is
- * 0 if low is 0 or -high.
- *
- * @param patches  at least 1
- * @param low      finite, below high
- * @param high     finite
- * @param axis     receives the axis; unchanged on error
- * @param error    optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_interval_axis(uint32_t patches, double low,
-                                                               double high, vkrope_grid_axis* axis,
-                                                               vkrope_error* error);
-
-/**
- * Folds the axes of a grid into a rotation: multiplies the frequencies of each axis by its unit,
- * and adds origin times frequency to the phases, less whole turns. `base` becomes 0 unless all
- * units are 1.
- *
- * @param axes        [axis_count]
- * @param axis_count  axes of the rotation, or 1 without sections
- * @param inv_freq    receives the new frequencies, as many as the rotation has; may be the
- *                    rotation's array
- * @param phase       receives the new phases, [head_groups, rotary_dim / 2]; unused if the rotation
- *                    has none and no axis has an origin
- * @param rotation    receives the new frequencies, phases and base; unchanged on error
- * @param error       optional
- * @return VKROPE_ERROR_LIMIT_EXCEEDED if a frequency reaches 2048 radians
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fold_grid(const vkrope_grid_axis* axes,
-                                                           uint32_t axis_count, double* inv_freq,
-                                                           double* phase,
-                                                           vkrope_rope_params* rotation,
-                                                           vkrope_error* error);
-
-/**
- * Returns the number of elements of a grid, the product of the counts; 0 if it exceeds 2^64 - 1,
- * and for null.
- *
- * @param axes   [count]
- * @param count  number of axes
- */
-VKROPE_API uint64_t vkrope_grid_tokens(const vkrope_grid_axis* axes, uint32_t count);
-
-/**
- * Writes the ids of a grid for vkrope_positions::ids: [axes, tokens], tokens row by row, the last
- * axis fastest.
- *
- * @param axes        [axis_count]
- * @param axis_count  1 to 8
- * @param ids         receives [axis_count, tokens]; unchanged on error
- * @param tokens      must be vkrope_grid_tokens
- * @param error       optional
- * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id does not fit in int32
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_grid_ids(const vkrope_grid_axis* axes,
-                                                          uint32_t axis_count, int32_t* ids,
-                                                          size_t tokens, vkrope_error* error);
-
-/**
- * Writes ids by time, as Qwen2.5-Omni and Qwen2.5-VL count the frames of a video (TM-RoPE): the
- * float32 product index * seconds * ids_per_second, rounded down. get_rope_index of Hugging Face's
- * modeling_qwen2_5_omni.py. Qwen3-Omni does not round, so that its ids are not integers.
- *
- * @param seconds         time from one index to the next: finite, at least 0
- * @param ids_per_second  finite and above 0: position_id_per_seconds, 25 in Qwen2.5-Omni
- * @param ids             receives [count]; unchanged on error
- * @param count           number of indices
- * @param error           optional
- * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id does not fit in int32
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_timed_ids(float seconds, float ids_per_second,
-                                                           int32_t* ids, size_t count,
-                                                           vkrope_error* error);
-
-/**
- * Writes the ids of a ragged batch. The ids of each sequence count up from its offset.
- * vkrope_record_positions does the same on the device.
- *
- * @param cu_seqlens  [sequences + 1] ascending from 0, the last is the number of tokens
- * @param sequences   number of sequences
- * @param offsets     optional, [sequences]: position of the first token of each sequence; null: 0
- * @param ids         receives [tokens]; unchanged on error
- * @param tokens      must be cu_seqlens[sequences]
- * @param error       optional
- * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id does not fit in int32
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_ragged_ids(const int64_t* cu_seqlens,
-                                                            size_t sequences,
-                                                            const int64_t* offsets, int32_t* ids,
-                                                            size_t tokens, vkrope_error* error);
-
-/** Row to rotate in dual-chunk attention: a key, or a query for the keys of its own chunk, of the
- * chunk before, of earlier chunks, or one of the two queries that vLLM calls critical. */
-typedef enum vkrope_dual_chunk_role VKROPE_UINT32 {
-    VKROPE_DUAL_CHUNK_KEY = 0,         /**< key */
-    VKROPE_DUAL_CHUNK_QUERY = 1,       /**< query for keys of the same chunk */
-    VKROPE_DUAL_CHUNK_QUERY_SUCC = 2,  /**< query for keys of the chunk before */
-    VKROPE_DUAL_CHUNK_QUERY_INTER = 3, /**< query for keys of earlier chunks */
-    /** As VKROPE_DUAL_CHUNK_QUERY_SUCC, but the ids may exceed chunk_size. */
-    VKROPE_DUAL_CHUNK_QUERY_SUCC_CRITICAL = 4,
-    /** As VKROPE_DUAL_CHUNK_QUERY_INTER, but the ids count on from chunk_size. */
-    VKROPE_DUAL_CHUNK_QUERY_INTER_CRITICAL = 5,
-} vkrope_dual_chunk_role;
-
-/** Chunks of dual-chunk attention (arXiv:2402.17463), named as in dual_chunk_attention_config of
- * Qwen2.5-1M's config.json. */
-typedef struct vkrope_dual_chunk {
-    uint32_t chunk_size VKROPE_ZERO; /**< 1 to 2^30 */
-    uint32_t local_size VKROPE_ZERO; /**< below chunk_size */
-} vkrope_dual_chunk;
-
-/**
- * Writes the ids with which dual-chunk attention rotates. With n = chunk_size - local_size, these
- * are p mod n for the key and the query; min(p mod n + n, chunk_size) and min(2n - 1, chunk_size)
- * for QUERY_SUCC and QUERY_INTER; p mod n + n and p mod n + chunk_size for the critical queries.
- * DualChunkRotaryEmbedding of vLLM's rotary_embedding/dual_chunk_rope.py. Each role needs its own
- * call of vkrope_record; the frequencies are the model's.
- *
- * @param chunk      sizes
- * @param role       key, or kind of query
- * @param positions  [count], at least 0
- * @param ids        receives [count]; may be `positions`; unchanged on error
- * @param count      number of tokens
- * @param error      optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_dual_chunk_ids(const vkrope_dual_chunk* chunk,
-                                                                vkrope_dual_chunk_role role,
-                                                                const int32_t* positions,
-                                                                int32_t* ids, size_t count,
-                                                                vkrope_error* error);
-
-/** XPos: a scale in addition to the angle. zeta_j = (2j / rotary_dim + gamma) / (1 + gamma) to the
- * power of (position - centre) / scale_base multiplies the query, and its inverse the key, so that
- * a score decays with the distance. arXiv:2212.10554; XPOS of torchscale's
- * xpos_relative_position.py. */
-typedef struct vkrope_xpos_scaling {
-    double scale_base VKROPE_ZERO; /**< finite and above 0; 0: 512 */
-    double gamma VKROPE_ZERO;      /**< finite and above 0; 0: 0.4 */
-    /** Position whose factor is 1. Scores do not depend on it, but the range of the factors does;
-     * torchscale uses the middle of the sequence. */
-    int64_t centre VKROPE_ZERO;
-} vkrope_xpos_scaling;
-
-/**
- * Writes rows of a cos_sin_cache (vkrope_plan_cos_sin_cache) with XPos: [rows, rotary_dim / 2] for
- * cos and for sin of position * inv_freq, exact, and rounded once after the product with the
- * attention factor and the scale. Queries and keys need a cache and a call each.
- *
- * @param rotation  one position per token, no phase, one head group
- * @param scaling   optional
- * @param keys      VK_TRUE: the inverse scale, for K
- * @param first     position of the first row, of magnitude up to 2^31
- * @param rows      at most 2^31
- * @param cos       receives [rows, rotary_dim / 2]; unchanged on error
- * @param sin       as cos
- * @param error     optional
- * @return VKROPE_ERROR_LIMIT_EXCEEDED if a factor leaves the normal range of float
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_xpos_cos_sin(const vkrope_rope_params* rotation,
-                                                              const vkrope_xpos_scaling* scaling,
-                                                              VkBool32 keys, int64_t first,
-                                                              size_t rows, float* cos, float* sin,
-                                                              vkrope_error* error);
-
-/** Layout of an angle table. The caller creates the image or buffer; vkrope_fill_angles writes its
- * content. */
-typedef struct vkrope_angle_table_layout {
-    vkrope_angle_source source VKROPE_ZERO; /**< never automatic */
-    /** Textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory is row-major. */
-    VkFormat format VKROPE_ZERO;
-    VkExtent2D extent VKROPE_ZERO; /**< textures: size in texels */
-    /** VkImageUsageFlags of a texture or VkBufferUsageFlags of a buffer, without transfer bits. */
-    VkFlags usage VKROPE_ZERO;
-    size_t bytes VKROPE_ZERO;   /**< size of the content */
-    uint32_t pairs VKROPE_ZERO; /**< rotary_dim / 2 */
-    uint32_t rows VKROPE_ZERO;  /**< covers positions with |position| < rows */
-    /** Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)).
-     * Direct: row r is position r. Factored: rows 0 to ceil(rows / 2048) - 1 are the multiples of
-     * 2048, with a factor of 1; the rows after them are the positions below 2048, with the
-     * attention factor. */
-    uint32_t fold_log2 VKROPE_ZERO;
-    uint32_t row_texels VKROPE_ZERO; /**< textures: texels per row; a texel holds two pairs */
-    /** Factor that the table contains; finite and above 0; 0: 1. */
-    double attention_factor VKROPE_ZERO;
-    /** Sections of the rotation; vkrope_record rejects a kernel created for other sections. A
-     * cos_sin_cache has none. */
-    vkrope_sections sections VKROPE_ZERO;
-    VkBool32 phase VKROPE_ZERO;         /**< each pair has a phase: vkrope_rope_params::phase */
-    uint32_t head_groups VKROPE_ZERO;   /**< groups of heads, each with its own frequencies; 0: 1 */
-    vkrope_element element VKROPE_ZERO; /**< cos_sin_cache: element type of cos and sin */
-    /** cos_sin_cache: elements from one row to the next; only the first `pairs` of a row are used,
-     * or 2 * pairs with channel_angles. */
-    uint32_t row_stride VKROPE_ZERO;
-    /** cos_sin_cache: each channel has its own cos and sin, in the order of the rotated channels:
-     * y0 = x0 c[channel 0] - x1 s[channel 0], y1 = x1 c[channel 1] + x0 s[channel 1]. */
-    VkBool32 channel_angles VKROPE_ZERO;
-} vkrope_angle_table_layout;
-
-/**
- * Plans a table that covers every position with |position| < max_position. Computed angles cover
- * every int32 position, whatever max_position is. To cover more positions later, plan and fill a
- * new table.
- *
- * With 64 pairs: VKROPE_ANGLES_FACTORED_TEXTURE takes 1.03 MiB for 131 072 positions and 2 MiB for
- * 2^22, computed angles take 544 bytes, and direct tables 64 MiB for 131 072.
- *
- * @param rotation        rotation of the table
- * @param source          kind of table; automatic: layout->source is the choice
- * @param max_position    1 to 2^31; factored tables: to 2^22; computed angles: to 2^31 + 1
- * @param max_image_side  maxImageDimension2D of the device; ignored for buffers
- * @param layout          receives the result
- * @param error           optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range, including those of the
- *         rotation; VKROPE_ERROR_LIMIT_EXCEEDED for a table that does not fit
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(
-    const vkrope_rope_params* rotation, vkrope_angle_source source, uint64_t max_position,
-    uint32_t max_image_side, vkrope_angle_table_layout* layout, vkrope_error* error);
-
-/**
- * Returns the source that VKROPE_ANGLES_AUTOMATIC selects, the same on every device. float32
- * precision requires a direct table.
- *
- * @param precision     vkrope_rope_params::precision
- * @param max_position  as vkrope_plan_angles
- */
-VKROPE_API vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision,
-                                                     uint64_t max_position);
-
-/**
- * Returns B of the error bound in vkrope_angle_source; host/guide/accuracy.md derives it. For
- * VKROPE_ANGLE_PRECISION_FLOAT32 the bound is relative to the float32 angle; add 1.5 if the factor
- * is not 1. For a gain other than VKROPE_GAIN_APPLY add 2 if the factor is not 1.
- *
- * @param source            not automatic or cos_sin_cache
- * @param attention_factor  attention factor of the rotation
- */
-VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attention_factor);
-
-/**
- * Plans the layout of the caller's cos and sin buffers, [rows, row_stride] each, with any values,
- * indexed by position. Covers positions 0 to rows - 1. Full-width tables, whose second half repeats
- * the first, have a row_stride of rotary_dim.
- *
- * @param pairs           rotary_dim / 2
- * @param rows            1 to 2^31
- * @param row_stride      elements; at least `pairs`; 0: packed; 16-bit rows may start in the middle
- *                        of a word
- * @param element         element type of cos and sin
- * @param channel_angles  full-width tables whose halves may differ (V-JEPA 2, tables of Hugging
- *                        Face transformers as they are): a row has cos and sin of each rotated
- *                        channel, and row_stride is at least 2 * pairs. The gradient transposes the
- *                        matrix of a pair.
- * @param layout          receives the result; `bytes` is the size of cos and of sin each, in whole
- *                        words
- * @param error           optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range;
- *         VKROPE_ERROR_LIMIT_EXCEEDED for a table that does not fit in a storage buffer
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_cos_sin_cache(
-    uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
-    VkBool32 channel_angles, vkrope_angle_table_layout* layout, vkrope_error* error);
-
-/**
- * Writes the table of `layout`: attention_factor * cos and sin of position * inv_freq, each rounded
- * once from double. For computed angles, writes the fractions of a turn.
- *
- * @param rotation  rotation of the table
- * @param layout    from vkrope_plan_angles for this rotation
- * @param memory    layout->bytes bytes, aligned to 4; may be mapped device memory: it is written
- *                  once, in order, and never read
- * @param bytes     size of `memory`, at least layout->bytes
- * @param error     optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for memory that is too small or not aligned, or for another
- *         rotation's layout
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_fill_angles(const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
-                   void* memory, size_t bytes, vkrope_error* error);
-
-/** Division of a table into lines: texel lines of a texture, positions of a buffer. Computed angles
- * are one line. */
-typedef struct vkrope_angle_lines {
-    uint32_t count VKROPE_ZERO; /**< number of lines */
-    size_t bytes VKROPE_ZERO;   /**< bytes per line */
-} vkrope_angle_lines;
-
-/**
- * Returns how the table of `layout` is divided into lines, for vkrope_fill_angle_lines.
- *
- * @param layout  from vkrope_plan_angles
- * @param lines   receives the result
- * @param error   optional
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(
-    const vkrope_angle_table_layout* layout, vkrope_angle_lines* lines, vkrope_error* error);
-
-/**
- * Writes `lines` lines of the table, starting at `first_line`, for staging memory smaller than the
- * table. Otherwise does the same as vkrope_fill_angles.
- *
- * @param rotation    rotation of the table
- * @param layout      from vkrope_plan_angles for this rotation
- * @param first_line  first line to write
- * @param lines       number of lines; first_line + lines must be within the table
- * @param memory      receives the lines without gaps; aligned to 4
- * @param bytes       size of `memory`, at least lines * vkrope_angle_lines::bytes
- * @param error       optional
- * @return as vkrope_fill_angles
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
-    const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
-    uint32_t first_line, uint32_t lines, void* memory, size_t bytes, vkrope_error* error);
-
-/* ---- tier "model": not in vkrope::c_static. Thread-safe. ---- */
-
-/** RoPE parameters of a model, read from its file. Immutable. */
-typedef struct vkrope_model vkrope_model;
-
-/** Returns the RoPE parameters, which the model owns; null for null. */
-VKROPE_API const vkrope_rope_params* vkrope_model_get_params(const vkrope_model* model);
-
-/** Destroys a model. Tables and kernels do not refer to it. */
-VKROPE_API void vkrope_model_destroy(vkrope_model* model);
-
-/** Selects one RoPE of a model that has several. */
-typedef struct vkrope_model_query {
-    /** One of the model's layer types, such as "full_attention" or "sliding_attention"; null: the
-     * only layer type, or full attention, with a warning, if there are several. */
-    const char* layer_type VKROPE_ZERO;
-    /** Sequence length if the scaling needs it, at most 2^31; 0: unknown. */
-    uint64_t seq_len VKROPE_ZERO;
-    VkBool32 by_layer VKROPE_ZERO; /**< selects the layer `layer`; not together with layer_type */
-    uint32_t layer VKROPE_ZERO;    /**< with `by_layer`: counted from 0; else it must be 0 */
-    const char* tower VKROPE_ZERO; /**< "text" or "vision"; null: "text" */
-    /** Replaces the pairing of the model_type, for weights that were permuted; VKROPE_PAIRING_NONE:
-     * does not replace it. */
-    vkrope_pairing pairing VKROPE_ZERO;
-} vkrope_model_query;
-
-/**
- * Reads the RoPE of a Hugging Face config.json.
- *
- * Reads `rope_parameters` (transformers 5; also one per layer type) and `rope_theta` with
- * `rope_scaling` (transformers 4), with the type in `rope_type` or `type`. Types: default, linear,
- * dynamic, ntk (GTE's), yarn, longrope (su), llama3, proportional, and mrope and xdrope, which have
- * positions on several axes. For a multi-modal model, reads the language model (text_config and
- * similar) or the vision tower. If layers differ and the query selects none, reads the
- * full-attention layers, or, if those have no RoPE, the layers that rotate.
- *
- * Also reads the params.json of Mistral's original checkpoints, which has `dim` and no model_type;
- * a file with an unknown key is VKROPE_ERROR_NOT_SUPPORTED, since other settings may be in code.
- *
- * An unknown key whose name concerns scaling, the choice of layers, or norms of Q and K causes a
- * warning, or VKROPE_ERROR_NOT_SUPPORTED if it could change the angles. This includes keys of
- * objects that are not read, unless the object describes another part of the model. A list of one
- * number per layer is read for the selected layers. A value that contradicts another is accepted,
- * with a warning, if it belongs to another kind of layer.
- *
- * Multi-head latent attention: head_dim is qk_rope_head_dim, the rotated channels. They start at
- * q_rotary_offset = qk_nope_head_dim in a query row and at k_rotary_offset = kv_lora_rank in a row
- * of the latent cache; both rows end with these channels. YaRN is DeepSeek's, which sets
- * softmax_scale. If neither the class nor `rope_interleave` determines the pairing, the query must
- * select it.
- *
- * The indexer of sparse attention (DeepSeek V3.2, GLM 5) is the layer type "indexer".
- *
- * A layer without RoPE has no_rope, no rotary_dim and no frequencies.
- *
- * vkrope_rope_params::ops describes the norms of Q, K and V in the model's class, with the eps of
- * the file or else of the class, its clamping, and its scaling of queries by position.
- * vkrope_model_ops::norms_known is false, with a warning, for diffusion transformers, unknown
- * classes, classes whose versions differ, and files with a norm key that the class does not have.
- *
- * An unsupported scaling type, or a model whose RoPE this library does not know, is
- * VKROPE_ERROR_NOT_SUPPORTED, and the message names it. VKROPE_ERROR_INVALID_DATA names a field
- * that is missing, of the wrong kind, out of range or contradicted by another.
- * vkrope_rope_params::warnings lists assumptions and ignored values: at most 100 warnings, and one
- * that counts the rest. A document with more than 16 MiB, 524288 values, 64 levels of nesting or 64
- * layer types is VKROPE_ERROR_INVALID_DATA; the worst accepted document takes a second or two and
- * 300 MB. Lack of memory is VKROPE_ERROR_OUT_OF_HOST_MEMORY. Exception: if memory runs out while
- * the JSON document is destroyed, the JSON library, whose destructor allocates, ends the program.
- *
- * @param json   the content of the file, UTF-8; need not be null-terminated
- * @param bytes  size of `json`
- * @param query  null: the model's only RoPE. A selection that the model does not have is
- *               VKROPE_ERROR_INVALID_ARGUMENT
- * @param model  receives the model; destroy it with vkrope_model_destroy
- * @param error  optional
- * @return VKROPE_ERROR_NOT_SUPPORTED for a rope type that this version does not support;
- *         VKROPE_ERROR_INVALID_DATA for a field that is missing, of the wrong kind or out of range.
- *         Both name it.
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_model_from_hf_config(const char* json, size_t bytes, const vkrope_model_query* query,
-                            vkrope_model** model, vkrope_error* error);
-
-/**
- * Reads a part of a file: copies the bytes from `offset` on to `to`. Never called for a part beyond
- * the end of the file.
- *
- * @param user    the `user` argument of vkrope_model_from_gguf
- * @param offset  bytes from the beginning of the file
- * @param to      receives the bytes
- * @param bytes   number of bytes
- * @return number of bytes copied; any number other than `bytes` is a failure
- */
-typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t bytes);
-
-/**
- * Reads the RoPE of a GGUF file, version 2 or 3, as llama.cpp computes it. Reads the metadata, the
- * tensor infos, and the data of rope_freqs, rope_factors_long and rope_factors_short; no weights.
- *
- * general.architecture determines the pairing and the layers. The pairing is that of the Q and K
- * weights in the file: converters permute Llama's weights, so that its pairing is interleaved in a
- * GGUF file and half_split in a config.json. An unknown architecture or one without RoPE is
- * VKROPE_ERROR_NOT_SUPPORTED, and the message names it; an unknown one is read if the query has a
- * pairing. Big-endian files and version 1 are also VKROPE_ERROR_NOT_SUPPORTED.
- *
- * The first part of a split file contains its metadata and is read, with a warning that the tensors
- * of the other parts were not seen. A first part without tensors, and any other part, is
- * VKROPE_ERROR_NOT_SUPPORTED.
- *
- * Scalings: none, linear, yarn, longrope, per-pair divisors (Llama 3, Gemma 4), alpha (HunYuan).
- * vkrope_rope_params::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE
- * has ggml's axes: 3, or 4 if pairs are beyond their sections. Latent attention, layers without
- * RoPE, warnings and errors are as in vkrope_model_from_hf_config; the only tower is "text".
- * rope.freq_base, rope.dimension_count and the widths of rows may be lists of one number per layer,
- * where 0 means a layer without RoPE; an additional single number must equal that of some layer.
- *
- * vkrope_rope_params::ops describes the norms of Q and K that the layer has weights for, with the
- * eps of the file, and the architecture's norms without weights, its clamping, and its scaling of
- * queries by position. A norm that spans neither one head nor all heads is left out, with a
- * warning. norms_known is false for a layer without tensors, an unknown architecture, and a file
- * with a norm key but without norm tensors.
- *
- * Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
- * exceeds one of these limits is VKROPE_ERROR_INVALID_DATA, and the message names it: 256 MiB of
- * metadata and tensor infos; 16384 keys; 131072 tensors of 4 dimensions; 65535 bytes per name, 1
- * MiB for all keys; 4194304 strings and lists inside lists; lists nested 8 deep. Real files stay
- * far below. Lists of numbers and strings of any length are skipped in one step; a list that is
- * used has at most 65536 numbers, a string at most 256 bytes.
- *
- * @param file_bytes  size of the whole file; at most 2^62
- * @param read        reads parts of the file; must not throw. Called by this function only
- * @param user        passed to `read`
- * @param query       null: the model's only RoPE. A selection that the model does not have is
- *                    VKROPE_ERROR_INVALID_ARGUMENT
- * @param model       receives the model; destroy it with vkrope_model_destroy
- * @param error       optional
- * @return VKROPE_ERROR_NOT_SUPPORTED for an architecture that has no RoPE or that this version does
- *         not know, and for version 1, big-endian and split files; VKROPE_ERROR_INVALID_DATA for a
- *         file that is truncated or contradicts itself, and for a key that is missing, of the wrong
- *         type or out of range
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_model_from_gguf(uint64_t file_bytes,
-                                                                 vkrope_read_at read, void* user,
-                                                                 const vkrope_model_query* query,
-                                                                 vkrope_model** model,
-                                                                 vkrope_error* error);
-
-/**
- * Does the same as vkrope_model_from_gguf, for a regular file on disk. Also reads the tensor infos
- * of up to 1024 other parts of a split file in the same folder, with the names of llama.cpp:
- * "-00002-of-00003.gguf".
- *
- * @param path   path of the file
- * @param query  as above
- * @param model  as above
- * @param error  optional
- * @return as above; VKROPE_ERROR_INVALID_DATA if the file cannot be opened
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_model_from_gguf_file(
-    const char* path, const vkrope_model_query* query, vkrope_model** model, vkrope_error* error);
-
-/* ---- tier "kernel": records into the application's command buffer, on its device ---- */
+/* ---- kernel: pipelines on the application's device ---- */
 
 /** Functionality that the application enabled at vkCreateDevice. Support by the device alone is not
  * enough. */
@@ -1447,236 +533,6 @@ typedef struct vkrope_kernel_info {
     VkBool32 two_parameter_sets VKROPE_ZERO;
 } vkrope_kernel_info;
 
-/** Place of a weight, bias or scale in a parameter buffer. */
-typedef struct vkrope_parameter_item {
-    vkrope_parameter_shape shape VKROPE_ZERO; /**< none: absent */
-    uint32_t offset VKROPE_ZERO; /**< floats from the start of the buffer; a multiple of 4 */
-    uint32_t count VKROPE_ZERO;  /**< floats */
-    /** Number that vkrope_fill_parameters adds: vkrope_norm::weight_offset. */
-    uint32_t added VKROPE_ZERO;
-} vkrope_parameter_item;
-
-/** Parameters of one tensor. */
-typedef struct vkrope_tensor_parameters {
-    vkrope_parameter_item bias VKROPE_ZERO;      /**< vkrope_ops::bias */
-    vkrope_parameter_item weight VKROPE_ZERO;    /**< vkrope_norm::weight */
-    vkrope_parameter_item norm_bias VKROPE_ZERO; /**< vkrope_norm::bias */
-    /** VKROPE_STORE_SCALE_GIVEN, VKROPE_STORE_SCALE_GIVEN_HEAD: finite and not 0. */
-    vkrope_parameter_item store_scale VKROPE_ZERO;
-} vkrope_tensor_parameters;
-
-/** Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
- * caller creates the buffer; vkrope_fill_parameters writes its content. */
-typedef struct vkrope_parameter_layout {
-    /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
-    vkrope_tensor_parameters tensor[VKROPE_TENSORS] VKROPE_ZERO;
-    /** Size of a set, a multiple of 16; 0: the kernel reads no parameters. */
-    size_t bytes VKROPE_ZERO;
-} vkrope_parameter_layout;
-
-/**
- * Plans the parameter buffer of a kernel: the weights, biases and scales that its
- * vkrope_tensor_info::ops name, in the order of the tensors, each at a multiple of 16 bytes. Absent
- * items have the shape none. Thread-safe.
- *
- * @param info    properties of the kernel
- * @param layout  receives the result
- * @param error   optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a shape that breaks its rules;
- *         VKROPE_ERROR_LIMIT_EXCEEDED for more floats than a storage buffer can have
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* info,
-                                                                 vkrope_parameter_layout* layout,
-                                                                 vkrope_error* error);
-
-/** A weight, bias or scale as the model stores it: `count` elements, row by row. */
-typedef struct vkrope_parameter_source {
-    const void* data VKROPE_ZERO;       /**< null: absent */
-    vkrope_element element VKROPE_ZERO; /**< element type of the source */
-    size_t count VKROPE_ZERO;           /**< elements: vkrope_parameter_item::count */
-} vkrope_parameter_source;
-
-/** Sources of one tensor. */
-typedef struct vkrope_tensor_parameter_sources {
-    vkrope_parameter_source bias VKROPE_ZERO;        /**< vkrope_ops::bias */
-    vkrope_parameter_source weight VKROPE_ZERO;      /**< vkrope_norm::weight */
-    vkrope_parameter_source norm_bias VKROPE_ZERO;   /**< vkrope_norm::bias */
-    vkrope_parameter_source store_scale VKROPE_ZERO; /**< vkrope_ops::store_scale */
-} vkrope_tensor_parameter_sources;
-
-/** Sources for vkrope_fill_parameters. */
-typedef struct vkrope_parameter_sources {
-    /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
-    vkrope_tensor_parameter_sources tensor[VKROPE_TENSORS] VKROPE_ZERO;
-} vkrope_parameter_sources;
-
-/**
- * Writes the parameter buffer of `layout`, or one of its two sets: the sources as f32, plus
- * vkrope_parameter_item::added, rounded once. Every item of the layout must have a source of the
- * same size, and all other items must have none. A store_scale multiplies before the store and must
- * be finite and not 0: engines that divide by a scale, as vLLM by its k_scale, pass the reciprocal.
- * Thread-safe.
- *
- * @param layout   from vkrope_plan_parameters
- * @param sources  weights, biases and scales
- * @param memory   layout->bytes bytes, aligned to 4; may be mapped device memory: it is written
- *                 once, in order, and never read
- * @param bytes    size of `memory`, at least layout->bytes
- * @param error    optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a source that is missing, of another size, or of an
- *         item that the layout does not have, and for memory that is too small or not aligned
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_parameters(
-    const vkrope_parameter_layout* layout, const vkrope_parameter_sources* sources, void* memory,
-    size_t bytes, vkrope_error* error);
-
-/** Block sizes of Hadamard transforms, for vkrope_ops::hadamard. */
-typedef struct vkrope_hadamard_blocks {
-    uint32_t q_and_k; /**< channels; 0: none */
-    uint32_t v;       /**< channels; 0: none */
-} vkrope_hadamard_blocks;
-
-/**
- * Returns the block sizes with which llama.cpp transforms Q, K and V before it stores a quantised
- * cache, as of its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K
- * the largest power of two that divides head_dim, for V 64; none if head_dim is not a multiple of
- * 64. At most 512 channels. Thread-safe.
- *
- * @param k_head_dim   head_dim of Q and K
- * @param k_quantised  VK_TRUE if the cache of K has a quantised type; then Q and K are transformed
- * @param v_head_dim   head_dim of V
- * @param v_quantised  VK_TRUE if the cache of V has a quantised type
- */
-VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim,
-                                                               VkBool32 k_quantised,
-                                                               uint32_t v_head_dim,
-                                                               VkBool32 v_quantised);
-
-/**
- * Returns the axis that rotates pair `pair` of the angle table; 0 without sections and for invalid
- * sections.
- */
-VKROPE_API uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair);
-
-/**
- * Returns the number of axes whose products of position and frequency are summed in the angle of
- * one pair; 1 without sections and for invalid sections.
- */
-VKROPE_API uint32_t vkrope_summed_axes(const vkrope_sections* sections);
-
-/**
- * Returns the number of channels of a query or key row: head_dim; for latent attention, whose
- * window starts beyond head_dim, the channels up to the end of the window, as in a row of the
- * latent cache. 0 for a null rotation.
- *
- * @param rotation       a rotation
- * @param rotary_offset  its q_rotary_offset or k_rotary_offset
- */
-VKROPE_API uint32_t vkrope_row_channels(const vkrope_rope_params* rotation, uint32_t rotary_offset);
-
-/** Returns whether a type is quantised; such a type can be stored but not read. */
-VKROPE_API VkBool32 vkrope_is_quantised(vkrope_element element);
-
-/** Returns the number of channels of a block: 32 for ggml's types, 1 for all others. */
-VKROPE_API uint32_t vkrope_block_channels(vkrope_element element);
-
-/** Returns the size in bytes of one element, or of one block for ggml's types. */
-VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
-
-/**
- * Derives the vkrope_kernel_info for vkrope_kernel_create from a rotation: pairing, channels,
- * offsets, angle source and sections, and the model's other ops, vkrope_rope_params::ops, with
- * their head counts. V has the head_dim of K. If there are ops, vkrope_call::parameters needs the
- * model's weights, see vkrope_plan_parameters, and vkrope_call::scale_tokens the scales of
- * vkrope_query_scales. Thread-safe.
- *
- * Change the fields that differ in your engine: `scatter_kv`, `heads` if it processes only some of
- * the heads, or `positions` for ids in a buffer. If your engine computes the model's norms and
- * scales itself, clear vkrope_tensor_info::ops. With sections, positions must stay
- * VKROPE_POSITIONS_AXIS_IDS; for text, all axes can read one row: set axis_stride to
- * VKROPE_BROADCAST.
- *
- * @param rotation  must rotate: a layer without RoPE needs no kernel
- * @param layout    from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache
- * @param q, k, v   element types of the tensors, input and output; null: the kernel does not handle
- *                  the tensor
- * @param info      receives the result. Ops of an absent tensor are left out. Positions are
- *                  VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else implicit
- * @param error     optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's layout
- */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_get_kernel_info(const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
-                       const vkrope_element* q, const vkrope_element* k, const vkrope_element* v,
-                       vkrope_kernel_info* info, vkrope_error* error);
-
-/** Ops that a model applies to Q, K and V around the rotation, as far as its file describes them:
- * norms, clip, and the scale of the queries by position. A parameter shape other than none means
- * that the model has such a weight or bias. Biases of the projections are not included. */
-typedef struct vkrope_model_ops {
-    /** For vkrope_tensor_info::ops, indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
-    vkrope_ops tensor[VKROPE_TENSORS] VKROPE_ZERO;
-    /** VK_TRUE: the norms are known, and a norm of kind none means that the model has none there.
-     * VK_FALSE: the model may have other norms. */
-    VkBool32 norms_known VKROPE_ZERO;
-    /** Scale of the queries; if it has a kind, tensor[VKROPE_Q].scale_tokens is true. */
-    vkrope_query_scale query_scale VKROPE_ZERO;
-    uint32_t q_heads VKROPE_ZERO; /**< query heads of a layer; 0: unknown */
-    uint32_t k_heads VKROPE_ZERO; /**< key heads of a layer, and value heads; 0: unknown */
-} vkrope_model_ops;
-
-/** RoPE parameters of a model or of one of its layer types: a view, whose arrays and strings belong
- * to its creator. Functions that take it read them during the call only. */
-struct vkrope_rope_params {
-    vkrope_pairing pairing VKROPE_ZERO; /**< channels that form a pair */
-    /** Channels per head; for latent attention (MLA): only the rotated ones. */
-    uint32_t head_dim VKROPE_ZERO;
-    uint32_t rotary_dim VKROPE_ZERO;      /**< rotated channels: even, 2 to head_dim */
-    uint32_t q_rotary_offset VKROPE_ZERO; /**< first rotated channel of a query row */
-    uint32_t k_rotary_offset VKROPE_ZERO; /**< first rotated channel of a key row */
-    VkBool32 no_rope VKROPE_ZERO;         /**< a layer without RoPE: needs no frequencies */
-    /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM [axes,
-     * rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. */
-    const double* inv_freq VKROPE_ZERO;
-    size_t inv_freq_count VKROPE_ZERO; /**< numbers in inv_freq */
-    /** Multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0: 1. */
-    double attention_factor VKROPE_ZERO;
-    /** Factor for the caller's softmax scale; never applied here; 0: 1. */
-    double softmax_scale VKROPE_ZERO;
-    uint64_t max_position VKROPE_ZERO; /**< positions that the model was trained for; 0: unknown */
-    /** Name of the scaling in the model's file; null: "default". */
-    const char* rope_type VKROPE_ZERO;
-    /** [warning_count] values that were ignored or assumed while reading the model. */
-    const char* const* warnings VKROPE_ZERO;
-    size_t warning_count VKROPE_ZERO;     /**< strings in warnings */
-    vkrope_sections sections VKROPE_ZERO; /**< axes 0: one position per token */
-    /** Longest sequence that these frequencies are valid for, if the scaling depends on the length.
-     * A longer sequence needs new frequencies and a new table; the old ones stay valid for
-     * shorter sequences. 0: there is no upper limit, and the frequencies are valid for sequences
-     * of at least the length that they were computed for. */
-    uint64_t longest_seq_len VKROPE_ZERO;
-    /** Precision of the angles; float32 requires a direct table. */
-    vkrope_angle_precision precision VKROPE_ZERO;
-    /** The unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or another formula. */
-    double base VKROPE_ZERO;
-    /** [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
-     * position * inv_freq + phase. Finite, of magnitude below 2048; null: none. Every source adds
-     * them as multiples of 2^-64 turn, so that error bounds do not change. */
-    const double* phase VKROPE_ZERO;
-    size_t phase_count VKROPE_ZERO; /**< numbers in phase */
-    /** Number of groups of consecutive heads, each with its own frequencies (LTX-2, Mochi,
-     * RoPE-ViT), 1 to 65535. 1: all heads share them. A number above 1 requires
-     * VKROPE_ANGLES_COMPUTED, and heads of Q and K that are multiples of the number; 0: 1. */
-    uint32_t head_groups VKROPE_ZERO;
-    /** Windows of a row, as in vkrope_kernel_info::windows: pairs are formed within each (Gemma 4's
-     * vision tower). Their offsets count from the rotary offset, their rotary_dims add up to
-     * rotary_dim, and inv_freq and phase number the pairs window after window. All zero: one
-     * window. */
-    vkrope_window windows[VKROPE_MAX_WINDOWS] VKROPE_ZERO;
-    /** Other ops of the layer on Q, K and V; a rotation alone does not apply them. */
-    vkrope_model_ops ops VKROPE_ZERO;
-};
-
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record with it, each
  * into its own command buffer. */
 typedef struct vkrope_kernel vkrope_kernel;
@@ -1729,6 +585,8 @@ VKROPE_API void vkrope_arena_reset(vkrope_arena* arena);
 
 /** Destroys the arena, under the same conditions as vkrope_arena_reset. */
 VKROPE_API void vkrope_arena_destroy(vkrope_arena* arena);
+
+/* ---- call: recorded into the application's command buffer ---- */
 
 /** Stride of an axis whose steps all read the same row: vkrope_tensor::head_stride of an input,
  * vkrope_positions::batch_stride and axis_stride. A stride of 0 does not broadcast: it means
@@ -1813,7 +671,7 @@ typedef struct vkrope_positions {
 /** Angle table of a call. */
 typedef struct vkrope_angles {
     /** Read during the call only; content from vkrope_fill_angles, except a cos_sin_cache. */
-    const vkrope_angle_table_layout* layout VKROPE_ZERO;
+    const struct vkrope_angle_table_layout* layout VKROPE_ZERO;
     /** Textures: in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL when the commands execute. */
     VkImageView view VKROPE_ZERO;
     /** direct_buffer: (cos, sin) pairs; cos_sin_cache: cos. Offset must be a multiple of 4.
@@ -1941,6 +799,318 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_record(VkCommandBuffer commands
                                                         const vkrope_call* call,
                                                         vkrope_arena* arena, vkrope_error* error);
 
+/* ---- rotation: RoPE parameters and their angle table; needs no device. Thread-safe. ---- */
+
+/** Formula of the factor that multiplies the query of a token after the rotation. p is the token's
+ * position, counted from 0. */
+typedef enum vkrope_query_scaling VKROPE_UINT32 {
+    VKROPE_QUERY_SCALING_NONE = 0, /**< 1 */
+    /** ln(p + 1) / ln(length) if p + 1 > length, else 1; length is the training length.
+     * use_logn_attn of Qwen's modeling_qwen.py; logn_scaling of TensorRT-LLM. */
+    VKROPE_QUERY_SCALING_LOGN = 1,
+    /** 1 + beta ln(1 + floor((p + 1) / length)), in layers without RoPE. attn_scale and floor_scale
+     * of Llama4TextAttention in Hugging Face's modeling_llama4.py. */
+    VKROPE_QUERY_SCALING_LLAMA4 = 2,
+    /** 1 + beta ln(1 + floor(p / length)). llama_4_scaling_beta and
+     * original_max_position_embeddings of Ministral3Attention in Hugging Face's
+     * modeling_ministral3.py. */
+    VKROPE_QUERY_SCALING_MINISTRAL3 = 3,
+} vkrope_query_scaling;
+
+/** Scale of the queries by position. */
+typedef struct vkrope_query_scale {
+    vkrope_query_scaling kind VKROPE_ZERO; /**< formula */
+    double length VKROPE_ZERO;             /**< finite and above 0; logn: above 1 */
+    double beta VKROPE_ZERO;               /**< llama4, ministral3: finite and at least 0 */
+} vkrope_query_scale;
+
+/** Ops that a model applies to Q, K and V around the rotation, as far as its file describes them:
+ * norms, clip, and the scale of the queries by position. A parameter shape other than none means
+ * that the model has such a weight or bias. Biases of the projections are not included. */
+typedef struct vkrope_model_ops {
+    /** For vkrope_tensor_info::ops, indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
+    vkrope_ops tensor[VKROPE_TENSORS] VKROPE_ZERO;
+    /** VK_TRUE: the norms are known, and a norm of kind none means that the model has none there.
+     * VK_FALSE: the model may have other norms. */
+    VkBool32 norms_known VKROPE_ZERO;
+    /** Scale of the queries; if it has a kind, tensor[VKROPE_Q].scale_tokens is true. */
+    vkrope_query_scale query_scale VKROPE_ZERO;
+    uint32_t q_heads VKROPE_ZERO; /**< query heads of a layer; 0: unknown */
+    uint32_t k_heads VKROPE_ZERO; /**< key heads of a layer, and value heads; 0: unknown */
+} vkrope_model_ops;
+
+/** RoPE parameters of a model or of one of its layer types: a view, whose arrays and strings belong
+ * to its creator. Functions that take it read them during the call only. */
+typedef struct vkrope_rope_params {
+    vkrope_pairing pairing VKROPE_ZERO; /**< channels that form a pair */
+    /** Channels per head; for latent attention (MLA): only the rotated ones. */
+    uint32_t head_dim VKROPE_ZERO;
+    uint32_t rotary_dim VKROPE_ZERO;      /**< rotated channels: even, 2 to head_dim */
+    uint32_t q_rotary_offset VKROPE_ZERO; /**< first rotated channel of a query row */
+    uint32_t k_rotary_offset VKROPE_ZERO; /**< first rotated channel of a key row */
+    VkBool32 no_rope VKROPE_ZERO;         /**< a layer without RoPE: needs no frequencies */
+    /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM [axes,
+     * rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. */
+    const double* inv_freq VKROPE_ZERO;
+    size_t inv_freq_count VKROPE_ZERO; /**< numbers in inv_freq */
+    /** Multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0: 1. */
+    double attention_factor VKROPE_ZERO;
+    /** Factor for the caller's softmax scale; never applied here; 0: 1. */
+    double softmax_scale VKROPE_ZERO;
+    uint64_t max_position VKROPE_ZERO; /**< positions that the model was trained for; 0: unknown */
+    /** Name of the scaling in the model's file; null: "default". */
+    const char* rope_type VKROPE_ZERO;
+    /** [warning_count] values that were ignored or assumed while reading the model. */
+    const char* const* warnings VKROPE_ZERO;
+    size_t warning_count VKROPE_ZERO;     /**< strings in warnings */
+    vkrope_sections sections VKROPE_ZERO; /**< axes 0: one position per token */
+    /** Longest sequence that these frequencies are valid for, if the scaling depends on the length.
+     * A longer sequence needs new frequencies and a new table; the old ones stay valid for
+     * shorter sequences. 0: there is no upper limit, and the frequencies are valid for sequences
+     * of at least the length that they were computed for. */
+    uint64_t longest_seq_len VKROPE_ZERO;
+    /** Precision of the angles; float32 requires a direct table. */
+    vkrope_angle_precision precision VKROPE_ZERO;
+    /** The unscaled frequencies are base^(-2j / rotary_dim); 0: unknown, or another formula. */
+    double base VKROPE_ZERO;
+    /** [head_groups, rotary_dim / 2] radians that are added to the angle of each pair: angle =
+     * position * inv_freq + phase. Finite, of magnitude below 2048; null: none. Every source adds
+     * them as multiples of 2^-64 turn, so that error bounds do not change. */
+    const double* phase VKROPE_ZERO;
+    size_t phase_count VKROPE_ZERO; /**< numbers in phase */
+    /** Number of groups of consecutive heads, each with its own frequencies (LTX-2, Mochi,
+     * RoPE-ViT), 1 to 65535. 1: all heads share them. A number above 1 requires
+     * VKROPE_ANGLES_COMPUTED, and heads of Q and K that are multiples of the number; 0: 1. */
+    uint32_t head_groups VKROPE_ZERO;
+    /** Windows of a row, as in vkrope_kernel_info::windows: pairs are formed within each (Gemma 4's
+     * vision tower). Their offsets count from the rotary offset, their rotary_dims add up to
+     * rotary_dim, and inv_freq and phase number the pairs window after window. All zero: one
+     * window. */
+    vkrope_window windows[VKROPE_MAX_WINDOWS] VKROPE_ZERO;
+    /** Other ops of the layer on Q, K and V; a rotation alone does not apply them. */
+    vkrope_model_ops ops VKROPE_ZERO;
+} vkrope_rope_params;
+
+/**
+ * Computes inv_freq[j] = base^(-2j / rotary_dim), radians per position, for j below rotary_dim / 2.
+ *
+ * @param base        finite and above 0
+ * @param rotary_dim  channels: even, at least 2
+ * @param inv_freq    receives rotary_dim / 2 numbers
+ * @param error       optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a base or rotary_dim outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_default_inv_freq(double base, uint32_t rotary_dim,
+                                                                  double* inv_freq,
+                                                                  vkrope_error* error);
+
+/** Layout of an angle table. The caller creates the image or buffer; vkrope_fill_angles writes its
+ * content. */
+typedef struct vkrope_angle_table_layout {
+    vkrope_angle_source source VKROPE_ZERO; /**< never automatic */
+    /** Textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory is row-major. */
+    VkFormat format VKROPE_ZERO;
+    VkExtent2D extent VKROPE_ZERO; /**< textures: size in texels */
+    /** VkImageUsageFlags of a texture or VkBufferUsageFlags of a buffer, without transfer bits. */
+    VkFlags usage VKROPE_ZERO;
+    size_t bytes VKROPE_ZERO;   /**< size of the content */
+    uint32_t pairs VKROPE_ZERO; /**< rotary_dim / 2 */
+    uint32_t rows VKROPE_ZERO;  /**< covers positions with |position| < rows */
+    /** Textures: row r starts at texel (row_texels * (r >> fold_log2), r & ((1 << fold_log2) - 1)).
+     * Direct: row r is position r. Factored: rows 0 to ceil(rows / 2048) - 1 are the multiples of
+     * 2048, with a factor of 1; the rows after them are the positions below 2048, with the
+     * attention factor. */
+    uint32_t fold_log2 VKROPE_ZERO;
+    uint32_t row_texels VKROPE_ZERO; /**< textures: texels per row; a texel holds two pairs */
+    /** Factor that the table contains; finite and above 0; 0: 1. */
+    double attention_factor VKROPE_ZERO;
+    /** Sections of the rotation; vkrope_record rejects a kernel created for other sections. A
+     * cos_sin_cache has none. */
+    vkrope_sections sections VKROPE_ZERO;
+    VkBool32 phase VKROPE_ZERO;         /**< each pair has a phase: vkrope_rope_params::phase */
+    uint32_t head_groups VKROPE_ZERO;   /**< groups of heads, each with its own frequencies; 0: 1 */
+    vkrope_element element VKROPE_ZERO; /**< cos_sin_cache: element type of cos and sin */
+    /** cos_sin_cache: elements from one row to the next; only the first `pairs` of a row are used,
+     * or 2 * pairs with channel_angles. */
+    uint32_t row_stride VKROPE_ZERO;
+    /** cos_sin_cache: each channel has its own cos and sin, in the order of the rotated channels:
+     * y0 = x0 c[channel 0] - x1 s[channel 0], y1 = x1 c[channel 1] + x0 s[channel 1]. */
+    VkBool32 channel_angles VKROPE_ZERO;
+} vkrope_angle_table_layout;
+
+/**
+ * Plans a table that covers every position with |position| < max_position. Computed angles cover
+ * every int32 position, whatever max_position is. To cover more positions later, plan and fill a
+ * new table.
+ *
+ * With 64 pairs: VKROPE_ANGLES_FACTORED_TEXTURE takes 1.03 MiB for 131 072 positions and 2 MiB for
+ * 2^22, computed angles take 544 bytes, and direct tables 64 MiB for 131 072.
+ *
+ * @param rotation        rotation of the table
+ * @param source          kind of table; automatic: layout->source is the choice
+ * @param max_position    1 to 2^31; factored tables: to 2^22; computed angles: to 2^31 + 1
+ * @param max_image_side  maxImageDimension2D of the device; ignored for buffers
+ * @param layout          receives the result
+ * @param error           optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range, including those of the
+ *         rotation; VKROPE_ERROR_LIMIT_EXCEEDED for a table that does not fit
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_angles(
+    const vkrope_rope_params* rotation, vkrope_angle_source source, uint64_t max_position,
+    uint32_t max_image_side, vkrope_angle_table_layout* layout, vkrope_error* error);
+
+/**
+ * Returns the source that VKROPE_ANGLES_AUTOMATIC selects, the same on every device. float32
+ * precision requires a direct table.
+ *
+ * @param precision     vkrope_rope_params::precision
+ * @param max_position  as vkrope_plan_angles
+ */
+VKROPE_API vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision,
+                                                     uint64_t max_position);
+
+/**
+ * Returns B of the error bound in vkrope_angle_source; host/guide/accuracy.md derives it. For
+ * VKROPE_ANGLE_PRECISION_FLOAT32 the bound is relative to the float32 angle; add 1.5 if the factor
+ * is not 1. For a gain other than VKROPE_GAIN_APPLY add 2 if the factor is not 1.
+ *
+ * @param source            not automatic or cos_sin_cache
+ * @param attention_factor  attention factor of the rotation
+ */
+VKROPE_API double vkrope_error_bound(vkrope_angle_source source, double attention_factor);
+
+/**
+ * Plans the layout of the caller's cos and sin buffers, [rows, row_stride] each, with any values,
+ * indexed by position. Covers positions 0 to rows - 1. Full-width tables, whose second half repeats
+ * the first, have a row_stride of rotary_dim.
+ *
+ * @param pairs           rotary_dim / 2
+ * @param rows            1 to 2^31
+ * @param row_stride      elements; at least `pairs`; 0: packed; 16-bit rows may start in the middle
+ *                        of a word
+ * @param element         element type of cos and sin
+ * @param channel_angles  full-width tables whose halves may differ (V-JEPA 2, tables of Hugging
+ *                        Face transformers as they are): a row has cos and sin of each rotated
+ *                        channel, and row_stride is at least 2 * pairs. The gradient transposes the
+ *                        matrix of a pair.
+ * @param layout          receives the result; `bytes` is the size of cos and of sin each, in whole
+ *                        words
+ * @param error           optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for numbers outside their range;
+ *         VKROPE_ERROR_LIMIT_EXCEEDED for a table that does not fit in a storage buffer
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_cos_sin_cache(
+    uint32_t pairs, uint32_t rows, uint32_t row_stride, vkrope_element element,
+    VkBool32 channel_angles, vkrope_angle_table_layout* layout, vkrope_error* error);
+
+/**
+ * Writes the table of `layout`: attention_factor * cos and sin of position * inv_freq, each rounded
+ * once from double. For computed angles, writes the fractions of a turn.
+ *
+ * @param rotation  rotation of the table
+ * @param layout    from vkrope_plan_angles for this rotation
+ * @param memory    layout->bytes bytes, aligned to 4; may be mapped device memory: it is written
+ *                  once, in order, and never read
+ * @param bytes     size of `memory`, at least layout->bytes
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for memory that is too small or not aligned, or for another
+ *         rotation's layout
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_fill_angles(const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
+                   void* memory, size_t bytes, vkrope_error* error);
+
+/** Division of a table into lines: texel lines of a texture, positions of a buffer. Computed angles
+ * are one line. */
+typedef struct vkrope_angle_lines {
+    uint32_t count VKROPE_ZERO; /**< number of lines */
+    size_t bytes VKROPE_ZERO;   /**< bytes per line */
+} vkrope_angle_lines;
+
+/**
+ * Returns how the table of `layout` is divided into lines, for vkrope_fill_angle_lines.
+ *
+ * @param layout  from vkrope_plan_angles
+ * @param lines   receives the result
+ * @param error   optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_get_angle_lines(
+    const vkrope_angle_table_layout* layout, vkrope_angle_lines* lines, vkrope_error* error);
+
+/**
+ * Writes `lines` lines of the table, starting at `first_line`, for staging memory smaller than the
+ * table. Otherwise does the same as vkrope_fill_angles.
+ *
+ * @param rotation    rotation of the table
+ * @param layout      from vkrope_plan_angles for this rotation
+ * @param first_line  first line to write
+ * @param lines       number of lines; first_line + lines must be within the table
+ * @param memory      receives the lines without gaps; aligned to 4
+ * @param bytes       size of `memory`, at least lines * vkrope_angle_lines::bytes
+ * @param error       optional
+ * @return as vkrope_fill_angles
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
+    const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
+    uint32_t first_line, uint32_t lines, void* memory, size_t bytes, vkrope_error* error);
+
+/**
+ * Derives the vkrope_kernel_info for vkrope_kernel_create from a rotation: pairing, channels,
+ * offsets, angle source and sections, and the model's other ops, vkrope_rope_params::ops, with
+ * their head counts. V has the head_dim of K. If there are ops, vkrope_call::parameters needs the
+ * model's weights, see vkrope_plan_parameters, and vkrope_call::scale_tokens the scales of
+ * vkrope_query_scales. Thread-safe.
+ *
+ * Change the fields that differ in your engine: `scatter_kv`, `heads` if it processes only some of
+ * the heads, or `positions` for ids in a buffer. If your engine computes the model's norms and
+ * scales itself, clear vkrope_tensor_info::ops. With sections, positions must stay
+ * VKROPE_POSITIONS_AXIS_IDS; for text, all axes can read one row: set axis_stride to
+ * VKROPE_BROADCAST.
+ *
+ * @param rotation  must rotate: a layer without RoPE needs no kernel
+ * @param layout    from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache
+ * @param q, k, v   element types of the tensors, input and output; null: the kernel does not handle
+ *                  the tensor
+ * @param info      receives the result. Ops of an absent tensor are left out. Positions are
+ *                  VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else implicit
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's layout
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_get_kernel_info(const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
+                       const vkrope_element* q, const vkrope_element* k, const vkrope_element* v,
+                       vkrope_kernel_info* info, vkrope_error* error);
+
+/**
+ * Returns the axis that rotates pair `pair` of the angle table; 0 without sections and for invalid
+ * sections.
+ */
+VKROPE_API uint32_t vkrope_axis_of(const vkrope_sections* sections, uint32_t pair);
+
+/**
+ * Returns the number of axes whose products of position and frequency are summed in the angle of
+ * one pair; 1 without sections and for invalid sections.
+ */
+VKROPE_API uint32_t vkrope_summed_axes(const vkrope_sections* sections);
+
+/**
+ * Returns the number of channels of a query or key row: head_dim; for latent attention, whose
+ * window starts beyond head_dim, the channels up to the end of the window, as in a row of the
+ * latent cache. 0 for a null rotation.
+ *
+ * @param rotation       a rotation
+ * @param rotary_offset  its q_rotary_offset or k_rotary_offset
+ */
+VKROPE_API uint32_t vkrope_row_channels(const vkrope_rope_params* rotation, uint32_t rotary_offset);
+
+/**
+ * Returns inv_freq in turns per position, modulo one turn, as a 64-bit fixed-point fraction (units
+ * of 2^-64 turn, truncated).
+ *
+ * @param inv_freq  radians per position; finite, |inv_freq| < 2^11
+ */
+VKROPE_API uint64_t vkrope_turn_fraction(double inv_freq);
+
 /* ---- upload of an angle table ---- */
 
 /**
@@ -2002,7 +1172,138 @@ vkrope_record_angle_upload(VkCommandBuffer commands, const vkrope_device_ref* de
                            const vkrope_angle_table_layout* layout,
                            const vkrope_angle_upload* upload, vkrope_error* error);
 
-/* ---- conversion of positions to int32 ids ---- */
+/* ---- ops: weights, biases and scales in a buffer; needs no device. Thread-safe. ---- */
+
+/** Place of a weight, bias or scale in a parameter buffer. */
+typedef struct vkrope_parameter_item {
+    vkrope_parameter_shape shape VKROPE_ZERO; /**< none: absent */
+    uint32_t offset VKROPE_ZERO; /**< floats from the start of the buffer; a multiple of 4 */
+    uint32_t count VKROPE_ZERO;  /**< floats */
+    /** Number that vkrope_fill_parameters adds: vkrope_norm::weight_offset. */
+    uint32_t added VKROPE_ZERO;
+} vkrope_parameter_item;
+
+/** Parameters of one tensor. */
+typedef struct vkrope_tensor_parameters {
+    vkrope_parameter_item bias VKROPE_ZERO;      /**< vkrope_ops::bias */
+    vkrope_parameter_item weight VKROPE_ZERO;    /**< vkrope_norm::weight */
+    vkrope_parameter_item norm_bias VKROPE_ZERO; /**< vkrope_norm::bias */
+    /** VKROPE_STORE_SCALE_GIVEN, VKROPE_STORE_SCALE_GIVEN_HEAD: finite and not 0. */
+    vkrope_parameter_item store_scale VKROPE_ZERO;
+} vkrope_tensor_parameters;
+
+/** Layout of the parameter buffer of a layer: f32 weights, biases and scales of Q, K and V. The
+ * caller creates the buffer; vkrope_fill_parameters writes its content. */
+typedef struct vkrope_parameter_layout {
+    /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
+    vkrope_tensor_parameters tensor[VKROPE_TENSORS] VKROPE_ZERO;
+    /** Size of a set, a multiple of 16; 0: the kernel reads no parameters. */
+    size_t bytes VKROPE_ZERO;
+} vkrope_parameter_layout;
+
+/**
+ * Plans the parameter buffer of a kernel: the weights, biases and scales that its
+ * vkrope_tensor_info::ops name, in the order of the tensors, each at a multiple of 16 bytes. Absent
+ * items have the shape none. Thread-safe.
+ *
+ * @param info    properties of the kernel
+ * @param layout  receives the result
+ * @param error   optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a shape that breaks its rules;
+ *         VKROPE_ERROR_LIMIT_EXCEEDED for more floats than a storage buffer can have
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* info,
+                                                                 vkrope_parameter_layout* layout,
+                                                                 vkrope_error* error);
+
+/** A weight, bias or scale as the model stores it: `count` elements, row by row. */
+typedef struct vkrope_parameter_source {
+    const void* data VKROPE_ZERO;       /**< null: absent */
+    vkrope_element element VKROPE_ZERO; /**< element type of the source */
+    size_t count VKROPE_ZERO;           /**< elements: vkrope_parameter_item::count */
+} vkrope_parameter_source;
+
+/** Sources of one tensor. */
+typedef struct vkrope_tensor_parameter_sources {
+    vkrope_parameter_source bias VKROPE_ZERO;        /**< vkrope_ops::bias */
+    vkrope_parameter_source weight VKROPE_ZERO;      /**< vkrope_norm::weight */
+    vkrope_parameter_source norm_bias VKROPE_ZERO;   /**< vkrope_norm::bias */
+    vkrope_parameter_source store_scale VKROPE_ZERO; /**< vkrope_ops::store_scale */
+} vkrope_tensor_parameter_sources;
+
+/** Sources for vkrope_fill_parameters. */
+typedef struct vkrope_parameter_sources {
+    /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V. */
+    vkrope_tensor_parameter_sources tensor[VKROPE_TENSORS] VKROPE_ZERO;
+} vkrope_parameter_sources;
+
+/**
+ * Writes the parameter buffer of `layout`, or one of its two sets: the sources as f32, plus
+ * vkrope_parameter_item::added, rounded once. Every item of the layout must have a source of the
+ * same size, and all other items must have none. A store_scale multiplies before the store and must
+ * be finite and not 0: engines that divide by a scale, as vLLM by its k_scale, pass the reciprocal.
+ * Thread-safe.
+ *
+ * @param layout   from vkrope_plan_parameters
+ * @param sources  weights, biases and scales
+ * @param memory   layout->bytes bytes, aligned to 4; may be mapped device memory: it is written
+ *                 once, in order, and never read
+ * @param bytes    size of `memory`, at least layout->bytes
+ * @param error    optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a source that is missing, of another size, or of an
+ *         item that the layout does not have, and for memory that is too small or not aligned
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_parameters(
+    const vkrope_parameter_layout* layout, const vkrope_parameter_sources* sources, void* memory,
+    size_t bytes, vkrope_error* error);
+
+/**
+ * Computes the factor of each token in double, rounded once to float, for
+ * vkrope_call::scale_tokens.
+ *
+ * @param scale      formula
+ * @param positions  [count], at least 0
+ * @param count      number of tokens
+ * @param scales     receives [count]; unchanged on error
+ * @param error      optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_query_scales(const vkrope_query_scale* scale,
+                                                              const int32_t* positions,
+                                                              size_t count, float* scales,
+                                                              vkrope_error* error);
+
+/** Block sizes of Hadamard transforms, for vkrope_ops::hadamard. */
+typedef struct vkrope_hadamard_blocks {
+    uint32_t q_and_k; /**< channels; 0: none */
+    uint32_t v;       /**< channels; 0: none */
+} vkrope_hadamard_blocks;
+
+/**
+ * Returns the block sizes with which llama.cpp transforms Q, K and V before it stores a quantised
+ * cache, as of its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K
+ * the largest power of two that divides head_dim, for V 64; none if head_dim is not a multiple of
+ * 64. At most 512 channels. Thread-safe.
+ *
+ * @param k_head_dim   head_dim of Q and K
+ * @param k_quantised  VK_TRUE if the cache of K has a quantised type; then Q and K are transformed
+ * @param v_head_dim   head_dim of V
+ * @param v_quantised  VK_TRUE if the cache of V has a quantised type
+ */
+VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim,
+                                                               VkBool32 k_quantised,
+                                                               uint32_t v_head_dim,
+                                                               VkBool32 v_quantised);
+
+/** Returns whether a type is quantised; such a type can be stored but not read. */
+VKROPE_API VkBool32 vkrope_is_quantised(vkrope_element element);
+
+/** Returns the number of channels of a block: 32 for ggml's types, 1 for all others. */
+VKROPE_API uint32_t vkrope_block_channels(vkrope_element element);
+
+/** Returns the size in bytes of one element, or of one block for ggml's types. */
+VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
+
+/* ---- ids: conversion of positions to int32 ---- */
 
 /** Computes int32 ids, once per step for all layers. Immutable: any number of threads may record
  * with it. */
@@ -2096,7 +1397,185 @@ VKROPE_NODISCARD VKROPE_API vkrope_result
 vkrope_record_positions(VkCommandBuffer commands, const vkrope_position_kernel* kernel,
                         const vkrope_position_call* call, vkrope_arena* arena, vkrope_error* error);
 
-/* ---- tier "runtime": vkrope's own device; not in vkrope::c_static ----
+/**
+ * Writes the ids of a ragged batch. The ids of each sequence count up from its offset.
+ * vkrope_record_positions does the same on the device.
+ *
+ * @param cu_seqlens  [sequences + 1] ascending from 0, the last is the number of tokens
+ * @param sequences   number of sequences
+ * @param offsets     optional, [sequences]: position of the first token of each sequence; null: 0
+ * @param ids         receives [tokens]; unchanged on error
+ * @param tokens      must be cu_seqlens[sequences]
+ * @param error       optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id does not fit in int32
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_ragged_ids(const int64_t* cu_seqlens,
+                                                            size_t sequences,
+                                                            const int64_t* offsets, int32_t* ids,
+                                                            size_t tokens, vkrope_error* error);
+
+/* ---- model: config.json and GGUF files; not in vkrope::c_static. Thread-safe. ---- */
+
+/** RoPE parameters of a model, read from its file. Immutable. */
+typedef struct vkrope_model vkrope_model;
+
+/** Returns the RoPE parameters, which the model owns; null for null. */
+VKROPE_API const vkrope_rope_params* vkrope_model_get_params(const vkrope_model* model);
+
+/** Destroys a model. Tables and kernels do not refer to it. */
+VKROPE_API void vkrope_model_destroy(vkrope_model* model);
+
+/** Selects one RoPE of a model that has several. */
+typedef struct vkrope_model_query {
+    /** One of the model's layer types, such as "full_attention" or "sliding_attention"; null: the
+     * only layer type, or full attention, with a warning, if there are several. */
+    const char* layer_type VKROPE_ZERO;
+    /** Sequence length if the scaling needs it, at most 2^31; 0: unknown. */
+    uint64_t seq_len VKROPE_ZERO;
+    VkBool32 by_layer VKROPE_ZERO; /**< selects the layer `layer`; not together with layer_type */
+    uint32_t layer VKROPE_ZERO;    /**< with `by_layer`: counted from 0; else it must be 0 */
+    const char* tower VKROPE_ZERO; /**< "text" or "vision"; null: "text" */
+    /** Replaces the pairing of the model_type, for weights that were permuted; VKROPE_PAIRING_NONE:
+     * does not replace it. */
+    vkrope_pairing pairing VKROPE_ZERO;
+} vkrope_model_query;
+
+/**
+ * Reads the RoPE of a Hugging Face config.json.
+ *
+ * Reads `rope_parameters` (transformers 5; also one per layer type) and `rope_theta` with
+ * `rope_scaling` (transformers 4), with the type in `rope_type` or `type`. Types: default, linear,
+ * dynamic, ntk (GTE's), yarn, longrope (su), llama3, proportional, and mrope and xdrope, which have
+ * positions on several axes. For a multi-modal model, reads the language model (text_config and
+ * similar) or the vision tower. If layers differ and the query selects none, reads the
+ * full-attention layers, or, if those have no RoPE, the layers that rotate.
+ *
+ * Also reads the params.json of Mistral's original checkpoints, which has `dim` and no model_type;
+ * a file with an unknown key is VKROPE_ERROR_NOT_SUPPORTED, since other settings may be in code.
+ *
+ * An unknown key whose name concerns scaling, the choice of layers, or norms of Q and K causes a
+ * warning, or VKROPE_ERROR_NOT_SUPPORTED if it could change the angles. This includes keys of
+ * objects that are not read, unless the object describes another part of the model. A list of one
+ * number per layer is read for the selected layers. A value that contradicts another is accepted,
+ * with a warning, if it belongs to another kind of layer.
+ *
+ * Multi-head latent attention: head_dim is qk_rope_head_dim, the rotated channels. They start at
+ * q_rotary_offset = qk_nope_head_dim in a query row and at k_rotary_offset = kv_lora_rank in a row
+ * of the latent cache; both rows end with these channels. YaRN is DeepSeek's, which sets
+ * softmax_scale. If neither the class nor `rope_interleave` determines the pairing, the query must
+ * select it.
+ *
+ * The indexer of sparse attention (DeepSeek V3.2, GLM 5) is the layer type "indexer".
+ *
+ * A layer without RoPE has no_rope, no rotary_dim and no frequencies.
+ *
+ * vkrope_rope_params::ops describes the norms of Q, K and V in the model's class, with the eps of
+ * the file or else of the class, its clamping, and its scaling of queries by position.
+ * vkrope_model_ops::norms_known is false, with a warning, for diffusion transformers, unknown
+ * classes, classes whose versions differ, and files with a norm key that the class does not have.
+ *
+ * An unsupported scaling type, or a model whose RoPE this library does not know, is
+ * VKROPE_ERROR_NOT_SUPPORTED, and the message names it. VKROPE_ERROR_INVALID_DATA names a field
+ * that is missing, of the wrong kind, out of range or contradicted by another.
+ * vkrope_rope_params::warnings lists assumptions and ignored values: at most 100 warnings, and one
+ * that counts the rest. A document with more than 16 MiB, 524288 values, 64 levels of nesting or 64
+ * layer types is VKROPE_ERROR_INVALID_DATA; the worst accepted document takes a second or two and
+ * 300 MB. Lack of memory is VKROPE_ERROR_OUT_OF_HOST_MEMORY. Exception: if memory runs out while
+ * the JSON document is destroyed, the JSON library, whose destructor allocates, ends the program.
+ *
+ * @param json   the content of the file, UTF-8; need not be null-terminated
+ * @param bytes  size of `json`
+ * @param query  null: the model's only RoPE. A selection that the model does not have is
+ *               VKROPE_ERROR_INVALID_ARGUMENT
+ * @param model  receives the model; destroy it with vkrope_model_destroy
+ * @param error  optional
+ * @return VKROPE_ERROR_NOT_SUPPORTED for a rope type that this version does not support;
+ *         VKROPE_ERROR_INVALID_DATA for a field that is missing, of the wrong kind or out of range.
+ *         Both name it.
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_model_from_hf_config(const char* json, size_t bytes, const vkrope_model_query* query,
+                            vkrope_model** model, vkrope_error* error);
+
+/**
+ * Reads a part of a file: copies the bytes from `offset` on to `to`. Never called for a part beyond
+ * the end of the file.
+ *
+ * @param user    the `user` argument of vkrope_model_from_gguf
+ * @param offset  bytes from the beginning of the file
+ * @param to      receives the bytes
+ * @param bytes   number of bytes
+ * @return number of bytes copied; any number other than `bytes` is a failure
+ */
+typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t bytes);
+
+/**
+ * Reads the RoPE of a GGUF file, version 2 or 3, as llama.cpp computes it. Reads the metadata, the
+ * tensor infos, and the data of rope_freqs, rope_factors_long and rope_factors_short; no weights.
+ *
+ * general.architecture determines the pairing and the layers. The pairing is that of the Q and K
+ * weights in the file: converters permute Llama's weights, so that its pairing is interleaved in a
+ * GGUF file and half_split in a config.json. An unknown architecture or one without RoPE is
+ * VKROPE_ERROR_NOT_SUPPORTED, and the message names it; an unknown one is read if the query has a
+ * pairing. Big-endian files and version 1 are also VKROPE_ERROR_NOT_SUPPORTED.
+ *
+ * The first part of a split file contains its metadata and is read, with a warning that the tensors
+ * of the other parts were not seen. A first part without tensors, and any other part, is
+ * VKROPE_ERROR_NOT_SUPPORTED.
+ *
+ * Scalings: none, linear, yarn, longrope, per-pair divisors (Llama 3, Gemma 4), alpha (HunYuan).
+ * vkrope_rope_params::rope_type is "default", "linear", "yarn", "longrope" or "rope_freqs". M-RoPE
+ * has ggml's axes: 3, or 4 if pairs are beyond their sections. Latent attention, layers without
+ * RoPE, warnings and errors are as in vkrope_model_from_hf_config; the only tower is "text".
+ * rope.freq_base, rope.dimension_count and the widths of rows may be lists of one number per layer,
+ * where 0 means a layer without RoPE; an additional single number must equal that of some layer.
+ *
+ * vkrope_rope_params::ops describes the norms of Q and K that the layer has weights for, with the
+ * eps of the file, and the architecture's norms without weights, its clamping, and its scaling of
+ * queries by position. A norm that spans neither one head nor all heads is left out, with a
+ * warning. norms_known is false for a layer without tensors, an unknown architecture, and a file
+ * with a norm key but without norm tensors.
+ *
+ * Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
+ * exceeds one of these limits is VKROPE_ERROR_INVALID_DATA, and the message names it: 256 MiB of
+ * metadata and tensor infos; 16384 keys; 131072 tensors of 4 dimensions; 65535 bytes per name, 1
+ * MiB for all keys; 4194304 strings and lists inside lists; lists nested 8 deep. Real files stay
+ * far below. Lists of numbers and strings of any length are skipped in one step; a list that is
+ * used has at most 65536 numbers, a string at most 256 bytes.
+ *
+ * @param file_bytes  size of the whole file; at most 2^62
+ * @param read        reads parts of the file; must not throw. Called by this function only
+ * @param user        passed to `read`
+ * @param query       null: the model's only RoPE. A selection that the model does not have is
+ *                    VKROPE_ERROR_INVALID_ARGUMENT
+ * @param model       receives the model; destroy it with vkrope_model_destroy
+ * @param error       optional
+ * @return VKROPE_ERROR_NOT_SUPPORTED for an architecture that has no RoPE or that this version does
+ *         not know, and for version 1, big-endian and split files; VKROPE_ERROR_INVALID_DATA for a
+ *         file that is truncated or contradicts itself, and for a key that is missing, of the wrong
+ *         type or out of range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_model_from_gguf(uint64_t file_bytes,
+                                                                 vkrope_read_at read, void* user,
+                                                                 const vkrope_model_query* query,
+                                                                 vkrope_model** model,
+                                                                 vkrope_error* error);
+
+/**
+ * Does the same as vkrope_model_from_gguf, for a regular file on disk. Also reads the tensor infos
+ * of up to 1024 other parts of a split file in the same folder, with the names of llama.cpp:
+ * "-00002-of-00003.gguf".
+ *
+ * @param path   path of the file
+ * @param query  as above
+ * @param model  as above
+ * @param error  optional
+ * @return as above; VKROPE_ERROR_INVALID_DATA if the file cannot be opened
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_model_from_gguf_file(
+    const char* path, const vkrope_model_query* query, vkrope_model** model, vkrope_error* error);
+
+/* ---- runtime: vkrope's own device; not in vkrope::c_static ----
  *
  * A device and the objects made with it belong to one thread at a time; destroy those objects
  * before the device. Functions that take a device or such an object may return errors of Vulkan:
@@ -2465,6 +1944,549 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_host_rotation_download(
 
 /** Destroys a host rotation. */
 VKROPE_API void vkrope_host_rotation_destroy(vkrope_host_rotation* host_rotation);
+
+/* ---- scalings: frequencies for long contexts; needs no device. Thread-safe. ---- */
+
+/* vkrope_scale_... and vkrope_stop_slow_pairs change `count` frequencies at inv_freq (radians per
+ * position) in place; on error they change nothing and return VKROPE_ERROR_INVALID_ARGUMENT with
+ * the parameter, its value and its rule. `error` is optional. */
+
+/**
+ * Position interpolation: divides every frequency by `factor`. arXiv:2306.15595; "linear" in
+ * Hugging Face transformers' modeling_rope_utils.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param factor    finite and above 0
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a factor outside its range; nothing is changed then
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_linear(double* inv_freq, size_t count,
+                                                              double factor, vkrope_error* error);
+
+/** Parameters of Llama 3.1's scaling, named as in its configuration. */
+typedef struct vkrope_llama3_scaling {
+    double factor VKROPE_ZERO; /**< finite and above 0 */
+    /** Above 0, at most high_freq_factor; if both are equal, the blend becomes a step, as in Llama
+     * 4. */
+    double low_freq_factor VKROPE_ZERO;
+    double high_freq_factor VKROPE_ZERO;                 /**< finite */
+    double original_max_position_embeddings VKROPE_ZERO; /**< positions; finite and above 0 */
+} vkrope_llama3_scaling;
+
+/**
+ * Divides frequencies with a wavelength above original / low_freq_factor by `factor`, keeps those
+ * with a wavelength below original / high_freq_factor, and blends those in between linearly in
+ * original / wavelength. `apply_scaling` of Meta's llama-models; "llama3" in Hugging Face's
+ * modeling_rope_utils.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param scaling   parameters
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a number outside its range; nothing is changed then
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_llama3(double* inv_freq, size_t count,
+                                                              const vkrope_llama3_scaling* scaling,
+                                                              vkrope_error* error);
+
+/** Parameters of YaRN, named as in model configurations. */
+typedef struct vkrope_yarn_scaling {
+    double factor VKROPE_ZERO;                           /**< finite and above 0 */
+    double original_max_position_embeddings VKROPE_ZERO; /**< finite and above 0 */
+    /** Pairs with at least this number of turns in the original length are kept. Must be at least
+     * beta_slow; 0: 32. */
+    double beta_fast VKROPE_ZERO;
+    /** Pairs with at most this number of turns are divided by `factor`; finite, above 0; 0: 1. */
+    double beta_slow VKROPE_ZERO;
+    /** The opposite of `truncate`: does not round the ends of the blended range outwards to whole
+     * pairs. */
+    VkBool32 no_truncate VKROPE_ZERO;
+    /** 0: computed from mscale and mscale_all_dim, or 0.1 ln(factor) + 1. */
+    double attention_factor VKROPE_ZERO;
+    double mscale VKROPE_ZERO;         /**< 0: not set */
+    double mscale_all_dim VKROPE_ZERO; /**< 0: not set */
+} vkrope_yarn_scaling;
+
+/**
+ * YaRN: keeps fast pairs, divides slow pairs by `factor`, and blends linearly in the pair index in
+ * between. arXiv:2309.00071, section 3.2; "yarn" in Hugging Face's modeling_rope_utils.py.
+ *
+ * @param inv_freq          `count` numbers, radians per position; changed in place
+ * @param count             number of frequencies
+ * @param base              base of the frequencies; finite and above 1
+ * @param scaling           parameters
+ * @param attention_factor  receives the factor for cos and sin. Default: m(mscale) /
+ *                          m(mscale_all_dim) if both are set, else m(1), with m(s) = 0.1 s
+ *                          ln(factor) + 1 (1 for factors up to 1)
+ * @param error             optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_yarn(double* inv_freq, size_t count,
+                                                            double base,
+                                                            const vkrope_yarn_scaling* scaling,
+                                                            double* attention_factor,
+                                                            vkrope_error* error);
+
+/** Parameters of DeepSeek's YaRN, named as in its configurations. */
+typedef struct vkrope_deepseek_yarn_scaling {
+    double factor VKROPE_ZERO;                           /**< finite and above 0 */
+    double original_max_position_embeddings VKROPE_ZERO; /**< finite and above 0 */
+    double beta_fast VKROPE_ZERO;                        /**< as in vkrope_yarn_scaling; 0: 32 */
+    double beta_slow VKROPE_ZERO;                        /**< as in vkrope_yarn_scaling; 0: 1 */
+    double mscale VKROPE_ZERO;         /**< finite, at least 0; DeepSeek's default is 1 */
+    double mscale_all_dim VKROPE_ZERO; /**< finite, at least 0 */
+} vkrope_deepseek_yarn_scaling;
+
+/**
+ * DeepSeek's YaRN: scales frequencies as vkrope_scale_yarn does with `truncate`, and divides the
+ * magnitude, with m as there, between the rotation and the softmax scale.
+ * DeepseekV2YarnRotaryEmbedding and DeepseekV2Attention in DeepSeek's modeling_deepseek.py.
+ *
+ * @param inv_freq          `count` numbers, radians per position; changed in place
+ * @param count             number of frequencies
+ * @param base              base of the frequencies; finite and above 1
+ * @param scaling           parameters
+ * @param attention_factor  receives m(mscale) / m(mscale_all_dim)
+ * @param softmax_scale     receives m(mscale_all_dim)^2, a factor for the caller's softmax scale
+ * @param error             optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_deepseek_yarn(
+    double* inv_freq, size_t count, double base, const vkrope_deepseek_yarn_scaling* scaling,
+    double* attention_factor, double* softmax_scale, vkrope_error* error);
+
+/** Parameters of LongRoPE, named as in model configurations. */
+typedef struct vkrope_longrope_scaling {
+    const double* short_factor VKROPE_ZERO; /**< [count] divisors, finite and above 0 */
+    const double* long_factor VKROPE_ZERO;  /**< [count] divisors, finite and above 0 */
+    size_t count VKROPE_ZERO;               /**< must equal the number of frequencies */
+    /** Longest sequence that uses short_factor; finite and above 1. */
+    double original_max_position_embeddings VKROPE_ZERO;
+    /** max_position_embeddings / original_max_position_embeddings; finite and above 0. */
+    double factor VKROPE_ZERO;
+    /** 0: sqrt(1 + ln(factor) / ln(original)), or 1 if factor <= 1. */
+    double attention_factor VKROPE_ZERO;
+    /** Attention factor with short_factor; 0: as attention_factor. */
+    double short_mscale VKROPE_ZERO;
+    /** Attention factor with long_factor; 0: as attention_factor. */
+    double long_mscale VKROPE_ZERO;
+} vkrope_longrope_scaling;
+
+/**
+ * LongRoPE: divides each frequency by its own divisor, short_factor for sequences up to the
+ * original length, long_factor for longer ones. arXiv:2402.13753; "longrope" in Hugging Face's
+ * modeling_rope_utils.py; short_mscale and long_mscale as in its modeling_phimoe.py.
+ *
+ * @param inv_freq          `count` numbers, radians per position; changed in place
+ * @param count             number of frequencies
+ * @param scaling           parameters
+ * @param seq_len           0: unknown; uses short_factor
+ * @param attention_factor  receives the factor for cos and sin
+ * @param error             optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_scale_longrope(double* inv_freq, size_t count, const vkrope_longrope_scaling* scaling,
+                      uint64_t seq_len, double* attention_factor, vkrope_error* error);
+
+/** Parameters of dynamic NTK scaling, named as in model configurations. */
+typedef struct vkrope_dynamic_ntk_scaling {
+    double factor VKROPE_ZERO; /**< finite and above 0 */
+    /** Length that the model was trained with; finite and above 0. */
+    double max_position_embeddings VKROPE_ZERO;
+} vkrope_dynamic_ntk_scaling;
+
+/**
+ * Applies vkrope_scale_ntk with the alpha factor * L / M - (factor - 1), which grows with the
+ * sequence: M = max_position_embeddings, L = max(seq_len, M). u/emozilla (2023), described in
+ * arXiv:2309.00071, section 3.3; "dynamic" in Hugging Face's modeling_rope_utils.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param scaling   parameters
+ * @param seq_len   0: unknown; the frequencies stay unchanged
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_scale_dynamic_ntk(double* inv_freq, size_t count, const vkrope_dynamic_ntk_scaling* scaling,
+                         uint64_t seq_len, vkrope_error* error);
+
+/**
+ * NTK-aware scaling: multiplies the base by alpha^(d / (d - 2)), d = rotary_dim. This divides the
+ * slowest frequency by `alpha` and keeps the fastest. u/bloc97 (2023), described in
+ * arXiv:2309.00071, section 3.1; alpha of HunYuan's modeling_hunyuan.py.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param alpha     finite and above 0
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ntk(double* inv_freq, size_t count,
+                                                           double alpha, vkrope_error* error);
+
+/**
+ * Multiplies every frequency by `seq_scale`, as if every position were multiplied by it:
+ * interpolation of TransformerEngine's RotaryPositionEmbedding (seq_scale = 1 /
+ * seq_len_interpolation_factor).
+ *
+ * @param inv_freq   `count` numbers, radians per position; changed in place
+ * @param count      number of frequencies
+ * @param seq_scale  finite and above 0
+ * @param error      optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_positions(double* inv_freq, size_t count,
+                                                                 double seq_scale,
+                                                                 vkrope_error* error);
+
+/**
+ * Divides each frequency by its own divisor, as freq_factors of ggml's ggml_rope_ext and the lists
+ * of LongRoPE do.
+ *
+ * @param inv_freq       `count` numbers, radians per position; changed in place
+ * @param count          number of frequencies
+ * @param divisors       `divisor_count` numbers, finite and above 0
+ * @param divisor_count  must be `count`
+ * @param error          optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_divisors(double* inv_freq, size_t count,
+                                                                const double* divisors,
+                                                                size_t divisor_count,
+                                                                vkrope_error* error);
+
+/**
+ * Stops the pairs that do not complete a turn within `length` positions: their frequency becomes 0.
+ * These are the zero frequencies of FoPE (arXiv:2412.17739; get_inv_freq of its reference code).
+ * FoPE's Fourier series, a weighted sum of cosines for each channel, is not a rotation.
+ *
+ * @param inv_freq  `count` numbers, radians per position; changed in place
+ * @param count     number of frequencies
+ * @param length    positions that the model was trained with: finite and above 0
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_stop_slow_pairs(double* inv_freq, size_t count,
+                                                                 double length,
+                                                                 vkrope_error* error);
+
+/** Parameters of vkrope_proportional_inv_freq. */
+typedef struct vkrope_proportional_scaling {
+    double factor VKROPE_ZERO;                /**< finite and above 0; 0: 1 */
+    double partial_rotary_factor VKROPE_ZERO; /**< above 0, at most 1; 0: 1 */
+} vkrope_proportional_scaling;
+
+/**
+ * Partial rotation with a window as wide as the head: the first floor(partial_rotary_factor *
+ * head_dim / 2) frequencies are base^(-2j / head_dim) / factor, the others 0. "proportional" in
+ * Hugging Face's modeling_rope_utils.py (Gemma 4).
+ *
+ * @param base      finite and above 0
+ * @param head_dim  even, 2 to 65534; equals rotary_dim
+ * @param scaling   parameters; null: all defaults
+ * @param inv_freq  receives head_dim / 2 numbers; unchanged on error
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_proportional_inv_freq(
+    double base, uint32_t head_dim, const vkrope_proportional_scaling* scaling, double* inv_freq,
+    vkrope_error* error);
+
+/**
+ * Computes inv_freq[j] = base^(-j / (rotary_dim / 2 - 1)), 1 to 1 / base; a single pair gets 1.
+ *
+ * @param base        finite and above 0
+ * @param rotary_dim  channels: even, at least 2
+ * @param inv_freq    receives rotary_dim / 2 numbers
+ * @param error       optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for a base or rotary_dim outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_inclusive_inv_freq(double base,
+                                                                    uint32_t rotary_dim,
+                                                                    double* inv_freq,
+                                                                    vkrope_error* error);
+
+/** Arguments of ggml_rope_ext that affect the angles.
+ *
+ * A field that is not set takes its default. 0 means not set, and so does a negative number in
+ * ext_factor and the three fields after it ("from the model" in llama_context_params of llama.cpp's
+ * include/llama.h). The defaults are what llama.cpp uses if the model file gives no value
+ * (src/llama-hparams.h, src/llama-context.cpp). Exception: if the scaling type is YaRN, llama.cpp
+ * replaces an unset ext_factor by 1; here the caller must set it to 1. */
+typedef struct vkrope_ggml_scaling {
+    double freq_scale VKROPE_ZERO; /**< 1 / factor; finite and above 0; 0: not set */
+    /** Weight of YaRN: 0 (linear scaling) to 1; negative: not set. */
+    double ext_factor VKROPE_ZERO;
+    double attn_factor VKROPE_ZERO; /**< finite and above 0; negative: not set */
+    double beta_fast VKROPE_ZERO;   /**< at least beta_slow; negative: not set */
+    double beta_slow VKROPE_ZERO;   /**< finite and above 0; negative: not set */
+    /** Original length; finite, not negative; 0 blends only pair 0. */
+    double n_ctx_orig VKROPE_ZERO;
+    /** rotary_dim for the blended range; 0: twice the number of frequencies. */
+    uint32_t n_dims VKROPE_ZERO;
+    const double* freq_factors VKROPE_ZERO; /**< [freq_factor_count] divisors, finite and above 0 */
+    /** 0, or at least the number of frequencies; the rest is ignored. */
+    size_t freq_factor_count VKROPE_ZERO;
+} vkrope_ggml_scaling;
+
+/**
+ * ggml's form of linear scaling, YaRN and per-pair factors: rope_yarn in ggml's ggml-cpu/ops.cpp.
+ *
+ * @param inv_freq          `count` numbers, radians per position; changed in place
+ * @param count             number of frequencies
+ * @param base              freq_base, the base of the frequencies; finite and above 0, above 1 if
+ *                          ext_factor is not 0
+ * @param scaling           parameters
+ * @param attention_factor  receives attn_factor, times 1 + 0.1 ln(1 / freq_scale) if ext_factor is
+ *                          not 0
+ * @param error             optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count,
+                                                            double base,
+                                                            const vkrope_ggml_scaling* scaling,
+                                                            double* attention_factor,
+                                                            vkrope_error* error);
+
+/** Arguments of ggml_rope_ext and ggml_rope_multi that determine angles and pairs; ggml's ggml.h
+ * and ggml_compute_forward_rope in ggml-cpu/ops.cpp. ggml_rope_ext_back is VKROPE_INVERSE.
+ *
+ * attn_factor is multiplied by 1 + 0.1 ln(1 / freq_scale) if ext_factor is not 0. The attention
+ * factor of a config.json already contains this factor, which would then count twice. */
+typedef struct vkrope_ggml_rope {
+    uint32_t head_dim VKROPE_ZERO; /**< ne[0] of the tensor: 2 to 65534 */
+    /** Rotated channels: even, 2 to head_dim. In vision mode head_dim / 2, although all channels
+     * rotate. */
+    uint32_t n_dims VKROPE_ZERO;
+    /** GGML_ROPE_TYPE_...: 0 normal (interleaved pairs), 2 neox (half_split); with four ids per
+     * token and half_split: 8 mrope, 40 imrope (interleaved sections), 24 vision (frequencies start
+     * again in each section). */
+    uint32_t mode VKROPE_ZERO;
+    /** Original length; finite, not negative; 0 blends only pair 0. */
+    double n_ctx_orig VKROPE_ZERO;
+    /** Finite and above 0; above 1 if ext_factor is not 0; 0: 10000. */
+    double freq_base VKROPE_ZERO;
+    double freq_scale VKROPE_ZERO; /**< 1 / factor: multiplies the frequencies; 0: 1 */
+    /** Weight of YaRN: 0 (linear scaling) to 1; negative: not set. */
+    double ext_factor VKROPE_ZERO;
+    /** Attention factor without the factor above; negative: not set; 0: 1. */
+    double attn_factor VKROPE_ZERO;
+    double beta_fast VKROPE_ZERO; /**< at least beta_slow; negative: not set; 0: 32 */
+    double beta_slow VKROPE_ZERO; /**< above 0; negative: not set; 0: 1 */
+    /** [freq_factor_count] divisors: rope_freqs of a file. */
+    const double* freq_factors VKROPE_ZERO;
+    size_t freq_factor_count VKROPE_ZERO; /**< 0, or at least the number of pairs */
+    /** Pairs of time, height, width and the fourth axis; mrope, imrope and vision only, else 0. In
+     * vision mode the sections that contain pairs must be above 0 and cover n_dims pairs. */
+    uint32_t sections[4] VKROPE_ZERO;
+} vkrope_ggml_rope;
+
+/**
+ * Converts ggml's arguments to a rotation. The ids of mrope and imrope are ggml's [4][tokens]; the
+ * rotation has only the axes that rotate a pair.
+ *
+ * @param rope      arguments; freq_factors must not be `inv_freq`
+ * @param inv_freq  receives the frequencies; the rotation keeps a pointer to it; unspecified on
+ *                  error
+ * @param count     number of elements of `inv_freq`, at least the number of frequencies of the
+ *                  rotation; head_dim / 2 is always enough
+ * @param rotation  receives the rotation; unchanged on error
+ * @param error     optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* rope,
+                                                                       double* inv_freq,
+                                                                       size_t count,
+                                                                       vkrope_rope_params* rotation,
+                                                                       vkrope_error* error);
+
+/** XPos: a scale in addition to the angle. zeta_j = (2j / rotary_dim + gamma) / (1 + gamma) to the
+ * power of (position - centre) / scale_base multiplies the query, and its inverse the key, so that
+ * a score decays with the distance. arXiv:2212.10554; XPOS of torchscale's
+ * xpos_relative_position.py. */
+typedef struct vkrope_xpos_scaling {
+    double scale_base VKROPE_ZERO; /**< finite and above 0; 0: 512 */
+    double gamma VKROPE_ZERO;      /**< finite and above 0; 0: 0.4 */
+    /** Position whose factor is 1. Scores do not depend on it, but the range of the factors does;
+     * torchscale uses the middle of the sequence. */
+    int64_t centre VKROPE_ZERO;
+} vkrope_xpos_scaling;
+
+/**
+ * Writes rows of a cos_sin_cache (vkrope_plan_cos_sin_cache) with XPos: [rows, rotary_dim / 2] for
+ * cos and for sin of position * inv_freq, exact, and rounded once after the product with the
+ * attention factor and the scale. Queries and keys need a cache and a call each.
+ *
+ * @param rotation  one position per token, no phase, one head group
+ * @param scaling   optional
+ * @param keys      VK_TRUE: the inverse scale, for K
+ * @param first     position of the first row, of magnitude up to 2^31
+ * @param rows      at most 2^31
+ * @param cos       receives [rows, rotary_dim / 2]; unchanged on error
+ * @param sin       as cos
+ * @param error     optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if a factor leaves the normal range of float
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_xpos_cos_sin(const vkrope_rope_params* rotation,
+                                                              const vkrope_xpos_scaling* scaling,
+                                                              VkBool32 keys, int64_t first,
+                                                              size_t rows, float* cos, float* sin,
+                                                              vkrope_error* error);
+
+/* ---- grids: positions of images, video and chunks; needs no device. Thread-safe. ---- */
+
+/**
+ * One axis of a grid. Element i has the id first + step * i. The coordinate of an id is
+ * origin + unit * id; the model multiplies it by its frequencies.
+ */
+typedef struct vkrope_grid_axis {
+    uint32_t count VKROPE_ZERO; /**< elements: at least 1 */
+    int64_t first VKROPE_ZERO;  /**< id of element 0 */
+    /** Difference between the ids of neighbouring elements; magnitude up to 2^32; 0: 1. */
+    int64_t step VKROPE_ZERO;
+    double unit VKROPE_ZERO;   /**< coordinate difference per id: finite and above 0; 0: 1 */
+    double origin VKROPE_ZERO; /**< coordinate of id 0: finite */
+} vkrope_grid_axis;
+
+/**
+ * Makes the axis of the frames of a video with `fps` frames per second, in units of frames at
+ * base_fps: ids 0, 1, 2, ... with coordinates that are base_fps / fps apart.
+ *
+ * @param frames    at least 1
+ * @param base_fps  finite and above 0
+ * @param fps       finite and above 0
+ * @param axis      receives the axis; unchanged on error
+ * @param error     optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_frame_axis(uint32_t frames, double base_fps,
+                                                            double fps, vkrope_grid_axis* axis,
+                                                            vkrope_error* error);
+
+/**
+ * Makes the axis of `patches` patches, stretched to the `reference` patches that the model was
+ * trained with: patch i has the coordinate (first + i) * reference / patches. EVA-02;
+ * ref_feat_shape of timm's build_fourier_pos_embed.
+ *
+ * @param patches    at least 1
+ * @param first      0, or 1 in the Perception Encoder
+ * @param reference  finite and above 0
+ * @param axis       receives the axis; unchanged on error
+ * @param error      optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_resized_axis(uint32_t patches, int64_t first,
+                                                              double reference,
+                                                              vkrope_grid_axis* axis,
+                                                              vkrope_error* error);
+
+/**
+ * Makes the axis of the centres of `patches` equal parts of the interval from `low` to `high`: from
+ * -1 to 1 in DINOv3, from 0 to the width in pixels in LTX-2. Neighbouring ids differ by 2. Ids are
+ * odd; if low is -high and the number of patches is odd, they are even and include 0. The origin is
+ * 0 if low is 0 or -high.
+ *
+ * @param patches  at least 1
+ * @param low      finite, below high
+ * @param high     finite
+ * @param axis     receives the axis; unchanged on error
+ * @param error    optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_interval_axis(uint32_t patches, double low,
+                                                               double high, vkrope_grid_axis* axis,
+                                                               vkrope_error* error);
+
+/**
+ * Folds the axes of a grid into a rotation: multiplies the frequencies of each axis by its unit,
+ * and adds origin times frequency to the phases, less whole turns. `base` becomes 0 unless all
+ * units are 1.
+ *
+ * @param axes        [axis_count]
+ * @param axis_count  axes of the rotation, or 1 without sections
+ * @param inv_freq    receives the new frequencies, as many as the rotation has; may be the
+ *                    rotation's array
+ * @param phase       receives the new phases, [head_groups, rotary_dim / 2]; unused if the rotation
+ *                    has none and no axis has an origin
+ * @param rotation    receives the new frequencies, phases and base; unchanged on error
+ * @param error       optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if a frequency reaches 2048 radians
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fold_grid(const vkrope_grid_axis* axes,
+                                                           uint32_t axis_count, double* inv_freq,
+                                                           double* phase,
+                                                           vkrope_rope_params* rotation,
+                                                           vkrope_error* error);
+
+/**
+ * Returns the number of elements of a grid, the product of the counts; 0 if it exceeds 2^64 - 1,
+ * and for null.
+ *
+ * @param axes   [count]
+ * @param count  number of axes
+ */
+VKROPE_API uint64_t vkrope_grid_tokens(const vkrope_grid_axis* axes, uint32_t count);
+
+/**
+ * Writes the ids of a grid for vkrope_positions::ids: [axes, tokens], tokens row by row, the last
+ * axis fastest.
+ *
+ * @param axes        [axis_count]
+ * @param axis_count  1 to 8
+ * @param ids         receives [axis_count, tokens]; unchanged on error
+ * @param tokens      must be vkrope_grid_tokens
+ * @param error       optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id does not fit in int32
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_grid_ids(const vkrope_grid_axis* axes,
+                                                          uint32_t axis_count, int32_t* ids,
+                                                          size_t tokens, vkrope_error* error);
+
+/**
+ * Writes ids by time, as Qwen2.5-Omni and Qwen2.5-VL count the frames of a video (TM-RoPE): the
+ * float32 product index * seconds * ids_per_second, rounded down. get_rope_index of Hugging Face's
+ * modeling_qwen2_5_omni.py. Qwen3-Omni does not round, so that its ids are not integers.
+ *
+ * @param seconds         time from one index to the next: finite, at least 0
+ * @param ids_per_second  finite and above 0: position_id_per_seconds, 25 in Qwen2.5-Omni
+ * @param ids             receives [count]; unchanged on error
+ * @param count           number of indices
+ * @param error           optional
+ * @return VKROPE_ERROR_LIMIT_EXCEEDED if an id does not fit in int32
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_timed_ids(float seconds, float ids_per_second,
+                                                           int32_t* ids, size_t count,
+                                                           vkrope_error* error);
+
+/** Row to rotate in dual-chunk attention: a key, or a query for the keys of its own chunk, of the
+ * chunk before, of earlier chunks, or one of the two queries that vLLM calls critical. */
+typedef enum vkrope_dual_chunk_role VKROPE_UINT32 {
+    VKROPE_DUAL_CHUNK_KEY = 0,         /**< key */
+    VKROPE_DUAL_CHUNK_QUERY = 1,       /**< query for keys of the same chunk */
+    VKROPE_DUAL_CHUNK_QUERY_SUCC = 2,  /**< query for keys of the chunk before */
+    VKROPE_DUAL_CHUNK_QUERY_INTER = 3, /**< query for keys of earlier chunks */
+    /** As VKROPE_DUAL_CHUNK_QUERY_SUCC, but the ids may exceed chunk_size. */
+    VKROPE_DUAL_CHUNK_QUERY_SUCC_CRITICAL = 4,
+    /** As VKROPE_DUAL_CHUNK_QUERY_INTER, but the ids count on from chunk_size. */
+    VKROPE_DUAL_CHUNK_QUERY_INTER_CRITICAL = 5,
+} vkrope_dual_chunk_role;
+
+/** Chunks of dual-chunk attention (arXiv:2402.17463), named as in dual_chunk_attention_config of
+ * Qwen2.5-1M's config.json. */
+typedef struct vkrope_dual_chunk {
+    uint32_t chunk_size VKROPE_ZERO; /**< 1 to 2^30 */
+    uint32_t local_size VKROPE_ZERO; /**< below chunk_size */
+} vkrope_dual_chunk;
+
+/**
+ * Writes the ids with which dual-chunk attention rotates. With n = chunk_size - local_size, these
+ * are p mod n for the key and the query; min(p mod n + n, chunk_size) and min(2n - 1, chunk_size)
+ * for QUERY_SUCC and QUERY_INTER; p mod n + n and p mod n + chunk_size for the critical queries.
+ * DualChunkRotaryEmbedding of vLLM's rotary_embedding/dual_chunk_rope.py. Each role needs its own
+ * call of vkrope_record; the frequencies are the model's.
+ *
+ * @param chunk      sizes
+ * @param role       key, or kind of query
+ * @param positions  [count], at least 0
+ * @param ids        receives [count]; may be `positions`; unchanged on error
+ * @param count      number of tokens
+ * @param error      optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_dual_chunk_ids(const vkrope_dual_chunk* chunk,
+                                                                vkrope_dual_chunk_role role,
+                                                                const int32_t* positions,
+                                                                int32_t* ids, size_t count,
+                                                                vkrope_error* error);
 
 #ifdef __cplusplus
 }

@@ -206,7 +206,33 @@ class Owner {
     Owned<Object> object_;
 };
 
-// ---- Frequencies ----
+// ---- Kernel and call ----
+
+inline Result<Requirements> requirements(
+    VkInstance instance, VkPhysicalDevice physical,
+    PFN_vkGetInstanceProcAddr get_instance_proc_addr) noexcept {
+    return result_of<Requirements>(vkrope_get_requirements, instance, physical,
+                                   get_instance_proc_addr);
+}
+
+inline Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) noexcept {
+    return result_of<Kernel*>(vkrope_kernel_create, &device, &info);
+}
+inline Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls) noexcept {
+    return result_of<DescriptorArena*>(vkrope_arena_create, kernel, calls);
+}
+inline Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept {
+    return result_of<std::uint64_t>(vkrope_get_dispatches, kernel, &call);
+}
+inline Boundary boundary() noexcept {
+    return result_of<Boundary>(vkrope_get_boundary).value;
+}
+inline Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call,
+                     DescriptorArena* arena = nullptr) noexcept {
+    return status_of(vkrope_record, commands, kernel, &call, arena);
+}
+
+// ---- Rotation and its angle table ----
 
 /// vkrope_rope_params that owns its arrays: its vectors and strings replace the pointers of the
 /// same name. A field where 0 stands for a default has that default.
@@ -254,80 +280,6 @@ struct RopeParams : vkrope_rope_params {
 inline Status default_inv_freq(double base, std::uint32_t rotary_dim, double* inv_freq) noexcept {
     return status_of(vkrope_default_inv_freq, base, rotary_dim, inv_freq);
 }
-inline Status proportional_inv_freq(double base, std::uint32_t head_dim,
-                                    const ProportionalScaling& scaling, double* inv_freq) noexcept {
-    return status_of(vkrope_proportional_inv_freq, base, head_dim, &scaling, inv_freq);
-}
-inline Status scale_linear(std::vector<double>& inv_freq, double factor) noexcept {
-    return status_of(vkrope_scale_linear, inv_freq.data(), inv_freq.size(), factor);
-}
-inline Status scale_positions(std::vector<double>& inv_freq, double seq_scale) noexcept {
-    return status_of(vkrope_scale_positions, inv_freq.data(), inv_freq.size(), seq_scale);
-}
-inline Status scale_divisors(std::vector<double>& inv_freq, const double* divisors,
-                             std::size_t count) noexcept {
-    return status_of(vkrope_scale_divisors, inv_freq.data(), inv_freq.size(), divisors, count);
-}
-inline Status scale_ntk(std::vector<double>& inv_freq, double alpha) noexcept {
-    return status_of(vkrope_scale_ntk, inv_freq.data(), inv_freq.size(), alpha);
-}
-inline Status stop_slow_pairs(std::vector<double>& inv_freq, double length) noexcept {
-    return status_of(vkrope_stop_slow_pairs, inv_freq.data(), inv_freq.size(), length);
-}
-inline Status scale_dynamic_ntk(std::vector<double>& inv_freq, const DynamicNtkScaling& scaling,
-                                std::uint64_t seq_len) noexcept {
-    return status_of(vkrope_scale_dynamic_ntk, inv_freq.data(), inv_freq.size(), &scaling, seq_len);
-}
-inline Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& scaling,
-                         double& attention_factor) noexcept {
-    return status_of(vkrope_scale_yarn, inv_freq.data(), inv_freq.size(), base, &scaling,
-                     &attention_factor);
-}
-inline Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base,
-                                  const DeepseekYarnScaling& scaling, double& attention_factor,
-                                  double& softmax_scale) noexcept {
-    return status_of(vkrope_scale_deepseek_yarn, inv_freq.data(), inv_freq.size(), base, &scaling,
-                     &attention_factor, &softmax_scale);
-}
-inline Status scale_longrope(std::vector<double>& inv_freq, const LongRopeScaling& scaling,
-                             std::uint64_t seq_len, double& attention_factor) noexcept {
-    return status_of(vkrope_scale_longrope, inv_freq.data(), inv_freq.size(), &scaling, seq_len,
-                     &attention_factor);
-}
-inline Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling) noexcept {
-    return status_of(vkrope_scale_llama3, inv_freq.data(), inv_freq.size(), &scaling);
-}
-inline Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling,
-                         double& attention_factor) noexcept {
-    return status_of(vkrope_scale_ggml, inv_freq.data(), inv_freq.size(), base, &scaling,
-                     &attention_factor);
-}
-
-inline Result<RopeParams> rope_params_from_ggml(const GgmlRope& rope) {
-    std::vector<double> inv_freq(rope.head_dim <= VKROPE_MAX_HEAD_DIM ? rope.head_dim / 2 : 0);
-    vkrope_rope_params made;
-    const Status status = status_of(vkrope_rope_params_from_ggml, &rope, inv_freq.data(),
-                                    inv_freq.size(), &made);
-    return {status, status ? RopeParams(made) : RopeParams()};
-}
-
-/// Leaves `rotation` unchanged on error.
-inline Status fold_grid(const GridAxis* axes, std::uint32_t count, RopeParams& rotation) {
-    std::vector<double> inv_freq(rotation.inv_freq.size());
-    std::vector<double> phase(std::size_t{rotation.head_groups == 0 ? 1 : rotation.head_groups} *
-                              (rotation.rotary_dim / 2));
-    vkrope_rope_params folded = rotation.view();
-    const Status status = status_of(vkrope_fold_grid, axes, count, inv_freq.data(), phase.data(),
-                                    &folded);
-    if (!status) return status;
-    rotation.base = folded.base;
-    rotation.inv_freq = std::move(inv_freq);
-    if (folded.phase) rotation.phase = std::move(phase);
-    return status;
-}
-
-// ---- Plans and tables ----
-
 inline Result<AngleTableLayout> plan_angles(const RopeParams& rotation, AngleSource source,
                                             std::uint64_t max_position,
                                             std::uint32_t max_image_side) noexcept {
@@ -354,39 +306,6 @@ inline Status fill_angles(const RopeParams& rotation, const AngleTableLayout& la
     const vkrope_rope_params params = rotation.view();
     return status_of(vkrope_fill_angles, &params, &layout, memory, bytes);
 }
-inline Result<ParameterLayout> plan_parameters(const KernelInfo& info) noexcept {
-    return result_of<ParameterLayout>(vkrope_plan_parameters, &info);
-}
-inline Status fill_parameters(const ParameterLayout& layout, const ParameterSources& sources,
-                              void* memory, std::size_t bytes) noexcept {
-    return status_of(vkrope_fill_parameters, &layout, &sources, memory, bytes);
-}
-
-// ---- Kernel ----
-
-inline Result<Requirements> requirements(
-    VkInstance instance, VkPhysicalDevice physical,
-    PFN_vkGetInstanceProcAddr get_instance_proc_addr) noexcept {
-    return result_of<Requirements>(vkrope_get_requirements, instance, physical,
-                                   get_instance_proc_addr);
-}
-
-inline Result<Kernel*> create(const DeviceRef& device, const KernelInfo& info) noexcept {
-    return result_of<Kernel*>(vkrope_kernel_create, &device, &info);
-}
-inline Result<DescriptorArena*> create_arena(const Kernel* kernel, std::uint32_t calls) noexcept {
-    return result_of<DescriptorArena*>(vkrope_arena_create, kernel, calls);
-}
-inline Result<std::uint64_t> dispatches(const Kernel* kernel, const Call& call) noexcept {
-    return result_of<std::uint64_t>(vkrope_get_dispatches, kernel, &call);
-}
-inline Boundary boundary() noexcept {
-    return result_of<Boundary>(vkrope_get_boundary).value;
-}
-inline Status record(VkCommandBuffer commands, const Kernel* kernel, const Call& call,
-                     DescriptorArena* arena = nullptr) noexcept {
-    return status_of(vkrope_record, commands, kernel, &call, arena);
-}
 
 inline Result<VkImageCreateInfo> angle_image_info(const AngleTableLayout& layout) noexcept {
     return result_of<VkImageCreateInfo>(vkrope_get_angle_image_info, &layout);
@@ -400,6 +319,18 @@ inline Status record_angle_upload(VkCommandBuffer commands, const DeviceRef& dev
                                   const AngleUpload& upload) noexcept {
     return status_of(vkrope_record_angle_upload, commands, &device, &layout, &upload);
 }
+
+// ---- Ops ----
+
+inline Result<ParameterLayout> plan_parameters(const KernelInfo& info) noexcept {
+    return result_of<ParameterLayout>(vkrope_plan_parameters, &info);
+}
+inline Status fill_parameters(const ParameterLayout& layout, const ParameterSources& sources,
+                              void* memory, std::size_t bytes) noexcept {
+    return status_of(vkrope_fill_parameters, &layout, &sources, memory, bytes);
+}
+
+// ---- Ids ----
 
 inline Result<PositionKernel*> create_positions(const DeviceRef& device) noexcept {
     return result_of<PositionKernel*>(vkrope_position_kernel_create, &device);
@@ -580,5 +511,79 @@ class HostRotation : public Owner<vkrope_host_rotation> {
         return status_of(vkrope_host_rotation_download, get(), q, k, v);
     }
 };
+
+// ---- Scalings and grids ----
+
+inline Status scale_linear(std::vector<double>& inv_freq, double factor) noexcept {
+    return status_of(vkrope_scale_linear, inv_freq.data(), inv_freq.size(), factor);
+}
+inline Status scale_positions(std::vector<double>& inv_freq, double seq_scale) noexcept {
+    return status_of(vkrope_scale_positions, inv_freq.data(), inv_freq.size(), seq_scale);
+}
+inline Status scale_divisors(std::vector<double>& inv_freq, const double* divisors,
+                             std::size_t count) noexcept {
+    return status_of(vkrope_scale_divisors, inv_freq.data(), inv_freq.size(), divisors, count);
+}
+inline Status scale_ntk(std::vector<double>& inv_freq, double alpha) noexcept {
+    return status_of(vkrope_scale_ntk, inv_freq.data(), inv_freq.size(), alpha);
+}
+inline Status stop_slow_pairs(std::vector<double>& inv_freq, double length) noexcept {
+    return status_of(vkrope_stop_slow_pairs, inv_freq.data(), inv_freq.size(), length);
+}
+inline Status scale_dynamic_ntk(std::vector<double>& inv_freq, const DynamicNtkScaling& scaling,
+                                std::uint64_t seq_len) noexcept {
+    return status_of(vkrope_scale_dynamic_ntk, inv_freq.data(), inv_freq.size(), &scaling, seq_len);
+}
+inline Status scale_yarn(std::vector<double>& inv_freq, double base, const YarnScaling& scaling,
+                         double& attention_factor) noexcept {
+    return status_of(vkrope_scale_yarn, inv_freq.data(), inv_freq.size(), base, &scaling,
+                     &attention_factor);
+}
+inline Status scale_deepseek_yarn(std::vector<double>& inv_freq, double base,
+                                  const DeepseekYarnScaling& scaling, double& attention_factor,
+                                  double& softmax_scale) noexcept {
+    return status_of(vkrope_scale_deepseek_yarn, inv_freq.data(), inv_freq.size(), base, &scaling,
+                     &attention_factor, &softmax_scale);
+}
+inline Status scale_longrope(std::vector<double>& inv_freq, const LongRopeScaling& scaling,
+                             std::uint64_t seq_len, double& attention_factor) noexcept {
+    return status_of(vkrope_scale_longrope, inv_freq.data(), inv_freq.size(), &scaling, seq_len,
+                     &attention_factor);
+}
+inline Status scale_llama3(std::vector<double>& inv_freq, const Llama3Scaling& scaling) noexcept {
+    return status_of(vkrope_scale_llama3, inv_freq.data(), inv_freq.size(), &scaling);
+}
+inline Status scale_ggml(std::vector<double>& inv_freq, double base, const GgmlScaling& scaling,
+                         double& attention_factor) noexcept {
+    return status_of(vkrope_scale_ggml, inv_freq.data(), inv_freq.size(), base, &scaling,
+                     &attention_factor);
+}
+
+inline Status proportional_inv_freq(double base, std::uint32_t head_dim,
+                                    const ProportionalScaling& scaling, double* inv_freq) noexcept {
+    return status_of(vkrope_proportional_inv_freq, base, head_dim, &scaling, inv_freq);
+}
+inline Result<RopeParams> rope_params_from_ggml(const GgmlRope& rope) {
+    std::vector<double> inv_freq(rope.head_dim <= VKROPE_MAX_HEAD_DIM ? rope.head_dim / 2 : 0);
+    vkrope_rope_params made;
+    const Status status = status_of(vkrope_rope_params_from_ggml, &rope, inv_freq.data(),
+                                    inv_freq.size(), &made);
+    return {status, status ? RopeParams(made) : RopeParams()};
+}
+
+/// Leaves `rotation` unchanged on error.
+inline Status fold_grid(const GridAxis* axes, std::uint32_t count, RopeParams& rotation) {
+    std::vector<double> inv_freq(rotation.inv_freq.size());
+    std::vector<double> phase(std::size_t{rotation.head_groups == 0 ? 1 : rotation.head_groups} *
+                              (rotation.rotary_dim / 2));
+    vkrope_rope_params folded = rotation.view();
+    const Status status = status_of(vkrope_fold_grid, axes, count, inv_freq.data(), phase.data(),
+                                    &folded);
+    if (!status) return status;
+    rotation.base = folded.base;
+    rotation.inv_freq = std::move(inv_freq);
+    if (folded.phase) rotation.phase = std::move(phase);
+    return status;
+}
 
 }  // namespace vkrope
