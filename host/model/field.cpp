@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "model/field.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -45,53 +47,65 @@ void refuse(const Field& field, const std::string& rule) {
     invalid_data("{}{}: it must be {}", stated(field), type, rule);
 }
 
-Field find_first(const Scopes& scopes, std::initializer_list<const char*> names) {
-    for (const Scope& scope : scopes) {
-        for (const char* name : names) {
-            const auto entry = scope.object->find(name);
-            if (entry != scope.object->end() && !entry->is_null()) {
-                return {scope.prefix + name, &*entry};
-            }
-        }
-    }
-    return {};
+Scope inside(const Scope& outer, const Field& object) {
+    return {object.value, object.name + ".", outer.reads};
 }
 
-Field find(const Scopes& scopes, std::initializer_list<const char*> names) {
-    Field found;
+void know(const Scopes& scopes, const Keys& keys) {
     for (const Scope& scope : scopes) {
-        for (const char* name : names) {
-            const Field other = find_first({scope}, {name});
-            if (found && other && *found.value != *other.value) {
-                disagree(found, other);
-            }
-            if (!found) {
-                found = other;
+        for (const std::string& name : keys.names) {
+            if (scope.reads != nullptr) scope.reads->insert(scope.prefix + name);
+        }
+    }
+}
+
+namespace {
+
+/// Returns the fields with these names, of one scope after the other.
+std::vector<Field> all_of(const Scopes& scopes, const Keys& keys) {
+    know(scopes, keys);
+    std::vector<Field> found;
+    for (const Scope& scope : scopes) {
+        for (const std::string& name : keys.names) {
+            const auto entry = scope.object->find(name);
+            if (entry != scope.object->end() && !entry->is_null()) {
+                found.push_back({scope.prefix + name, &*entry});
             }
         }
     }
     return found;
 }
 
-Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
-                     const Scopes& scopes, std::initializer_list<const char*> names) {
-    const auto of_others = [&](const Field& field) {
-        for (const char* other : others) {
-            const Field found = find_first(others_scopes, {other});
-            if (found && *found.value == *field.value) return true;
-        }
-        return false;
-    };
-    Field found;
-    for (const Scope& scope : scopes) {
-        for (const char* name : names) {
-            const Field each = find_first({scope}, {name});
-            if (!each || of_others(each)) continue;
-            if (found && *found.value != *each.value) return find(scopes, names);  // fails
-            if (!found) found = each;
+/// Returns the first field. Fails if another one has another value.
+Field agreed(const std::vector<Field>& fields) {
+    for (const Field& other : fields) {
+        // A field that holds a NaN differs from itself.
+        if (other.value != fields[0].value && *other.value != *fields[0].value) {
+            disagree(fields[0], other);
         }
     }
-    return found ? found : find(scopes, names);
+    return fields.empty() ? Field() : fields[0];
+}
+
+}  // namespace
+
+Field find_first(const Scopes& scopes, const Keys& keys) {
+    const std::vector<Field> found = all_of(scopes, keys);
+    return found.empty() ? Field() : found[0];
+}
+
+Field find(const Scopes& scopes, const Keys& keys) {
+    return agreed(all_of(scopes, keys));
+}
+
+Field find_unless_of(const Keys& others, const Scopes& scopes, const Keys& keys) {
+    const std::vector<Field> of_others = all_of(scopes, others);
+    std::vector<Field> all = all_of(scopes, keys), own;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(own), [&](const Field& field) {
+        return std::none_of(of_others.begin(), of_others.end(),
+                            [&](const Field& other) { return *other.value == *field.value; });
+    });
+    return agreed(own.empty() ? all : own);
 }
 
 void disagree(const Field& one, const Field& other) {

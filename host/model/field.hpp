@@ -5,7 +5,9 @@
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/import_error.hpp"
@@ -22,14 +24,25 @@ inline constexpr std::uint64_t max_whole = std::uint64_t{1}
 
 using nlohmann::json;
 
+/// Full names of the keys that some rule has looked for. unread.hpp judges all other keys.
+using Reads = std::set<std::string>;
+
 /// An object of the configuration and its name in messages: "" for the top level, "rope_scaling."
 /// for an object inside it.
 struct Scope {
     const json* object = nullptr;
     std::string prefix;
+    Reads* reads = nullptr;  ///< receives the names that are looked for; null: not recorded
 };
 
 using Scopes = std::vector<Scope>;
+
+/// Names under which files state one fact.
+struct Keys {
+    Keys(std::initializer_list<const char*> of) : names(of.begin(), of.end()) {}
+    explicit Keys(std::vector<std::string> of) : names(std::move(of)) {}
+    std::vector<std::string> names;
+};
 
 /// A value that is present and not null, with the name under which it was found.
 struct Field {
@@ -41,20 +54,26 @@ struct Field {
     bool is_list() const;
 };
 
+/// Returns the scope of an object that was found in `outer`.
+Scope inside(const Scope& outer, const Field& object);
+
+/// Notes that a rule knows these keys, although it does not need their values in this file.
+void know(const Scopes& scopes, const Keys& keys);
+
 /// Placeholder for a value of a GGUF file that is too long to keep, or a list of values other than
 /// numbers: no rule accepts it.
 json not_kept();
 
 /// Returns the field with one of `names` in one of `scopes`; empty if there is none. Fails if it is
 /// found more than once with different values, because it is unknown which of them applies.
-Field find(const Scopes& scopes, std::initializer_list<const char*> names);
+Field find(const Scopes& scopes, const Keys& keys);
 
-/// Like find(), but where values differ it ignores those of `others`, which belong to other layers.
-Field find_unless_of(const Scopes& others_scopes, std::initializer_list<const char*> others,
-                     const Scopes& scopes, std::initializer_list<const char*> names);
+/// Like find(), but where values differ it ignores those that one of `others` has in these scopes:
+/// they belong to other layers.
+Field find_unless_of(const Keys& others, const Scopes& scopes, const Keys& keys);
 
 /// Like find(), but returns the first field found and ignores all others.
-Field find_first(const Scopes& scopes, std::initializer_list<const char*> names);
+Field find_first(const Scopes& scopes, const Keys& keys);
 
 /// Like find() for one name, but fails if it is missing; `because` is the end of the sentence.
 Field find_required(const Scopes& scopes, const char* name, const char* because);

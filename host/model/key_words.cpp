@@ -25,11 +25,13 @@ const Letters letters[] = {
      false,
      {"no_rope", "rope_layout", "rope_layers", "rope_pattern", "no_pos_emb", "irope"}},
     {Says::layers, true, {"nope"}},
-    {Says::yarn,
-     false,
-     {"condense_ratio", "yarn", "ntk", "longrope", "scaled_rope", "rope_scaling", "rotary_scaling",
-      "llama_4_scal", "llama4_scal"}},
-    {Says::rotation, false, {"rope", "rotary"}},
+    // The speed and the arithmetic of RoPE, which this library chooses itself, and table lengths.
+    {Says::nothing,
+     true,
+     {"flash_rotary", "use_flash_rotary", "fuse_rope", "fused_rope", "use_fused_rope", "rope_cache",
+      "rotary_cache", "rope_full_precision", "rope_double_precision", "rope_max_length",
+      "rope_impl"}},
+    {Says::angles, false, {"rope", "rotary", "condense_ratio", "yarn", "ntk"}},
     {Says::norm,
      false,
      {"qk_norm", "qknorm", "qk_layernorm", "qk_layer_norm", "qk_rms", "qk_l2", "qk_ln", "qk_gn",
@@ -46,18 +48,67 @@ const Letters letters[] = {
       "layers_pattern", "attn_pattern", "attention_pattern", "override_pattern", "global_attn",
       "full_attn", "full_attention", "linear_attn"}},
     {Says::layers, true, {"local_layer", "global_layer", "full_layer"}},
+    {Says::scores, false, {"softmax_scal",    "attn_scal",      "attention_scal",
+                           "attention.scale", "query_pre_attn", "attention_multiplier",
+                           "attn_multiplier", "key_multiplier", "query_multiplier",
+                           "softcap",         "soft_cap",       "logit_cap",
+                           "logits_cap",      "attn_logit",     "attention_logit",
+                           "temperature_",    "attn_temp",      "qk_scale",
+                           "score_scal",      "scale_attn",     "scale_attention",
+                           "llama_4_scal",    "llama4_scal"}},
+    {Says::scores, true, {"logn", "mscale"}},
     {Says::scaling,
      false,
-     {"temperature_", "beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor",
-      "long_factor", "short_factor", "scaling"}},
-    {Says::scaling, true, {"logn", "mscale"}},
+     {"beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor", "long_factor",
+      "short_factor", "attn_factor", "extrapolation_factor", "scaling"}},
 };
 
 /// Parts of keys that scale something else, and Qwen 2's windows, which do not affect RoPE.
-constexpr auto others = names("embed", "expert", "layer_scaling", "logits", "lora", "loss", "moe",
-                              "max_window_layers", "quant", "residual", "rout", "weight");
+constexpr auto others = names("embed", "expert", "final_", "layer_scaling", "logits_scal", "lora",
+                              "loss", "moe", "max_window_layers", "quant", "residual", "rout",
+                              "weight");
+
+/// Words that concern angles where they stand for a number.
+constexpr auto number_words = names("theta", "base", "interp", "interpolate", "interpolated",
+                                    "interpolation", "posinterp", "compress", "compressed",
+                                    "compression", "fraction", "freq", "frequency");
+
+/// Words beside them that name something else.
+constexpr auto other_numbers = names(
+    "audio", "batch", "bins", "channels", "dim", "drop", "dropout", "embed", "embedding", "expert",
+    "experts", "image", "kv", "lambda", "layer", "layers", "length", "loss", "lr", "mask", "mel",
+    "mlp", "model", "moe", "num", "patch", "rank", "sample", "seqlen", "size", "step", "steps",
+    "token", "tokens", "video", "vocab", "width");
+
+constexpr auto position_words = names("pos", "position", "positional", "positions");
+constexpr auto embedding_words = names("emb", "embed", "embedding", "embeddings", "encoding");
+
+bool contains_any(const std::vector<std::string>& words, const auto& names) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return contains(names, word); });
+}
+
+bool is_position_scale(const std::vector<std::string>& words) {
+    const auto scales = [](const std::string& word) { return word.rfind("scal", 0) == 0; };
+    return contains_any(words, position_words) && std::any_of(words.begin(), words.end(), scales);
+}
 
 }  // namespace
+
+std::vector<std::string> words_of(const std::string& name) {
+    std::vector<std::string> words(1);
+    for (const char letter : name) {
+        const bool upper = letter >= 'A' && letter <= 'Z';
+        const bool part = upper || (letter >= 'a' && letter <= 'z') ||
+                          (letter >= '0' && letter <= '9');
+        if (part) {
+            words.back() += upper ? char(letter - 'A' + 'a') : letter;
+        } else if (!words.back().empty()) {
+            words.emplace_back();
+        }
+    }
+    return words;
+}
 
 bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
     for (std::size_t at = key.find(part); at != key.npos; at = key.find(part, at + 1)) {
@@ -66,7 +117,26 @@ bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
     return false;
 }
 
-Says what_says(const std::string& name) {
+bool is_switch_of_rope(const std::string& name) {
+    const std::vector<std::string> words = words_of(name);
+    const auto of_a_switch = [](const std::string& word) {
+        return contains(names("", "add", "apply", "default", "enable", "enabled", "has", "original",
+                              "rope", "rotary", "standard", "use", "with"),
+                        word) ||
+               contains(position_words, word) || contains(embedding_words, word);
+    };
+    return contains_any(words, names("rope", "rotary")) &&
+           std::all_of(words.begin(), words.end(), of_a_switch);
+}
+
+bool is_switch_of_others(const std::string& name) {
+    const std::vector<std::string> words = words_of(name);
+    return contains_any(words, names("alibi")) ||
+           (contains_any(words, names("rel", "relative")) &&
+            (contains_any(words, position_words) || contains_any(words, names("attention"))));
+}
+
+Says what_says(const std::string& name, bool is_number) {
     std::string key = name;  // names in mixed case: YaRN, QKNorm
     for (char& letter : key) {
         if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
@@ -76,10 +146,15 @@ Says what_says(const std::string& name) {
             return in_key(key, part, each.begins_a_word);
         });
     });
-    if (row == std::end(letters)) {
-        return Says::nothing;
+    const bool weak = row == std::end(letters) || row->says == Says::scaling;
+    const std::vector<std::string> words = words_of(key);
+    if (weak && is_number && !contains_any(words, other_numbers) &&
+        (contains_any(words, number_words) || is_position_scale(words))) {
+        return Says::angles;
     }
-    const bool may_be_other = row->says == Says::scaling || row->says == Says::layers;
+    if (row == std::end(letters)) return Says::nothing;
+    const bool may_be_other = row->says == Says::scaling || row->says == Says::scores ||
+                              row->says == Says::layers;
     const bool other = may_be_other && std::any_of(std::begin(others), std::end(others),
                                                    [&](std::string_view part) {
                                                        return key.find(part) != key.npos;

@@ -1,24 +1,38 @@
 // SPDX-License-Identifier: MIT
-// Classifies unread keys by their names, so that no key is ignored silently.
+// Classifies keys by the words in their names, so that no unread key is ignored silently.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace vkrope {
 
+/// What a key may change.
 enum class Says {
     nothing,
-    rotation,  ///< names RoPE
-    scaling,   ///< may scale the frequencies, cos and sin, or the queries
-    yarn,      ///< names a scaling of RoPE that changes every angle: yarn, ntk, llama_4_scaling
-    layers,    ///< selects the layers that a setting applies to
-    scaled_layers,  ///< selects the layers that a scaling applies to
-    norm,           ///< names norms of Q and K
+    angles,         ///< the angles: rope, rotary, theta, base, interpolation ...
+    scaling,        ///< the angles, if it belongs to a scaling: scaling, beta_fast ...
+    scores,         ///< the scores of attention: softmax_scale, softcap ...
+    layers,         ///< the layers that a setting applies to
+    scaled_layers,  ///< the layers that a scaling applies to
+    norm,           ///< norms of Q and K
 };
 
-/// Returns the class of a key. Words are separated by `_`, or `.` in GGUF; case is ignored.
-Says what_says(const std::string& name);
+/// Returns what a key may change. Words are separated by `_`, or `.` in GGUF; case is ignored.
+///
+/// is_number  the value is a number or a list of numbers: words such as "base" or "fraction" mean
+///            angles only there
+Says what_says(const std::string& name, bool is_number);
+
+/// Returns whether a key is a switch of RoPE as a whole, such as use_rotary_pos_emb.
+bool is_switch_of_rope(const std::string& name);
+
+/// Returns whether a key is a switch of another kind of position embedding, such as alibi.
+bool is_switch_of_others(const std::string& name);
+
+/// Returns the lower-case words of a name.
+std::vector<std::string> words_of(const std::string& name);
 
 /// Returns whether a key contains this part; with `begins_a_word`, at the beginning of a word.
 bool in_key(const std::string& key, std::string_view part, bool begins_a_word);

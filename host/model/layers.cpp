@@ -91,7 +91,7 @@ std::vector<std::string> Layers::types() const {
 
 LayerKind Layers::of_layer(std::uint64_t layer) const {
     const std::string type = type_of(layer);
-    if (type.empty() && !named.empty()) {
+    if (type.empty() && (!named.empty() || rule == LayerRule::local_base)) {
         invalid_data("{}layer_types is missing: which of the layer types layer {} has is unknown",
                      prefix, layer);
     }

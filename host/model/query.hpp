@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "vkrope/vkrope.hpp"
 
@@ -16,6 +18,7 @@ struct Query {
     std::uint64_t seq_len = 0;
     int layer = -1;  ///< -1: not set
     Pairing pairing = VKROPE_PAIRING_NONE;
+    std::vector<std::string> ignore = {};  ///< names of keys
 };
 
 /// Checks a query. Fails if it contradicts itself, whatever the model.

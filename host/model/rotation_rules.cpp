@@ -42,6 +42,13 @@ Query checked(const ModelQuery& query) {
         invalid_argument("query.pairing is {}: it must be a vkrope_pairing",
                          unsigned(query.pairing));
     }
+    if (query.ignore_count != 0 && query.ignore == nullptr) {
+        invalid_argument("query.ignore is null: query.ignore_count is {}", query.ignore_count);
+    }
+    for (std::size_t i = 0; i < query.ignore_count; ++i) {
+        if (query.ignore[i] == nullptr) invalid_argument("query.ignore[{}] is null", i);
+        of.ignore.push_back(query.ignore[i]);
+    }
     if (query.seq_len > max_positions) {
         invalid_argument("query.seq_len is {}: it must be at most {}", query.seq_len,
                          max_positions);

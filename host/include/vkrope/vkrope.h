@@ -1438,6 +1438,11 @@ typedef struct vkrope_model_query {
     /** Replaces the pairing of the model_type, for weights that were permuted; VKROPE_PAIRING_NONE:
      * does not replace it. */
     vkrope_pairing pairing VKROPE_ZERO;
+    /** Names of keys that are taken out of the file before it is read, as errors and warnings show
+     * them, such as "rope_scaling.x": for keys that the model's own code does not use. A name that
+     * the file does not have is VKROPE_ERROR_INVALID_ARGUMENT. */
+    const char* const* ignore VKROPE_ZERO;
+    size_t ignore_count VKROPE_ZERO; /**< number of names in `ignore` */
 } vkrope_model_query;
 
 /**
@@ -1450,14 +1455,19 @@ typedef struct vkrope_model_query {
  * similar) or the vision tower. If layers differ and the query selects none, reads the
  * full-attention layers, or, if those have no RoPE, the layers that rotate.
  *
+ * Without a model_type, `architectures` names the class.
+ *
  * Also reads the params.json of Mistral's original checkpoints, which has `dim` and no model_type;
  * a file with an unknown key is VKROPE_ERROR_NOT_SUPPORTED, since other settings may be in code.
  *
- * An unknown key whose name concerns scaling, the choice of layers, or norms of Q and K causes a
- * warning, or VKROPE_ERROR_NOT_SUPPORTED if it could change the angles. This includes keys of
- * objects that are not read, unless the object describes another part of the model. A list of one
- * number per layer is read for the selected layers. A value that contradicts another is accepted,
- * with a warning, if it belongs to another kind of layer.
+ * A key that no rule reads is VKROPE_ERROR_NOT_SUPPORTED if the words of its name concern the
+ * angles (rope, rotary, theta, base, interpolation ...), unless its value states nothing (null,
+ * false, 0, 1, the default by name); vkrope_model_query::ignore takes such a key out of the file. A
+ * key whose name concerns the scale of the scores, the choice of layers, or norms of Q and K causes
+ * a warning. This includes keys of objects that are not read, unless the object describes another
+ * part of the model. A list of one number per layer is read for the selected layers. Two places
+ * that state different values of one fact are VKROPE_ERROR_INVALID_DATA, or a warning where the
+ * model's own code says which of them it reads, or where one belongs to another kind of layer.
  *
  * Multi-head latent attention: head_dim is qk_rope_head_dim, the rotated channels. They start at
  * q_rotary_offset = qk_nope_head_dim in a query row and at k_rotary_offset = kv_lora_rank in a row

@@ -39,7 +39,7 @@ std::vector<GgufUnread> GgufFields::unread() const {
     for (const auto& [key, value] : file_.values()) {
         if (!begins(key, prefix_) || asked_for_.count(key) != 0) continue;
         const std::string name = key.substr(prefix_.size());
-        if (const Says says = what_says(name); says != Says::nothing) {
+        if (const Says says = what_says(name, false); says != Says::nothing) {
             found.push_back({file_.find(key), says});
             found.back().field.name = shown_key(prefix_) + shown_key(name);
         }

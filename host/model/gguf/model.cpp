@@ -290,7 +290,7 @@ class GgufImport {
     void name_unread() {
         const bool norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE;
         for (const auto& [field, says] : keys_.unread()) {
-            const bool of_rotation = says == Says::rotation || says == Says::yarn,
+            const bool of_rotation = says == Says::angles,
                        asks = is_set(*field.value) || of_rotation || (says == Says::norm && norms);
             if (!asks || (of_rotation && !layer_.kind.rotates)) continue;
             std::string because;

@@ -18,77 +18,100 @@ namespace {
 
 Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     const ModelType& type = source.type;
-    const Field field = find(source.top, pairing_names);
-    const Pairing wanted = !field         ? type.pairing
-                           : truth(field) ? VKROPE_INTERLEAVED
-                                          : VKROPE_HALF_SPLIT;
+    const Field field = find(source.top, pairing_names),
+                embedding = find_first(source.top, {position_embedding_type});
+    const PositionEmbedding named = embedding && embedding.value->is_string()
+                                        ? read_position_embedding(embedding)
+                                        : PositionEmbedding();
+    const Field& said = field ? field : embedding;
+    const Pairing stated_pairing = field ? truth(field) ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT
+                                         : named.pairing;
     if (query.pairing) {
+        // Keys of several frameworks, which have different values.
+        know(source.top, other_pairing_names);
         return query.pairing;
     }
-    // Keys of several frameworks, which have different values.
-    const Field other = find_first(
-        source.top, {"rope_style", "rotary_style", "rotary_interleaved", "rope_traditional",
-                     "is_neox_style", "rope_is_neox_style"});
-    if (type.name == nullptr && !field && other) {
-        not_supported(
-            "{}: it selects the channels of a pair, but is not read for an unknown model_type; "
-            "give a pairing to read the file anyway",
-            stated(other));
+    if (field && named.pairing && named.pairing != stated_pairing) disagree(field, embedding);
+    if (type.name == nullptr) {
+        if (const Field other = find_first(source.top, other_pairing_names);
+            other && !stated_pairing) {
+            not_supported(
+                "{}: it selects the channels of a pair, but is not read for an unknown "
+                "model_type; give a pairing to read the file anyway",
+                stated(other));
+        }
     }
     const bool latent_by_class = type.latent.qk_rope_head_dim != 0;
     // Classes with latent attention may have either pairing; most are interleaved.
-    if (latent && !latent_by_class && !field) {
+    if (latent && !latent_by_class && !stated_pairing) {
         not_supported(
             "model_type {} is not known to have latent attention, but qk_rope_head_dim means it, "
             "so that the pairing is not known; give a pairing to read the file anyway",
             source.shown_type());
     }
+    if (!stated_pairing) return type.pairing;
     // DeepSeek's classes support both pairings, and the key selects one; other classes support one.
-    if (type.name != nullptr && !latent && !latent_by_class && wanted != type.pairing &&
-        source.name != "nomic_bert") {
+    if (type.name != nullptr && !latent && !latent_by_class && stated_pairing != type.pairing &&
+        !type.pairing_stated) {
         invalid_data(
             "{}: contradicts the pairing of model_type {}; give a pairing to read the file anyway",
-            stated(field), type.name);
+            stated(said), type.name);
     }
-    return wanted;
+    return stated_pairing;
+}
+
+/// Fails if position_embedding_type names a scaling that the section does not state.
+void require_named_scaling(const Source& source, const std::string& rope_type) {
+    const Field embedding = find_first(source.top, {position_embedding_type});
+    if (!embedding || !embedding.value->is_string()) return;
+    const std::string named = read_position_embedding(embedding).scaling;
+    if (!named.empty() && named != rope_type) {
+        invalid_data("{} but the rope_type is {}: they must agree", stated(embedding), rope_type);
+    }
 }
 
 constexpr double compress_rope_theta = 160000;  // default of DeepseekV4Config in transformers
 
 /// Returns whether local layers have the base of the other layers, as with ModernBERT's null base.
 bool local_base_is_global(const Source& source) {
-    const auto entry = source.config.object->find("local_rope_theta");
-    return entry != source.config.object->end() && entry->is_null() && !has_local_base(source.top);
+    return !base_names(source.top, Base::local).empty() && !has_local_base(source.top);
+}
+
+/// Warns of bases beside a list of one base a layer that are not in the list.
+void warn_beside_list(const Source& source, Warnings& warnings) {
+    const Field of_layers = find_first(source.top, {"layer_rope_theta"}),
+                list = of_layers ? of_layers : find_first(source.top, {"rope_theta"});
+    for (const Scope& scope : source.both()) {
+        const Field single = find_first({scope}, {"rope_theta"});
+        if (single && list && !single.value->is_array() &&
+            std::find(list.value->begin(), list.value->end(), *single.value) == list.value->end()) {
+            warn(warnings, "ignored key {}: {} is read, which has no such base", stated(single),
+                 list.name);
+        }
+    }
 }
 
 /// Returns the base of the selected kind of layer: models with sliding layers may have two bases.
 double rope_theta(const Source& source, Warnings& warnings) {
+    know(source.top, Keys(base_names(source.top, Base::local)));
+    know(source.both(), Keys(base_names(source.both(), Base::any)));
     if (source.base) {
-        const Field of_layers = find_first(source.top, {"layer_rope_theta"}),
-                    list = of_layers ? of_layers : find_first(source.top, {"rope_theta"});
-        for (const Scope& scope : source.both()) {
-            const Field single = find_first({scope}, {"rope_theta"});
-            if (single && list && !single.value->is_array() &&
-                std::find(list.value->begin(), list.value->end(), *single.value) ==
-                    list.value->end()) {
-                warn(warnings, "ignored key {}: {} is read, which has no such base", stated(single),
-                     list.name);
-            }
-        }
+        warn_beside_list(source, warnings);
         return *source.base;
     }
+    const bool compressed = source.type.layers.rule == LayerRule::compressed;
+    const Field of_compressed = compressed ? find(source.top, {"compress_rope_theta"}) : Field();
     if (const Field own = source.by_type() ? find({source.section.scope()}, {"rope_theta"})
                                            : Field()) {
-        warn_unless_of_a_type(source, own,
-                              {"rope_theta", "global_rope_theta", "rope_local_base_freq",
-                               "local_rope_theta", "swa_rope_theta"},
-                              "rope_theta", warnings);
+        Keys all(base_names(source.top, Base::any));
+        const std::vector<std::string> local = base_names(source.top, Base::local);
+        all.names.insert(all.names.end(), local.begin(), local.end());
+        warn_unless_of_a_type(source, own, all, "rope_theta", warnings);
         return positive_number(own);
     }
-    if (source.type.layers.rule == LayerRule::compressed && !source.by_type() &&
-        source.layer.type != sliding_attention) {
-        if (const Field own = find(source.top, {"compress_rope_theta"})) {
-            return positive_number(own);
+    if (compressed && !source.by_type() && source.layer.type != sliding_attention) {
+        if (of_compressed) {
+            return positive_number(of_compressed);
         }
         warnings.push_back(source.assumed("compress_rope_theta", compress_rope_theta));
         return compress_rope_theta;
@@ -97,9 +120,8 @@ double rope_theta(const Source& source, Warnings& warnings) {
                        (source.type.layers.rule == LayerRule::local_base ||
                         has_local_base(source.top)) &&
                        !local_base_is_global(source);
-    const Field field = local ? find(source.top, local_base_names)
-                              : find_unless_of(source.top, local_base_names, source.both(),
-                                               base_names);
+    const Field field = find_base(local ? source.top : source.both(),
+                                  local ? Base::local : Base::any);
     const double theta = field   ? positive_number(field)
                          : local ? source.type.local_rope_theta
                                  : source.type.rope_theta;
@@ -124,11 +146,16 @@ void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& 
     // scaling.
     const bool trained = source.type.grows_by_doubling &&
                          find_first(source.top, {"use_dynamic_ntk"});
+    const bool of_nomic = source.type.dynamic_factor != nullptr && rotation.rope_type == "dynamic";
     const Field field = trained ? find_first(source.top, {"seq_length", "max_position_embeddings"})
-                                : find_first(source.top,
-                                             {"max_position_embeddings", "n_positions",
-                                              "seq_length", "max_seq_len", "max_sequence_length",
-                                              "model_max_length", "max_context_length"});
+                        : of_nomic ? find_first(source.top, {"max_trained_positions"})
+                                   : find_first(source.top,
+                                                {"max_position_embeddings", "n_positions",
+                                                 "seq_length", "max_seq_len", "max_sequence_length",
+                                                 "model_max_length", "max_context_length"});
+    if (of_nomic && !field) {
+        invalid_data("max_trained_positions is missing: {} needs it", source.section.name);
+    }
     rotation.max_position = field ? whole_number(field, 1, max_whole) : 0;
     if (rotation.rope_type != "dynamic" && !trained) {
         warn_of_length(rotation, seq_len);
@@ -138,12 +165,9 @@ void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& 
 /// Applies the NTK-aware scaling of the first Qwen with alpha = 2^(ceil(log2(r)) + 1) - 1, where r
 /// is the sequence length divided by the trained length, at least 1.
 void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, RopeParams& rotation) {
-    const Field field = find(source.top, {"use_dynamic_ntk"});
+    const Field field = source.type.grows_by_doubling ? find(source.top, {"use_dynamic_ntk"})
+                                                      : Field();
     if (!field || !truth(field)) {
-        return;
-    }
-    if (!source.type.grows_by_doubling) {
-        warn(rotation, "ignored key {}: only the class of model_type qwen has it", field.name);
         return;
     }
     if (rotation.rope_type != "default") {
@@ -170,13 +194,17 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
                       std::uint64_t seq_len, RopeParams& rotation) {
     const double base = rope_theta(source, rotation.warnings);
     set_base(rotation, base, "rope_theta");
-    apply_scaling(source.section,
-                  {source.config, base, window.share, head.latent, seq_len, source.name}, rotation);
+    apply_scaling(source.section, {source.config, base, window.share, head.latent, seq_len},
+                  rotation);
     qwen_dynamic_ntk(source, seq_len, rotation);
     rotation.sections = position_sections(source.section, source.config, source.type,
                                           rotation.rotary_dim / 2, rotation.warnings);
     require_usable(rotation, window.turning_pairs, base, "rope_theta");
     alternate_axes(source.type, rotation);
+    if (source.type.reversed) {
+        for (double& frequency : rotation.inv_freq) frequency = -frequency;
+        rotation.base = 0;  // no base gives negative frequencies
+    }
 }
 
 /// Changes the rotation of a layer into that of its indexer, the small attention that selects keys
@@ -216,7 +244,28 @@ void become_indexer(const Source& source, const Query& query, RopeParams& rotati
         "them by a Hadamard matrix, which no field of the file states");
 }
 
-RopeParams text_rotation(const json& whole, Query query) {
+/// Judges the keys that no rule looked for.
+void judge_unread_keys(const Source& source, const LanguageModel& model, const Query& query,
+                       RopeParams& rotation) {
+    const bool known = source.type.name != nullptr;
+    UnreadKeys keys({.name = "model_type " + source.shown_type(),
+                     .known = known,
+                     .rotates = !rotation.no_rope,
+                     .layer_asked = query.layer >= 0 || !query.layer_type.empty(),
+                     .scaled = rotation.rope_type != "default",
+                     .has_norms = rotation.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE},
+                    rotation.warnings);
+    judge_unread(source.config, keys);
+    judge_unread_around(model, keys);
+    if (keys.says_norms()) {
+        rotation.ops.norms_known = false;
+    } else if (known && !rotation.ops.norms_known) {
+        warn(rotation, "whether Q and K have norms is not known for this model of model_type {}",
+             source.name);
+    }
+}
+
+RopeParams text_rotation(const Scope& whole, Query query) {
     const bool of_indexer = query.layer_type == "indexer";
     if (of_indexer) {
         query.layer_type = {};
@@ -234,6 +283,7 @@ RopeParams text_rotation(const json& whole, Query query) {
     read_max_position(source, query.seq_len, rotation);
     rotation.no_rope = !source.layer.rotates;
     if (!rotation.no_rope) {
+        require_named_scaling(source, rotation.rope_type);
         const RotaryDim window = read_rotary_dim(source, head, rotation.rope_type, warnings);
         rotation.rotary_dim = window.rotary_dim;
         if (source.type.tail_window) {
@@ -244,14 +294,14 @@ RopeParams text_rotation(const json& whole, Query query) {
             warnings.push_back(of_readers_that_differ);
         }
     }
-    const bool known = source.type.name != nullptr;
-    rotation.ops = model_ops(known ? find_model_type(source.name) : nullptr, source.top,
-                             source.both(), source.layer);
-    const bool said = name_unread_keys(source, query, model.around, rotation);
-    if (known && !rotation.ops.norms_known && !said) {
-        warn(warnings, "whether Q and K have norms is not known for this model of model_type {}",
-             source.name);
+    rotation.softmax_scale *= scale_of_scores(
+        source, head.latent ? head.head_dim + head.q_rotary_offset : head.head_dim);
+    rotation.ops = model_ops(source.type.name != nullptr ? find_model_type(source.name) : nullptr,
+                             source.top, source.both(), source.layer);
+    if (source.type.indexer) {
+        know(source.top, {"index_head_dim", "index_n_heads", "indexer_rope_interleave"});
     }
+    judge_unread_keys(source, model, query, rotation);
     if (of_indexer) {
         become_indexer(source, query, rotation);
     }
@@ -259,6 +309,36 @@ RopeParams text_rotation(const json& whole, Query query) {
         warnings.push_back(std::move(warning));
     }
     return rotation;
+}
+
+/// Takes a key out of an object, at any depth. Returns whether there is such a key.
+bool take_out(json& value, const std::string& prefix, const std::string& name) {
+    bool found = false;
+    if (value.is_array()) {
+        for (json& entry : value) found = take_out(entry, prefix, name) || found;
+    }
+    if (!value.is_object()) return found;
+    for (auto entry = value.begin(); entry != value.end();) {
+        const std::string own = prefix + shown_key(entry.key());
+        const std::string inner = own + (entry->is_array() ? "[]." : ".");
+        if (own == name) {
+            entry = value.erase(entry);
+            found = true;
+            continue;
+        }
+        if (name.starts_with(inner)) found = take_out(*entry, inner, name) || found;
+        ++entry;
+    }
+    return found;
+}
+
+json without_ignored(json document, const Query& query) {
+    for (const std::string& name : query.ignore) {
+        if (!take_out(document, "", name)) {
+            invalid_argument("query.ignore has '{}': the file has no such key", shown_key(name));
+        }
+    }
+    return document;
 }
 
 void check_tower(const Query& query) {
@@ -301,7 +381,8 @@ HfConfig::HfConfig(std::string_view json_text) {
 }
 
 const json& HfConfig::language_model() const {
-    return document_.is_object() ? *vkrope::language_model(document_).config.object : document_;
+    return document_.is_object() ? *vkrope::language_model({&document_, ""}).config.object
+                                 : document_;
 }
 
 Result<RopeParams> HfConfig::rotation(const ModelQuery& asked) const {
@@ -312,19 +393,24 @@ Result<RopeParams> HfConfig::rotation(const ModelQuery& asked) const {
     const Status status = status_of("the configuration", [&] {
         const Query query = checked(asked);
         check_tower(query);
-        if (is_checkpoint_params(document_)) {
-            rotation = checkpoint_rotation(document_, query);
-        } else if (is_timm(document_)) {
-            rotation = patches_rotation(document_, query);
+        Reads reads;
+        const json document = without_ignored(document_, query);
+        if (is_checkpoint_params(document)) {
+            rotation = checkpoint_rotation(document, query);
+        } else if (is_timm(document)) {
+            rotation = patches_rotation(document, query);
             rotation.pairing = value_or(query.pairing, rotation.pairing);
-        } else if (is_diffusers(document_)) {
-            rotation = denoiser_rotation(document_, query);
+        } else if (is_diffusers(document)) {
+            rotation = denoiser_rotation(document, query);
             rotation.pairing = value_or(query.pairing, rotation.pairing);
-        } else if (query.tower == "vision" || is_vision_model(document_)) {
-            rotation = vision_rotation(document_, query);
+        } else if (query.tower == "vision" || is_vision_model(document)) {
+            rotation = vision_rotation(document, query);
             rotation.pairing = value_or(query.pairing, rotation.pairing);
         } else {
-            rotation = text_rotation(document_, query);
+            rotation = text_rotation({&document, "", &reads}, query);
+        }
+        for (const std::string& name : query.ignore) {
+            warn(rotation, "ignored key {}: the query asks for it", shown_key(name));
         }
         shorten(rotation.warnings);
     });

@@ -267,7 +267,7 @@ RopeParams ltx_rotation(const json& config, const Query& query) {
     const bool second = text(name) == "LTX2VideoTransformer3DModel";
     RopeParams rotation = second ? second_generation(config, query)
                                  : first_generation(config, query);
-    warn_of_unread({&config, ""}, {"rope_theta", "rope_type", "rope_double_precision"},
+    warn_of_unread({&config, ""}, {"rope_theta", "rope_type", "base_height", "base_width"},
                    rotation.warnings);
     rotation.warnings.push_back(of_unknown_norms);
     return rotation;

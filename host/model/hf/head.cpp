@@ -5,6 +5,7 @@
 
 #include "model/hf/nesting.hpp"
 #include "model/hf/readers.hpp"
+#include "model/key_words.hpp"
 #include "model/names.hpp"
 
 namespace vkrope {
@@ -58,32 +59,35 @@ std::uint32_t doubled_head_dim(const Source& source, Warnings& warnings) {
     return head_dim;
 }
 
-/// Keys of latent attention, under the names of several frameworks.
-constexpr auto latent_keys = names(
-    "kv_lora_rank", "nope_head_dim", "qk_nope_dim", "qk_nope_head_dim", "qk_nope_head_size",
-    "qk_pos_emb_head_dim", "qk_rope_dim", "qk_rope_head_dim", "qk_rope_head_size", "rope_head_dim");
+/// Names under which the widths of latent attention are read.
+const Keys latent_names = {"qk_rope_head_dim", "qk_nope_head_dim", "kv_lora_rank"};
 
-bool says_latent(const std::string& key, const json& value) {
-    return is_set(value) && contains(latent_keys, key);
+/// Returns whether a key is a width of latent attention, by its words.
+bool says_latent(const std::string& key) {
+    const std::vector<std::string> words = words_of(key);
+    const auto has = [&](std::string_view word) { return contains(words, word); };
+    const bool width = has("dim") || has("size") || has("rank");
+    const bool part = has("rope") || has("nope") || (has("pos") && has("emb") && has("qk"));
+    return width && ((part && !has("index") && !has("indexer")) || (has("kv") && has("lora")) ||
+                     (has("kv") && has("latent")));
 }
 
-/// Rejects latent attention of an unknown class whose keys have other names, are in other objects,
-/// or are incomplete, because the wrong channels would rotate.
-void refuse_other_latent(const Source& source) {
-    if (source.type.name != nullptr) return;
-    const auto refuse = [](const Scope& scope, const std::string& key, const json& value) {
-        if (!says_latent(key, value)) return;
-        not_supported(
-            "{} is {}: it means latent attention, whose rows rotate in their tails; state its "
-            "widths in qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
-            scope.prefix + shown_key(key), shown(value));
-    };
-    for (const Scope& scope : source.top) {
-        for (const auto& [key, value] : scope.object->items()) {
-            refuse(scope, key, value);
-            if (value.is_structured() && !is_nested_config(key)) {
-                visit_inside({scope.prefix + shown_key(key), &value}, refuse);
-            }
+/// Rejects latent attention of a class that is not known to have it, if its keys have other names,
+/// are in other objects, or are incomplete, because the wrong channels would rotate.
+void refuse_other_latent(const Scope& scope) {
+    for (const auto& [key, value] : scope.object->items()) {
+        const Field field = {scope.prefix + shown_key(key), &value};
+        if (says_latent(key) && is_set(value)) {
+            not_supported(
+                "{}: it means latent attention, whose rows rotate in their tails; state its widths "
+                "in qk_rope_head_dim, qk_nope_head_dim and kv_lora_rank, and set it to null",
+                stated(field));
+        }
+        if (is_other_part(key, value)) continue;
+        if (value.is_object()) refuse_other_latent(inside(scope, field));
+        if (!value.is_array()) continue;
+        for (const json& entry : value) {
+            if (entry.is_object()) refuse_other_latent({&entry, field.name + "[].", scope.reads});
         }
     }
 }
@@ -91,6 +95,7 @@ void refuse_other_latent(const Source& source) {
 /// Multi-head latent attention rotates the last channels of each query row and of the single row of
 /// latent channels.
 std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
+    know(source.top, latent_names);
     const Field rope = find(source.top, {"qk_rope_head_dim"});
     if (without_latent_attention(source.top)) {
         if (rope && is_set(*rope.value)) {
@@ -99,7 +104,11 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
         return std::nullopt;
     }
     if (rope ? *rope.value == 0 : source.type.latent.qk_rope_head_dim == 0) {
-        refuse_other_latent(source);
+        const Field rank = find(source.top, {"kv_lora_rank"});
+        if (rope && (source.type.latent.qk_rope_head_dim != 0 || (rank && is_set(*rank.value)))) {
+            not_supported("{}: this layer has no RoPE", stated(rope));
+        }
+        if (source.type.name == nullptr) refuse_other_latent(source.config);
         return std::nullopt;
     }
     Head head;
@@ -112,6 +121,7 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
         return field ? std::uint32_t(whole_number(field, low, max_head_dim)) : otherwise;
     };
     head.head_dim = width(rope, "qk_rope_head_dim", 2, source.type.latent.qk_rope_head_dim);
+    if (head.head_dim % 2 != 0) refuse(rope, "even, as channels rotate in pairs");
     const Field nope = find(source.top, {"qk_nope_head_dim"});
     if (!nope && source.type.latent.qk_nope_head_dim == 0) {
         invalid_data("qk_nope_head_dim is missing: it is the offset of the window of a query");
@@ -284,7 +294,7 @@ Head read_head(const Source& source, Warnings& warnings) {
     if (source.type.doubled_heads) {
         head.head_dim = doubled_head_dim(source, warnings);
     } else if (const Field field = find_unless_of(
-                   source.top, {"swa_head_dim", "global_head_dim"}, source.top,
+                   {"swa_head_dim", "global_head_dim"}, source.top,
                    {"head_dim", "kv_channels", "attention_head_dim", "hidden_size_per_head"})) {
         head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
     } else if (source.type.head_dim != 0 && !source.config.object->contains("head_dim")) {
@@ -299,6 +309,8 @@ Head read_head(const Source& source, Warnings& warnings) {
 RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::string& rope_type,
                           Warnings& warnings) {
     RotaryDim window;
+    know(source.both(), share_names);
+    know(source.top, {"rotary_dim", "attn_rotary_emb"});
     const json listed = source.share.value_or(0);
     const Field single = source.share ? find_first(source.both(), {"partial_rotary_factor"})
                                       : Field();

@@ -268,7 +268,7 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
             scope, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {
         layers.count = whole_number(count, 1, max_layers);
     }
-    if (layers.rule == LayerRule::same && find_first(scope, local_base_names)) {
+    if (layers.rule == LayerRule::same && find_base(scope, Base::local)) {
         layers.rule = LayerRule::local_base;
     }
     if (layers.rule == LayerRule::none_on_full_of_sliding) {

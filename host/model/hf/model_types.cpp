@@ -37,10 +37,10 @@ constexpr const char* mistral4_yarn =
 constexpr const char* by_position_embedding_type = "position_embedding_type";
 
 /// Classes with the rotation of Llama, grouped by the size of their layers.
-constexpr auto like_llama = names(
-    "aquila", "aria_text", "baichuan", "deci", "deepseek", "granite", "granitemoe",
-    "granitemoeshared", "hyperclovax", "idefics", "internlm2", "internlm3", "llama", "minicpm",
-    "mistral", "moshi", "nemotron-nas", "open-llama", "orion", "plamo", "qwen2", "xverse");
+constexpr auto like_llama = names("aquila", "aria_text", "baichuan", "deepseek", "granite",
+                                  "granitemoe", "granitemoeshared", "hyperclovax", "idefics",
+                                  "internlm2", "internlm3", "llama", "minicpm", "mistral", "moshi",
+                                  "open-llama", "orion", "plamo", "qwen2", "xverse");
 
 using enum LayerRule;
 
@@ -127,6 +127,7 @@ constexpr ModelType other_types[] = {
      .rope_theta = 1000000,
      .head_dim = 256,
      .layers = {local_base, 5},
+     .fixed_scale = 1,
      .norms = {.kind = VKROPE_NORM_RMS, .of_v_too = true}},
     {.name = "gemma4_text",
      .rope_theta = 1000000,
@@ -137,6 +138,7 @@ constexpr ModelType other_types[] = {
                     "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})",
      .layers = {local_base, 6},
      .global_head_dim = 512,
+     .fixed_scale = 1,
      .norms = {.kind = VKROPE_NORM_RMS, .of_v_too = true}},
     {.name = "glm", .pairing = interleaved, .partial_rotary_factor = 0.5, .head_dim = 128},
     {.name = "glm4", .pairing = interleaved, .partial_rotary_factor = 0.5, .head_dim = 128},
@@ -275,7 +277,13 @@ constexpr ModelType other_types[] = {
     {.name = "nemotron", .partial_rotary_factor = 0.5, .size = {6144, 48}},
     {.name = "neobert", .pairing = interleaved},
     {.name = "new", .size = {768, 12}, .absolute_is_meant = true, .mixed_ntk = true},  // GTE
-    {.name = "nomic_bert"},
+    {.name = "nanochat",
+     .reversed = true,
+     .norms = {.kind = VKROPE_NORM_RMS,
+               .place = VKROPE_NORM_PLACE_AFTER,
+               .weight = VKROPE_PARAMETER_NONE}},
+    {.name = "nemotron-nas", .size = {4096, 32}, .pairing_stated = true},
+    {.name = "nomic_bert", .dynamic_factor = "rotary_scaling_factor", .pairing_stated = true},
     {.name = "olmo", .size = {4096, 32}, .clips = true},
     {.name = "olmo2", .size = {4096, 32}, .norms = over_token()},
     {.name = "olmo3", .size = {4096, 32}, .layers = {scaled_on_full, 4}, .norms = over_token()},
@@ -404,6 +412,7 @@ const Aliases aliases[] = {
     {"minimax_m3_vl_text", {"minimax_m3_vl"}},
     {"mistral", {"idefics2", "mistral3"}},
     {"mllama_text_model", {"mllama"}},
+    {"nemotron-nas", {"deci"}},
     {"persimmon", {"fuyu"}},
     {"phi3", {"phi3_v"}},
     {"phi4_multimodal", {"phi4mm"}},
@@ -445,7 +454,6 @@ constexpr auto without_rope = names(
 constexpr Refusal unsupported[] = {
     {"cohere2_moe",
      "its first dense layers rotate whatever their type, which no layer type selects"},
-    {"nanochat", "it rotates in the other direction, which no field of a rotation states"},
 };
 
 }  // namespace
@@ -467,6 +475,14 @@ std::span<const ModelType> all_model_types() {
         }
         return types;
     }();
+    return all;
+}
+
+std::vector<std::string_view> model_type_names() {
+    std::vector<std::string_view> all(std::begin(without_rope), std::end(without_rope));
+    for (const ModelType& type : all_model_types()) all.push_back(type.name);
+    for (const Aliases& alias : aliases) all.insert(all.end(), alias.names);
+    for (const Refusal& refusal : unsupported) all.push_back(refusal.name);
     return all;
 }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/layers.hpp"
 #include "vkrope/vkrope.hpp"
@@ -110,7 +112,13 @@ struct ModelType {
     std::uint32_t no_rope_layer_interval = 0;
     bool full_without_rope =
         false;  ///< layers without RoPE are full attention, the others chunked: Llama 4
-    bool grows_by_doubling = false;       ///< use_dynamic_ntk is a key of its class
+    bool grows_by_doubling = false;        ///< use_dynamic_ntk is a key of its class
+    const char* dynamic_factor = nullptr;  ///< key of the factor of dynamic NTK beyond the length
+                                           ///< max_trained_positions: Nomic BERT
+    bool pairing_stated = false;  ///< a key of the file selects the pairing, as in no other class
+    bool reversed = false;        ///< rotates in the other direction: nanochat
+    /// Scale of the scores, which the class fixes whatever the width of its heads; 0: head_dim^-0.5
+    double fixed_scale = 0;
     const char* rope_asked_by = nullptr;  ///< no RoPE unless this key is present
     bool absolute_is_meant = false;  ///< has RoPE unless position_embedding_type has another value
     bool rotary_object = false;  ///< its scaling is in an object named rotary: the first InternLM
@@ -131,6 +139,9 @@ const ModelType* find_model_type(const std::string& name);
 
 /// Returns all rows.
 std::span<const ModelType> all_model_types();
+
+/// Returns the names of all classes, with those that are not supported.
+std::vector<std::string_view> model_type_names();
 
 /// Returns the reason why the RoPE of a model_type cannot be imported although its fields look
 /// plain; null if it can be imported.

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 #include <string_view>
 
-#include "model/hf/scaling_section.hpp"
+#include "model/key_words.hpp"
 #include "model/names.hpp"
 
 namespace vkrope {
@@ -41,7 +40,7 @@ constexpr auto sizes = names("hidden_size", "max_position_embeddings", "model_ty
                              "num_attention_heads", "num_hidden_layers");
 
 bool shapes_rotation(const std::string& key) {
-    return what_says(key) != Says::nothing || contains(widths, key);
+    return what_says(key, false) != Says::nothing || contains(widths, key);
 }
 
 Field nested(const Scope& scope, const char* name) {
@@ -49,9 +48,57 @@ Field nested(const Scope& scope, const char* name) {
     return field && field.value->is_object() && !field.value->empty() ? field : Field();
 }
 
+const std::initializer_list<const char*> hidden_size_names = {"hidden_size", "n_embd"};
+const std::initializer_list<const char*> head_count_names = {"num_attention_heads", "n_head",
+                                                             "n_heads"};
+
 bool has_sizes(const Scope& scope) {
-    return find_first({scope}, {"hidden_size", "n_embd"}) &&
-           find_first({scope}, {"num_attention_heads", "n_head"});
+    return find_first({scope}, hidden_size_names) && find_first({scope}, head_count_names);
+}
+
+/// Parts of names, from the start of a word, of objects that do not describe this attention.
+constexpr auto other_parts = names("adapter", "audio", "compress", "id2label", "image", "img",
+                                   "label2id", "lora", "quant", "speech", "vae", "video", "vision",
+                                   "visual", "vit");
+
+bool names_other_part(const std::string& key) {
+    return std::any_of(std::begin(other_parts), std::end(other_parts),
+                       [&](std::string_view part) { return in_key(key, part, true); });
+}
+
+/// Returns whether an object states the heads and the RoPE of a language model.
+bool holds_attention(const Field& field) {
+    if (!field.value->is_object() || names_other_part(field.name)) return false;
+    bool rope = false;
+    for (const auto& [key, value] : field.value->items()) {
+        rope = rope || what_says(key, false) == Says::angles;
+    }
+    return rope && find_first({{field.value, ""}}, head_count_names);
+}
+
+/// Returns the only object of a configuration that holds a language model under any name; empty if
+/// there is none, or if the configuration has sizes of its own.
+Field holder(const Scope& config) {
+    if (has_sizes(config)) return {};
+    Field found;
+    for (const auto& [key, value] : config.object->items()) {
+        const Field field = {shown_key(key), &value};
+        if (!holds_attention(field)) continue;
+        if (found) {
+            invalid_data(
+                "{}{} and {}{} both hold heads and a key of RoPE: it is unknown which of them is "
+                "the language model; ignore one: query.ignore, --ignore NAME",
+                config.prefix, found.name, config.prefix, field.name);
+        }
+        found = field;
+    }
+    if (found) found.name = config.prefix + found.name;
+    return found;
+}
+
+void enter(LanguageModel& model, const Field& object) {
+    model.around.push_back(model.config);
+    model.config = inside(model.config, object);
 }
 
 void descend(LanguageModel& model) {
@@ -60,18 +107,18 @@ void descend(LanguageModel& model) {
         if (!field) {
             continue;
         }
-        const Scope inner = {field.value, field.name + "."};
         if (has_sizes(model.config) &&
-            (kind.half || (!kind.wraps && !find_first({inner}, {"hidden_size", "n_embd"})))) {
+            (kind.half ||
+             (!kind.wraps && !find_first({inside(model.config, field)}, hidden_size_names)))) {
             continue;  // an older flat file with an object that only names a class
         }
-        model.around.push_back(model.config);
-        model.config = inner;
+        enter(model, field);
         if (kind.wraps) {
             descend(model);
         }
         return;
     }
+    if (const Field field = holder(model.config)) enter(model, field);
 }
 
 /// The values that determine the rotation of a language model, in the order of keys.
@@ -109,11 +156,6 @@ std::string ignored(const Scope& outside, const std::string& key, const json& va
            " is read, which is " + shown(*inner);
 }
 
-/// Parts of names, from the start of a word, of objects that do not describe this attention.
-constexpr auto other_parts = names("adapter", "audio", "compress", "id2label", "image", "img",
-                                   "label2id", "lora", "quant", "speech", "vae", "video", "vision",
-                                   "visual", "vit");
-
 /// Returns whether an object is a separate model, such as a tower or a draft model.
 bool is_model(const json& object) {
     const auto has = [&](std::initializer_list<const char*> keys) {
@@ -125,50 +167,44 @@ bool is_model(const json& object) {
             has({"num_hidden_layers", "num_layers", "n_layers", "n_layer", "layers", "depth"}));
 }
 
-bool is_other_part(const std::string& key, const json& value) {
-    return (value.is_object() && is_model(value)) ||
-           std::any_of(std::begin(other_parts), std::end(other_parts),
-                       [&](std::string_view part) { return in_key(key, part, true); });
-}
+void judge_value(const json& value, const Scope& scope, UnreadKeys& keys, bool in_rope);
 
-/// Returns whether a section states that it does not scale.
-bool is_plain(const json& section) {
-    const auto says_so = [&](const char* key) {
-        const auto type = section.find(key);
-        return type != section.end() && (*type == "default" || *type == "mrope");
-    };
-    return section.is_object() && (says_so("rope_type") || says_so("type"));
-}
-
-void visit_value(const json& value, const std::string& name, const VisitKey& visit) {
-    if (value.is_array()) {
-        for (const json& entry : value) {
-            if (entry.is_structured() && !(entry.is_object() && is_model(entry))) {
-                visit_value(entry, name + "[]", visit);
-            }
-        }
+/// Judges the keys of an object, at any depth.
+void judge_object(const Scope& scope, UnreadKeys& keys, bool in_rope) {
+    for (const auto& [key, value] : scope.object->items()) {
+        if (is_other_part(key, value)) continue;
+        const std::string name = scope.prefix + key;
+        const bool read = scope.reads->count(name) != 0;
+        const Field field = {scope.prefix + shown_key(key), &value};
+        if (!read && keys.judge(field, key, in_rope)) continue;
+        const bool of_rope = in_rope || (read && what_says(key, false) == Says::angles);
+        judge_value(value, inside(scope, field), keys, of_rope);
     }
-    if (!value.is_object()) return;
-    const Scope scope = {&value, name + "."};
-    for (const auto& [key, inner] : value.items()) {
-        visit(scope, key, inner);
-        if (inner.is_structured() && !is_other_part(key, inner)) {
-            visit_value(inner, scope.prefix + shown_key(key), visit);
-        }
+}
+
+void judge_value(const json& value, const Scope& scope, UnreadKeys& keys, bool in_rope) {
+    if (value.is_object()) return judge_object(scope, keys, in_rope);
+    if (!value.is_array()) return;
+    for (const json& entry : value) {
+        if (entry.is_object() && is_model(entry)) continue;
+        const std::string name = scope.prefix.substr(0, scope.prefix.size() - 1) + "[].";
+        judge_value(entry, {&entry, name, scope.reads}, keys, in_rope);
     }
 }
 
 }  // namespace
 
-LanguageModel language_model(const json& document) {
-    LanguageModel model = {{&document, ""}, {}};
-    descend(model);
-    return model;
+bool is_other_part(const std::string& key, const json& value) {
+    return value.is_structured() &&
+           ((value.is_object() && is_model(value)) || names_other_part(key) ||
+            std::any_of(std::begin(nested_configs), std::end(nested_configs),
+                        [&](const Nested& kind) { return key == kind.name; }));
 }
 
-bool is_nested_config(const std::string& key) {
-    return std::any_of(std::begin(nested_configs), std::end(nested_configs),
-                       [&](const Nested& kind) { return key == kind.name; });
+LanguageModel language_model(const Scope& document) {
+    LanguageModel model = {document, {}};
+    descend(model);
+    return model;
 }
 
 std::vector<std::string> ignored_around(const LanguageModel& model) {
@@ -183,7 +219,7 @@ std::vector<std::string> ignored_around(const LanguageModel& model) {
             const Field other = nested(all[depth], kind.name);
             if (!other || other.value == chosen ||
                 (chosen != nullptr &&
-                 alike(numbers_of(language_model(*other.value).config), read))) {
+                 alike(numbers_of(language_model({other.value, ""}).config), read))) {
                 continue;
             }
             const std::string instead = chosen != nullptr
@@ -205,56 +241,36 @@ std::vector<std::string> ignored_around(const LanguageModel& model) {
     return warnings;
 }
 
-bool asks_for_scaling(const json& value) {
-    return is_set(value) && value != 1;
+void judge_unread(const Scope& scope, UnreadKeys& keys) {
+    judge_object(scope, keys, false);
 }
 
-bool says_a_scaling(const json& value) {
-    const auto names_one = [](const json& type) {
-        return type.is_string() && is_scaling_name(type.get<std::string>());
-    };
-    if (!value.is_object()) {
-        return names_one(value);
+void judge_unread_around(const LanguageModel& model, UnreadKeys& keys) {
+    for (const Scope& scope : model.around) {
+        for (const auto& [key, value] : scope.object->items()) {
+            const bool read_inside = scope.reads->count(model.config.prefix + key) != 0;
+            if (!value.is_structured() || read_inside || is_other_part(key, value) ||
+                &value == model.config.object) {
+                continue;
+            }
+            const Field field = {scope.prefix + shown_key(key), &value};
+            if (!keys.judge(field, key)) judge_value(value, inside(scope, field), keys, false);
+        }
     }
-    const auto has = [&](const char* key, auto&& asks) {
-        const auto entry = value.find(key);
-        return entry != value.end() && asks(*entry);
-    };
-    return has("rope_type", names_one) || has("type", names_one) ||
-           has("factor", [](const json& factor) { return factor.is_number() && factor != 1; });
-}
-
-void visit_inside(const Field& field, const VisitKey& visit) {
-    const std::string key = field.name.substr(field.name.rfind('.') + 1);
-    if (!is_other_part(key, *field.value)) visit_value(*field.value, field.name, visit);
 }
 
 bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
                     Warnings& warnings) {
-    bool norms = false;
-    std::set<std::string> named;
-    const VisitKey look = [&](const Scope& where, const std::string& key, const json& value) {
-        const Says says = what_says(key);
-        if (says == Says::nothing || !is_set(value)) return;
-        const std::string name = where.prefix + shown_key(key);
-        if (!named.insert(name).second) return;
-        const bool yarn = says == Says::yarn && asks_for_scaling(value) && !is_plain(value);
-        const bool section = where.object != scope.object && says == Says::scaling &&
-                             says_a_scaling(value);
-        if (yarn || section) {
-            not_supported("{} is {}: it names a scaling and is not read; set it to null", name,
-                          shown(value));
-        }
-        norms = norms || says == Says::norm;
-        warn(warnings, "ignored key {}{}", name,
-             (says == Says::norm ? ": it names norms of Q and K, which are not read" : ""));
-    };
+    Reads reads;
+    UnreadKeys keys({.name = "this class"}, warnings);
     for (const auto& [key, value] : scope.object->items()) {
-        if (std::find(read.begin(), read.end(), key) != read.end()) continue;
-        look(scope, key, value);
-        visit_inside({scope.prefix + shown_key(key), &value}, look);
+        if (contains(read, key) || is_other_part(key, value)) continue;
+        const Field field = {scope.prefix + shown_key(key), &value};
+        if (!keys.judge(field, key)) {
+            judge_value(value, {&value, field.name + ".", &reads}, keys, false);
+        }
     }
-    return norms;
+    return keys.says_norms();
 }
 
 }  // namespace vkrope

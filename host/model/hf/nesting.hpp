@@ -3,14 +3,11 @@
 // the keys in these objects that are not read.
 #pragma once
 
-#include <functional>
-#include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "model/field.hpp"
-#include "model/key_words.hpp"
+#include "model/unread.hpp"
 
 namespace vkrope {
 
@@ -19,34 +16,28 @@ struct LanguageModel {
     Scopes around;  ///< the enclosing objects, the document first; empty if it is the document
 };
 
-LanguageModel language_model(const json& document);
-
-/// Returns whether a key is the name of an object that may contain a language model.
-/// ignored_around() warns of those that are not read.
-bool is_nested_config(const std::string& key);
+/// Finds the language model: in an object of a known name, or else in the only object that holds
+/// heads and a key of RoPE.
+LanguageModel language_model(const Scope& document);
 
 /// Returns warnings for unread values outside the language model's own object, with both values if
 /// they differ: other objects of language models, and keys that would affect the rotation inside
 /// the object.
 std::vector<std::string> ignored_around(const LanguageModel& model);
 
-// ---- Unread keys: their values and places ----
+/// Returns whether a value describes another part of the model: a tower, a draft model, quantised
+/// weights, labels.
+bool is_other_part(const std::string& key, const json& value);
 
-/// Returns whether a value enables a scaling. 1 and values that turn a feature off do not.
-bool asks_for_scaling(const json& value);
+/// Judges the unread keys of an object, at any depth, except in other parts of the model.
+void judge_unread(const Scope& scope, UnreadKeys& keys);
 
-/// Returns whether a value is a section like rope_scaling, or the name of a scaling.
-bool says_a_scaling(const json& value);
+/// Does the same for the objects around the language model's. ignored_around() reports their keys
+/// that are not objects, or that are read in the language model's own object.
+void judge_unread_around(const LanguageModel& model, UnreadKeys& keys);
 
-using VisitKey = std::function<void(const Scope&, const std::string& key, const json&)>;
-
-/// Calls `visit` for each unread key in the value of `field`, at any depth. Skips objects that
-/// describe another part of the model: towers, quantised weights, labels.
-void visit_inside(const Field& field, const VisitKey& visit);
-
-/// Warns of each key in an object that no language model has, if the key concerns RoPE, a scaling
-/// or norms and is not in `read`, at any depth. Fails with not_supported for a scaling. Returns
-/// whether some key enables norms.
+/// Judges the unread keys of an object that no language model has, but for those in `read`.
+/// Returns whether some key indicates norms.
 bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
                     Warnings& warnings);
 

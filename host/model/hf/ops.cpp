@@ -11,18 +11,6 @@
 namespace vkrope {
 namespace {
 
-/// Returns whether a query scaling depends on a key.
-bool reads(QueryScaling scale, std::string_view key) {
-    switch (scale) {
-        case VKROPE_QUERY_SCALING_LOGN: return key == "use_logn_attn";
-        case VKROPE_QUERY_SCALING_LLAMA4:
-            return contains(names("attn_temperature_tuning", "floor_scale", "attn_scale"), key);
-        case VKROPE_QUERY_SCALING_MINISTRAL3:
-            return contains(names("llama_4_scaling_beta", "original_max_position_embeddings"), key);
-        default: return false;
-    }
-}
-
 class OpsImport {
    public:
     OpsImport(const ModelType* model, const Scopes& config, const Scopes& scaling,
@@ -33,6 +21,7 @@ class OpsImport {
     ModelOps run() {
         heads();
         if (model_ != nullptr) {
+            know_keys();
             norms();
             clip();
             query_scale();
@@ -45,6 +34,20 @@ class OpsImport {
     bool is_true(const char* key, bool otherwise) const {
         const Field field = find_first(config_, {key});
         return field ? truth(field) : otherwise;
+    }
+
+    /// Notes the keys that the class reads in some layers, or in some files.
+    void know_keys() const {
+        for (const char* key : {model_->norms.asked_by, model_->norms.or_by}) {
+            if (key != nullptr) know(config_, {key});
+        }
+        switch (model_->query_scale) {
+            case VKROPE_QUERY_SCALING_LOGN: return know(config_, {"use_logn_attn"});
+            case VKROPE_QUERY_SCALING_LLAMA4:
+                return know(config_, {"attn_temperature_tuning", "floor_scale", "attn_scale"});
+            case VKROPE_QUERY_SCALING_MINISTRAL3: return know(scaling_, {"llama_4_scaling_beta"});
+            default: return;
+        }
     }
 
     /// Reads the head counts. They stay unknown if they may differ between layers of the class.
@@ -119,8 +122,10 @@ class OpsImport {
     /// Returns whether the file enables norms with a key that enables them in some class.
     bool asked_for() const {
         const auto asks = [&](const char* key) {
-            const Field field = key ? find_first(config_, {key}) : Field();
-            return field && *field.value == true;
+            return key != nullptr &&
+                   std::any_of(config_.begin(), config_.end(), [&](const Scope& scope) {
+                       return scope.object->value(key, json()) == true;
+                   });
         };
         const std::span<const ModelType> all = all_model_types();
         return std::any_of(all.begin(), all.end(), [&](const ModelType& type) {
@@ -179,11 +184,17 @@ ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& s
     return OpsImport(model, config, scaling, layer).run();
 }
 
-bool ops_reads(const std::string& model_type, const std::string& key) {
-    const ModelType* model = find_model_type(model_type);
-    const auto asked_by = [&](const char* name) { return name != nullptr && key == name; };
-    return model != nullptr && (asked_by(model->norms.asked_by) || asked_by(model->norms.or_by) ||
-                                reads(model->query_scale, key));
+double scale_of_scores(const Source& source, std::uint32_t row) {
+    const double usual = 1 / std::sqrt(double(row));
+    const Field query = find(source.top, {"query_pre_attn_scalar"}),
+                mup = find(source.top, {"mup_attn_multiplier"}),
+                uses_mup = find(source.top, {"mup_use_scaling"}),
+                scale = find(source.top, {"attention_multiplier", "softmax_scale"});
+    if (query && scale) disagree(query, scale);
+    if (query) return 1 / std::sqrt(positive_number(query)) / usual;
+    if (scale) return positive_number(scale) / usual;
+    if (mup && !(uses_mup && !truth(uses_mup))) return positive_number(mup) / row / usual;
+    return source.type.fixed_scale != 0 ? source.type.fixed_scale / usual : 1;
 }
 
 }  // namespace vkrope

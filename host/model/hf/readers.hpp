@@ -40,7 +40,6 @@ struct ScalingInput {
     double partial_rotary_factor = 1;
     bool deepseek_yarn = false;  ///< latent attention whose YaRN also scales the softmax
     std::uint64_t seq_len = 0;
-    std::string model_type = {};  ///< keys that the ops of this type read are not ignored
 };
 
 /// Applies the scaling rotation.rope_type to unscaled frequencies; sets the attention factor and
@@ -68,17 +67,31 @@ void alternate_axes(const ModelType& model, RopeParams& rotation);
 ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
                    const LayerKind& layer);
 
-/// Returns whether the ops of a class depend on a key of the model's own object or its scaling.
-bool ops_reads(const std::string& model_type, const std::string& key);
+/// Returns the factor for the caller's softmax scale, head_dim^-0.5, that the file or the class
+/// states: the scores' scale times the square root of the row's channels.
+///
+/// row  number of channels of a query row
+double scale_of_scores(const Source& source, std::uint32_t row);
 
-// ---- Rejected keys and unread keys ----
+// ---- Rejected keys ----
+
+inline constexpr const char* position_embedding_type = "position_embedding_type";
+
+/// What the value of position_embedding_type says, such as "rope_gptj" or "mistral_yarn".
+struct PositionEmbedding {
+    bool rotates = false;
+    Pairing pairing = VKROPE_PAIRING_NONE;
+    std::string scaling;  ///< empty: the value names none
+};
+
+/// Fails with not_supported for a value that names RoPE and something unknown.
+PositionEmbedding read_position_embedding(const Field& type);
 
 /// Fails with not_supported, and names the key, if a key of the configuration turns RoPE off or
-/// changes RoPE in a way that vkrope does not support. Ignoring the key would silently produce
-/// wrong angles.
+/// changes RoPE in a way that vkrope does not support.
 ///
 /// rotates_by_class  the model's class has RoPE whatever its position-embedding key says
-void refuse_unsupported_keys(const Scopes& scopes, bool rotates_by_class);
+void refuse_unsupported_keys(const Scopes& top, bool rotates_by_class);
 
 /// Fails with not_supported if no key enables RoPE in a class that requires such a key, or if the
 /// class is unknown and no key names RoPE.
@@ -92,14 +105,5 @@ void refuse_scaling_of_attention(const Scopes& top);
 
 /// Fails with not_supported for an unknown formula named ntk; several formulas have this name.
 void require_known_scaling(const ModelType& model, const ScalingSection& section);
-
-/// Warns of each unread key that concerns RoPE, a scaling, a choice of layers or norms of Q and K,
-/// including keys of unread objects. Fails with not_supported if a key could change the angles.
-/// Returns whether a key indicates unknown norms of Q and K.
-///
-/// around    the objects around the language model's; ignored_around() reports their other keys
-/// rotation  the rotation read so far; receives the warnings
-bool name_unread_keys(const Source& source, const Query& query, const Scopes& around,
-                      RopeParams& rotation);
 
 }  // namespace vkrope

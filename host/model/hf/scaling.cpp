@@ -23,8 +23,9 @@ class Scaling {
                                                                               input.config} {}
 
     void apply() {
-        warn_of_unused();
         const std::string& type = rotation_.rope_type;
+        const Warnings unused = unused_fields(section_, type);
+        rotation_.warnings.insert(rotation_.warnings.end(), unused.begin(), unused.end());
         if (type == "linear") {
             check(scale_linear(frequencies_, number("factor")));
         } else if (type == "dynamic") {
@@ -59,16 +60,6 @@ class Scaling {
 
    private:
     void check(const Status& status) const { require(status, section_.name); }
-
-    void warn_of_unused() const {
-        for (const auto& [key, value] : section_.object.items()) {
-            if (!value.is_null() && !reads_field(rotation_.rope_type, key) &&
-                !ops_reads(input_.model_type, key)) {
-                warn(rotation_, "ignored key {}.{}: rope_type {} does not use it", section_.name,
-                     shown_key(key), rotation_.rope_type);
-            }
-        }
-    }
 
     void warn_without_length(const char* warning) const {
         if (input_.seq_len == 0) {

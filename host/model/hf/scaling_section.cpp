@@ -56,55 +56,65 @@ void read_custom(const ModelType& model, json& section) {
     }
 }
 
-/// Returns the section without nulls and without the fields that share() compares.
-json comparable(const json& section) {
-    json result = json::object();
-    for (const auto& [key, value] : section.items()) {
-        if (value.is_object()) {
-            result[key] = comparable(value);
-        } else if ((key == "type" || key == "rope_type") && value.is_string()) {
-            result["rope_type"] = present_name(value.get<std::string>());
-        } else if (!value.is_null() && key != "rope_theta" && key != "partial_rotary_factor") {
-            result[key] = value;
-        }
-    }
-    return result;
+/// Returns the current name of a type that has several names; returns any other name unchanged.
+std::string present_name(const std::string& type) {
+    return type == "su"             ? "longrope"
+           : type == "mrope"        ? "default"
+           : is_deepseek_yarn(type) ? "yarn"
+                                    : type;
 }
 
-bool is_by_type(const json& section) {
-    return std::any_of(section.begin(), section.end(),
-                       [](const json& value) { return value.is_object(); });
+bool is_common_field(const std::string& name) {
+    return contains(common_fields, name);
 }
 
-/// Returns the part of rope_parameters that must equal rope_scaling. If only rope_parameters has
-/// types, it is the equal section of any type, or else that of full attention, as older files mean.
-json counterpart(const json& parameters, const json& scaling) {
-    if (!is_by_type(parameters) || is_by_type(scaling)) {
-        return comparable(parameters);
+/// Returns the value of a field for comparisons: names of types as present_name() has them.
+json value_of(const json& section, const std::string& key) {
+    const bool is_type = key == "type" || key == "rope_type";
+    for (const std::string& name :
+         is_type ? std::vector<std::string>{"rope_type", "type"} : std::vector<std::string>{key}) {
+        const auto entry = section.find(name);
+        if (entry == section.end() || entry->is_null()) continue;
+        return is_type && entry->is_string() ? json(present_name(entry->get<std::string>()))
+                                             : *entry;
     }
-    for (const json& section : parameters) {
-        if (section.is_object() && comparable(section) == comparable(scaling)) {
-            return comparable(section);
-        }
-    }
-    const auto full = parameters.find(full_attention);
-    return comparable(full != parameters.end() && full->is_object() ? *full : parameters);
+    return {};
 }
 
-void require_agreement(const json& parameters, const json& scaling) {
-    const json a = counterpart(parameters, scaling);
-    const json b = comparable(scaling);
-    if (a == b) {
-        return;
+/// Fails unless rope_parameters, or its section of some layer type, states each field of
+/// rope_scaling with the same value. Copies a base or a share that only rope_scaling has.
+void merge(const std::string& prefix, json& parameters, const json& scaling) {
+    std::vector<std::pair<std::string, const json*>> sections = {{prefix, &parameters}};
+    for (const auto& [type, section] : parameters.items()) {
+        if (section.is_object()) sections.emplace_back(prefix + shown_key(type) + ".", &section);
     }
-    for (const json* side : {&a, &b}) {
-        for (const auto& [key, value] : side->items()) {
-            if (!a.contains(key) || !b.contains(key) || a[key] != b[key]) {
-                invalid_data("rope_parameters and rope_scaling differ in {}: they must agree",
-                             shown_key(key));
-            }
+    json copied = json::object();
+    for (const auto& [key, value] : scaling.items()) {
+        if (value.is_null()) continue;
+        if (value.is_object() && parameters.contains(key) && parameters[key].is_object()) {
+            merge(prefix + shown_key(key) + ".", parameters[key], value);
+            continue;
         }
+        const json wanted = value_of(scaling, key);
+        std::string said;
+        bool agrees = false;
+        for (const auto& [name, section] : sections) {
+            const json stated = value_of(*section, key);
+            agrees = agrees || (!stated.is_null() && stated == wanted);
+            if (!stated.is_null() && said.empty())
+                said = name + shown_key(key) + " is " + shown(stated);
+        }
+        const bool may_copy = key == "rope_theta" || key == "partial_rotary_factor";
+        if (agrees) continue;
+        if (said.empty() && may_copy && sections.size() == 1) {
+            copied[key] = value;
+            continue;
+        }
+        if (said.empty()) said = prefix + shown_key(key) + " is missing";
+        invalid_data("{} but rope_scaling.{} is {}: they must agree", said, shown_key(key),
+                     shown(value));
     }
+    parameters.update(copied);
 }
 
 /// Returns the layer type whose section has this value of `key`; empty if there is none.
@@ -119,15 +129,33 @@ std::string type_that_says(const ScalingSections& sections, const std::string& k
     return {};
 }
 
-ScalingSections divided(const std::string& name, const json& object, Warnings& warnings) {
+/// Notes that the fields of all types are known: unused_fields() reports those that are not used.
+void know_fields(const ScalingSection& section) {
+    for (const ScalingType& type : scaling_types) know({section.scope()}, type.fields);
+    for (const std::string_view field : common_fields) know({section.scope()}, {field.data()});
+}
+
+/// Notes that all keys of an object are known, at any depth.
+void know_all(const Scope& scope) {
+    for (const auto& [key, value] : scope.object->items()) {
+        know({scope}, {key.c_str()});
+        if (value.is_object()) know_all({&value, scope.prefix + key + ".", scope.reads});
+    }
+}
+
+ScalingSections divided(const std::string& name, const json& object, Reads* reads,
+                        Warnings& warnings) {
     ScalingSections sections;
     for (const auto& [key, value] : object.items()) {
         if (value.is_object()) {
-            sections.by_type.push_back({key, {name + "." + shown_key(key), value}});
+            sections.by_type.push_back({key, {name + "." + shown_key(key), value, reads}});
+            know({{nullptr, name + ".", reads}}, {key.c_str()});
+            know_fields(sections.by_type.back().second);
         }
     }
     if (sections.by_type.empty()) {
-        sections.all = {name, object};
+        sections.all = {name, object, reads};
+        know_fields(sections.all);
         return sections;
     }
     if (sections.by_type.size() > max_layer_types) {
@@ -138,6 +166,7 @@ ScalingSections divided(const std::string& name, const json& object, Warnings& w
         if (value.is_object() || value.is_null()) {
             continue;
         }
+        know({{nullptr, name + ".", reads}}, {key.c_str()});
         const std::string type = type_that_says(sections, key, value);
         if (type.empty()) {
             invalid_data(
@@ -152,39 +181,11 @@ ScalingSections divided(const std::string& name, const json& object, Warnings& w
     return sections;
 }
 
-/// Copies a field that only rope_scaling has; if both objects have the field, the values must
-/// agree. With sections per layer type, one section must agree.
-void share(json& parameters, const json& scaling, const char* key) {
-    const auto old = scaling.find(key);
-    if (old == scaling.end() || old->is_null()) {
-        return;
-    }
-    bool said = false, agrees = false;
-    const auto compare = [&](const json& section) {
-        const auto own = section.find(key);
-        said = said || (own != section.end() && !own->is_null());
-        agrees = agrees || (own != section.end() && *own == *old);
-    };
-    compare(parameters);
-    bool by_type = false;
-    for (const json& section : parameters) {
-        if (section.is_object()) {
-            by_type = true;
-            compare(section);
-        }
-    }
-    if (!said && !by_type) {
-        parameters[key] = *old;
-    } else if (!agrees) {
-        invalid_data("rope_parameters and rope_scaling differ in {}: they must agree", key);
-    }
-}
-
 /// Converts InternLM's {"base", "type", "scaling_factor"} to the fields of rope_scaling. Source:
 /// InternLMAttention in its modeling_internlm.py.
-ScalingSection of_rotary(const Scope& config, const Field& rotary, Warnings& warnings) {
-    const Scope scope = {rotary.value, rotary.name + "."};
-    ScalingSection section = {rotary.name, json::object()};
+ScalingSection of_rotary(const Scope& config, const Field& rotary) {
+    const Scope scope = inside(config, rotary);
+    ScalingSection section = {rotary.name, json::object(), config.reads};
     if (const Field base = find({scope}, {"base"})) {
         section.object["rope_theta"] = positive_number(base);
         const Field other = find({config}, {"rope_theta"});
@@ -201,39 +202,30 @@ ScalingSection of_rotary(const Scope& config, const Field& rotary, Warnings& war
     }
     const bool grows = *type.value == "dynamic";
     section.object["rope_type"] = grows ? "dynamic" : "default";
-    const Field factor = find({scope}, {"scaling_factor"});
     if (grows) {
+        const Field factor = find({scope}, {"scaling_factor"});
         section.object["factor"] = factor ? positive_number(factor) : 1;
-    }
-    for (const auto& [key, value] : rotary.value->items()) {
-        const bool read = key == "base" || key == "type" || (grows && key == "scaling_factor");
-        if (!read && !value.is_null()) {
-            warn(warnings, "ignored key {}{}", scope.prefix, shown_key(key));
-        }
     }
     return section;
 }
 
 }  // namespace
 
-bool is_common_field(const std::string& name) {
-    return contains(common_fields, name);
-}
-
-bool reads_field(const std::string& type, const std::string& name) {
-    return is_common_field(name) || contains(find_row(scaling_types, type)->fields, name);
-}
-
-std::string present_name(const std::string& type) {
-    return type == "su"             ? "longrope"
-           : type == "mrope"        ? "default"
-           : is_deepseek_yarn(type) ? "yarn"
-                                    : type;
-}
-
-bool is_scaling_name(const std::string& type) {
-    const std::string present = present_name(type);
-    return present != "default" && find_row(scaling_types, present) != nullptr;
+Warnings unused_fields(const ScalingSection& section, const std::string& type) {
+    Warnings warnings;
+    const ScalingType* row = find_row(scaling_types, type);
+    for (const ScalingType& other : scaling_types) {
+        for (const char* field : other.fields) {
+            const auto entry = section.object.find(field);
+            if (entry == section.object.end() || entry->is_null() || contains(row->fields, field)) {
+                continue;
+            }
+            std::string warning = sentence<std::string, const char*, std::string>(
+                "ignored key {}.{}: rope_type {} does not use it", section.name, field, type);
+            if (!contains(warnings, warning)) warnings.push_back(std::move(warning));
+        }
+    }
+    return warnings;
 }
 
 bool is_deepseek_yarn(const std::string& type) {
@@ -276,7 +268,7 @@ std::string scaling_type(const ScalingSection& section) {
 }
 
 ScalingSection ScalingSection::without_scaling() const {
-    ScalingSection rest = {name, json::object()};
+    ScalingSection rest = {name, json::object(), reads};
     for (const auto& [key, value] : object.items()) {
         if (is_common_field(key) && key != "rope_type" && key != "type") {
             rest.object[key] = value;
@@ -310,31 +302,37 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model, Wa
     json scaling = object_or_empty(config, "rope_scaling");
     read_custom(model, parameters);
     read_custom(model, scaling);
-    if (const Field rotary = model.rotary_object ? find({config}, {"rotary"}) : Field();
-        rotary && rotary.value->is_object()) {
+    if (model.rotary_object && config.object->value("rotary", json()).is_object()) {
+        const Field rotary = find({config}, {"rotary"});
         if (!parameters.empty() || !scaling.empty()) {
             invalid_data("{} and {} are both present: it is unknown which of them applies",
                          rotary.name, parameters.empty() ? "rope_scaling" : "rope_parameters");
         }
-        return {of_rotary(config, rotary, warnings), {}};
+        return {of_rotary(config, rotary), {}};
+    }
+    if (const Field factor = model.dynamic_factor ? find({config}, {model.dynamic_factor})
+                                                  : Field();
+        factor && parameters.empty() && scaling.empty()) {
+        const json section = {{"rope_type", "dynamic"}, {"factor", positive_number(factor)}};
+        return {{factor.name, section, config.reads}, {}};
     }
     if (!parameters.empty() && !scaling.empty()) {
-        require_agreement(parameters, scaling);
-        for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
-            share(parameters, scaling, key);
-        }
+        merge(config.prefix + "rope_parameters.", parameters, scaling);
+        // merge() has compared its fields with those of rope_parameters.
+        know_all({&scaling, config.prefix + "rope_scaling.", config.reads});
     }
     if (!parameters.empty()) {
-        return divided(config.prefix + "rope_parameters", parameters, warnings);
+        return divided(config.prefix + "rope_parameters", parameters, config.reads, warnings);
     }
     // An explicit null in a file turns scaling off.
     if (scaling.empty() && model.scaling != nullptr &&
         !config.object->contains("rope_parameters") && !config.object->contains("rope_scaling")) {
         warn(warnings, "rope_scaling is missing: assuming the default of {}", model.name);
-        return divided("rope_parameters", json::parse(model.scaling), warnings);
+        return divided("rope_parameters", json::parse(model.scaling), nullptr, warnings);
     }
-    return scaling.empty() ? ScalingSections()
-                           : divided(config.prefix + "rope_scaling", scaling, warnings);
+    return scaling.empty()
+               ? ScalingSections()
+               : divided(config.prefix + "rope_scaling", scaling, config.reads, warnings);
 }
 
 }  // namespace vkrope

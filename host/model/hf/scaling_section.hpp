@@ -19,8 +19,9 @@ struct ScalingSection {
     std::string name;  ///< name in messages: "rope_parameters", "rope_scaling"; empty if the
                        ///< configuration has neither
     json object = json::object();
+    Reads* reads = nullptr;  ///< of the document
 
-    Scope scope() const { return {&object, name + "."}; }
+    Scope scope() const { return {&object, name + ".", reads}; }
     /// Returns the section without its fields for scaling, with base, width and sections.
     ScalingSection without_scaling() const;
 };
@@ -48,17 +49,8 @@ inline const std::initializer_list<const char*> share_names = {
 /// is "default". Fails with not_supported for an unknown type.
 std::string scaling_type(const ScalingSection& section);
 
-/// Returns whether a field of a section is valid for every type.
-bool is_common_field(const std::string& name);
-
-/// Returns whether a supported type reads a field of its section.
-bool reads_field(const std::string& type, const std::string& name);
-
-/// Returns the current name of a type that has several names; returns any other name unchanged.
-std::string present_name(const std::string& type);
-
-/// Returns whether `type` is any name of a type that scales.
-bool is_scaling_name(const std::string& type);
+/// Returns the warnings for set fields of a section that its type does not use, but another type.
+Warnings unused_fields(const ScalingSection& section, const std::string& type);
 
 /// Returns whether a type is YaRN under a name that means DeepSeek's magnitudes. Source: vLLM's
 /// get_rope() and initialize_rope() of mlx-lm.

@@ -64,6 +64,8 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
                            const ModelType& model, std::uint32_t pairs, Warnings& warnings) {
     const Scopes scopes = {section.scope(), config};
     const bool then_time = model.alternating == Alternating::then_time;
+    know(scopes, {"mrope_section", "mrope_interleaved", "xdrope_section"});
+    if (then_time) know({config}, {"rope_3d", "freq_allocation", "compression_ratio"});
     const Field in_space = then_time ? find_first({config}, {"rope_3d"}) : Field();
     if (in_space && !truth(in_space)) {
         return {};  // one position per token
@@ -106,8 +108,12 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         require_alternating(section, config, sections);
         return sections;
     }
-    const Field order = find(scopes, {"mrope_interleaved"});
-    if (order ? truth(order) : model.mrope_interleaved) {
+    // Beside the sections, Qwen3-TTS and -ASR call their order "interleaved".
+    const Field beside = field ? find_first({section.scope()}, {"interleaved"}) : Field(),
+                order = find(scopes, {"mrope_interleaved"});
+    if (order && beside && *order.value != *beside.value) disagree(order, beside);
+    const Field& said = order ? order : beside;
+    if (said ? truth(said) : model.mrope_interleaved) {
         if (sections.axes != 3) {
             invalid_data("{} has {} elements: interleaved sections have 3", field.name,
                          sections.axes);

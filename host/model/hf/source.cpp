@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "model/hf/readers.hpp"
+#include "model/key_words.hpp"
 #include "model/names.hpp"
 
 namespace vkrope {
@@ -29,7 +30,7 @@ Scopes lookups(const Scope& config) {
     Scopes scopes = {config};
     if (const Field inner = find_first({config}, {"attn_config"});
         inner && inner.value->is_object()) {
-        scopes.push_back({inner.value, inner.name + "."});
+        scopes.push_back(inside(config, inner));
     }
     return scopes;
 }
@@ -57,11 +58,9 @@ ScalingSection compressed_section(const Source& source) {
 
 /// Returns whether the scaling is for other types of layers: Step 3.5's yarn_only_types.
 bool scaled_elsewhere(const Source& source) {
-    if (source.type.layers.rule != LayerRule::scaled_on_listed ||
-        scaling_type(source.sections.all) == "default") {
-        return false;
-    }
+    if (source.type.layers.rule != LayerRule::scaled_on_listed) return false;
     const Field types = find_first(source.top, {"yarn_only_types"});
+    if (scaling_type(source.sections.all) == "default") return false;
     if (!types || !types.value->is_array()) {
         invalid_data("yarn_only_types is {}: it must list the layer types that are scaled",
                      types ? shown(types).c_str() : "missing");
@@ -146,26 +145,55 @@ void take_listed(Source& source, const Layers& layers, const Query& query) {
     }
 }
 
-/// Reads the model_type of the language model, or else of the whole document. Fails for classes
-/// whose rotation is not supported.
+/// Returns a name without case, separators and the suffixes of classes of transformers, so that
+/// Qwen2MoeForCausalLM is qwen2_moe.
+std::string bare(std::string name) {
+    for (const char* suffix : {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "Model"}) {
+        const std::size_t at = name.rfind(suffix);
+        if (at != name.npos && at != 0 && name.substr(at) == suffix) name.resize(at);
+    }
+    std::string letters;
+    for (const std::string& word : words_of(name)) letters += word;
+    return letters;
+}
+
+/// Returns the model_type that `architectures` names; empty if it names no class of the table.
+std::string named_by_architecture(const Field& architectures) {
+    for (const json& entry : *architectures.value) {
+        if (!entry.is_string()) continue;
+        const std::string name = bare(entry.get<std::string>());
+        for (const std::string_view type : model_type_names()) {
+            if (bare(std::string(type)) == name) return std::string(type);
+        }
+    }
+    return {};
+}
+
+/// Reads the model_type of the language model, or else of the whole document, or else what
+/// `architectures` names. Fails for classes whose rotation is not supported.
 ///
 /// config  the language model's own object
 /// top     the objects with its numbers
-ModelClass model_class(const json& whole, const Scope& config, const Scopes& top,
+ModelClass model_class(const Scope& whole, const Scope& config, const Scopes& top,
                        Warnings& warnings) {
     ModelClass found;
     Field field = find({config}, {"model_type"});
-    if (!field || (text(field).empty() && config.object != &whole)) {
+    if (!field || (text(field).empty() && config.object != whole.object)) {
         // The document has the class of its text model.
-        field = find({{&whole, ""}}, {"model_type"});
+        field = find({whole}, {"model_type"});
     }
-    if (!field) {
+    const Field architectures = find_first({config, whole}, {"architectures"});
+    std::string name = field ? text(field) : "";
+    if (!field && architectures && architectures.value->is_array()) {
+        field = architectures;
+        name = named_by_architecture(architectures);
+    }
+    if (name.empty() && (!field || field.name == architectures.name)) {
         warnings.push_back(
             "model_type is missing: assuming the defaults and pairing of llama; "
             "whether Q and K have norms is not known");
         return found;
     }
-    const std::string name = text(field);
     if (const char* reason = unsupported_model_type(name)) {
         not_supported("{}: {}", stated(field), reason);
     }
@@ -181,6 +209,22 @@ ModelClass model_class(const json& whole, const Scope& config, const Scopes& top
          "have norms is not known",
          shown(field));
     return found;
+}
+
+bool is_base(const std::string& key, Base which) {
+    bool base = key == "rope_freq_constant", rope = false, local = false;
+    for (const std::string& word : words_of(key)) {
+        local = local || contains(names("local", "sliding", "swa"), word);
+        base = base || word == "theta" || word == "base";
+        rope = rope || contains(names("rope", "rotary", "theta"), word);
+        if (!contains(names("", "attention", "attn", "base", "constant", "emb", "embedding", "freq",
+                            "frequency", "full", "global", "local", "rope", "rotary", "sliding",
+                            "swa", "theta", "window"),
+                      word)) {
+            return false;
+        }
+    }
+    return base && (rope || key == "rope_freq_constant") && local == (which == Base::local);
 }
 
 }  // namespace
@@ -205,7 +249,24 @@ bool without_latent_attention(const Scopes& top) {
     return latent && !truth(latent);
 }
 
-Source find_source(const json& whole, const Scope& config, const Query& query, Warnings& warnings) {
+std::vector<std::string> base_names(const Scopes& scopes, Base which) {
+    std::vector<std::string> found;
+    for (const Scope& scope : scopes) {
+        for (const auto& [key, value] : scope.object->items()) {
+            if (is_base(key, which)) found.push_back(key);
+        }
+    }
+    return found;
+}
+
+Field find_base(const Scopes& scopes, Base which) {
+    const Keys names(base_names(scopes, which));
+    if (which == Base::local) return find(scopes, names);
+    return find_unless_of(Keys(base_names(scopes, Base::local)), scopes, names);
+}
+
+Source find_source(const Scope& whole, const Scope& config, const Query& query,
+                   Warnings& warnings) {
     Source source;
     source.config = config;
     source.top = lookups(config);
@@ -232,7 +293,7 @@ Source find_source(const json& whole, const Scope& config, const Query& query, W
     source.share = layers.common(layers.shares, query, source.layer);
     source.shares = layers.shares.values;
     source.mixed = layers.has_other_types(source.layer) ||
-                   find_first(source.top, {"layer_group_size"});  // Ling 2.5
+                   source.config.object->contains("layer_group_size");  // Ling 2.5
     take_listed(source, layers, query);
     source.section = section_of_layer(source);
     take_listed_of_section(source, layers, query);
@@ -240,14 +301,13 @@ Source find_source(const json& whole, const Scope& config, const Query& query, W
 }
 
 bool has_local_base(const Scopes& top) {
-    return bool(find_first(top, local_base_names));
+    return bool(find_base(top, Base::local));
 }
 
-void warn_unless_of_a_type(const Source& source, const Field& own,
-                           std::initializer_list<const char*> names, const char* in_section,
-                           Warnings& warnings) {
-    for (const char* name : names) {
-        const Field other = find_first(source.top, {name});
+void warn_unless_of_a_type(const Source& source, const Field& own, const Keys& names,
+                           const char* in_section, Warnings& warnings) {
+    for (const std::string& name : names.names) {
+        const Field other = find_first(source.top, Keys(std::vector<std::string>{name}));
         const bool known = std::any_of(
             source.sections.by_type.begin(), source.sections.by_type.end(), [&](const auto& type) {
                 const Field field = other ? find_first({type.second.scope()}, {in_section})

@@ -14,16 +14,27 @@
 
 namespace vkrope {
 
-/// Names of the base, and of the base of sliding layers.
-inline const std::initializer_list<const char*> base_names = {
-    "rope_theta", "global_rope_theta",   "rotary_emb_base",   "rotary_base",
-    "rope_base",  "rope_embedding_base", "rope_freq_constant"};
-inline const std::initializer_list<const char*> local_base_names = {
-    "rope_local_base_freq", "local_rope_theta", "swa_rope_theta"};
+/// Kinds of layers that a base may belong to by its name.
+enum class Base {
+    any,    ///< rope_theta, rotary_emb_base, global_rope_theta ...
+    local,  ///< a name with "local", "sliding" or "swa": the base of sliding layers
+};
+
+/// Returns the names of bases that some key of these objects has.
+std::vector<std::string> base_names(const Scopes& scopes, Base which);
+
+/// Returns the base that these objects state under any name; empty if there is none. Fails if two
+/// of them differ. The base of any layer may also differ from another one that equals a local base.
+Field find_base(const Scopes& scopes, Base which);
 
 /// Names of the key that selects the pairing.
 inline const std::initializer_list<const char*> pairing_names = {
     "rope_interleaved", "rope_interleave", "rotary_emb_interleaved"};
+
+/// Names of keys for the pairing whose values differ between frameworks.
+inline const std::initializer_list<const char*> other_pairing_names = {
+    "rope_style",       "rotary_style",  "rotary_interleaved",
+    "rope_traditional", "is_neox_style", "rope_is_neox_style"};
 
 /// Names of the key for the period of full-attention layers.
 inline const std::initializer_list<const char*> pattern_names = {
@@ -76,7 +87,7 @@ struct Source : ModelClass {
 };
 
 /// Finds the source. Fails if the configuration is not supported or has no such layer.
-Source find_source(const json& whole, const Scope& config, const Query& query, Warnings& warnings);
+Source find_source(const Scope& whole, const Scope& config, const Query& query, Warnings& warnings);
 
 /// Returns whether sliding layers have their own base.
 bool has_local_base(const Scopes& top);
@@ -87,8 +98,7 @@ bool has_local_base(const Scopes& top);
 /// own         the value in the section that is read
 /// names       names of the same field at the top level
 /// in_section  name of the field in a section
-void warn_unless_of_a_type(const Source& source, const Field& own,
-                           std::initializer_list<const char*> names, const char* in_section,
-                           Warnings& warnings);
+void warn_unless_of_a_type(const Source& source, const Field& own, const Keys& names,
+                           const char* in_section, Warnings& warnings);
 
 }  // namespace vkrope

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -65,6 +65,8 @@ def _options(**given: Any) -> list[str]:
         option = "--" + name.replace("_", "-")
         if value is True:
             options.append(option)
+        elif isinstance(value, (list, tuple)):
+            options += [part for one in value for part in (option, str(one))]
         elif value is not None and value is not False:
             options += [option, str(value)]
     return options
@@ -78,6 +80,7 @@ def explain(
     layer: int | None = None,
     tower: str | None = None,
     pairing: str | None = None,
+    ignore: Sequence[str] = (),
     svg: str | os.PathLike[str] | None = None,
 ) -> dict[str, Any]:
     """Explains a model's RoPE: wavelengths, scaling, pairs, factors.
@@ -98,7 +101,7 @@ def explain(
     """
     options = _options(
         seq_len=seq_len, layer_type=layer_type, layer=layer, tower=tower, pairing=pairing,
-        svg=None if svg is None else os.fspath(svg),
+        ignore=list(ignore), svg=None if svg is None else os.fspath(svg),
     )  # fmt: skip
     return _run(["explain", *options], model)
 
@@ -120,6 +123,7 @@ def check(
     layer_type: str | None = None,
     layer: int | None = None,
     tower: str | None = None,
+    ignore: Sequence[str] = (),
     tolerance: float | None = None,
 ) -> dict[str, Any]:
     """Checks another engine's rotated q and k, and names the mistake that explains them.
@@ -148,6 +152,7 @@ def check(
     options = _options(
         first_position=first_position, layout=layout, inverse=inverse, gain=gain, pairing=pairing,
         seq_len=seq_len, layer_type=layer_type, layer=layer, tower=tower, tolerance=tolerance,
+        ignore=list(ignore),
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="vkrope-") as folder:
         arrays = {"q": q, "actual": actual, "k": k, "actual_k": actual_k}

@@ -321,6 +321,7 @@ def frequencies(
     layer: int | None = None,
     tower: str | None = None,
     pairing: str | None = None,
+    ignore: Sequence[str] = (),
 ) -> RopeParams:
     """Reads the RoPE of a model, without its weights and without network access.
 
@@ -332,6 +333,8 @@ def frequencies(
         layer:       a layer, counted from 0
         tower:       "text" (the default) or "vision"
         pairing:     replaces the model's pairing, for weights that were permuted
+        ignore:      names of keys that are taken out of the file before it is read, as errors
+                     name them: keys that the model's own code does not use
 
     Raises:
         InvalidDataError:      the file cannot be read, or a field is missing or out of range
@@ -351,6 +354,9 @@ def frequencies(
         query.layer = in_range("layer", layer, 2**31 - 1)
     if pairing is not None:
         query.pairing = pairings.number("pairing", pairing)
+    kept += [ffi.new("char[]", name.encode()) for name in ignore]
+    names = ffi.new("char*[]", kept[len(kept) - len(ignore) :])
+    query.ignore, query.ignore_count = names, len(ignore)
     if isinstance(model, Mapping):
         content = json.dumps(model).encode()
     else:

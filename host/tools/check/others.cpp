@@ -83,29 +83,29 @@ class Others {
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
                                            const RopeParams& rotation) {
     Others others(file, rotation);
-    const std::uint64_t length = model.sequence_length.value_or(0);
+    std::vector<const char*> ignored;
+    const ModelQuery asked = query_of(model, ignored);
+    ModelQuery other = asked;
+    other.by_layer = false;
+    other.layer = 0;
     for (const std::string& type : file.layer_types()) {
+        other.layer_type = type.c_str();
         others.add("other_layer_type", fmt::format("the RoPE of the model's {} layers", type),
-                   {.layer_type = type.c_str(),
-                    .seq_len = length,
-                    .tower = model.tower.data(),
-                    .pairing = model.pairing});
+                   other);
     }
+    other.layer_type = nullptr;
     if (rotation.no_rope) {
-        others.add("other_layer_type", "the RoPE of the model's other layers",
-                   {.seq_len = length, .tower = model.tower.data(), .pairing = model.pairing});
+        others.add("other_layer_type", "the RoPE of the model's other layers", other);
     }
+    other.by_layer = true;
     for (int layer = 0; layer < most_layers; ++layer) {
+        other.layer = std::uint32_t(layer);
         if (!others.add("other_layer_type", fmt::format("the RoPE of the model's layer {}", layer),
-                        {.seq_len = length,
-                         .by_layer = true,
-                         .layer = std::uint32_t(layer),
-                         .tower = model.tower.data(),
-                         .pairing = model.pairing})) {
+                        other)) {
             break;
         }
     }
-    ModelQuery query = query_of(model);
+    ModelQuery query = asked;
     query.seq_len = 1;
     others.add("short_sequence", "the RoPE of a sequence no longer than trained", query);
     query.seq_len = std::min(rotation.max_position, max_positions);

@@ -249,7 +249,7 @@ std::string tables_text(const Explanation& explanation) {
 }
 
 std::string softmax_text(double scale) {
-    return scale == 1 ? std::string("1: nothing to do")
+    return scale == 1 ? std::string("1: the scale of your softmax is 1 / sqrt(d)")
                       : fmt::format(
                             "{}: multiply the scale of your softmax, 1 / sqrt(d), by it; the "
                             "rotation never applies it",

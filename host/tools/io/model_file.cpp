@@ -129,6 +129,8 @@ void add_model_options(CommandLine& command, ModelOptions& options) {
                        "Which part of a model, if it has several.");
     command.add_choice("--pairing", options.pairing, pairings,
                        "Which channels form a pair, instead of the model's.");
+    command.add_texts("--ignore", "KEY", options.ignore,
+                      "A key of the file that the model's own code does not use.");
 }
 
 ModelFile::ModelFile(const std::string& path) {
@@ -223,13 +225,17 @@ HeadCounts ModelFile::heads() const {
     return config_ ? head_counts(config_->language_model()) : HeadCounts();
 }
 
-ModelQuery query_of(const ModelOptions& options) {
+ModelQuery query_of(const ModelOptions& options, std::vector<const char*>& ignored) {
+    ignored.clear();
+    for (const std::string& name : options.ignore) ignored.push_back(name.c_str());
     return {.layer_type = options.layer_type.c_str(),
             .seq_len = options.sequence_length.value_or(0),
             .by_layer = options.layer.has_value(),
             .layer = std::uint32_t(options.layer.value_or(0)),
             .tower = options.tower.data(),
-            .pairing = options.pairing};
+            .pairing = options.pairing,
+            .ignore = ignored.data(),
+            .ignore_count = ignored.size()};
 }
 
 std::vector<Window> windows_of(const RopeParams& rotation) {
@@ -244,7 +250,9 @@ std::vector<Window> windows_of(const RopeParams& rotation) {
 Model load_model(const ModelOptions& options) {
     const std::string prefix = fmt::format("--model: '{}': ", options.path);
     ModelFile file(options.path);
-    RopeParams rotation = value_of(file.read(query_of(options)), Subject::model_file, prefix);
+    std::vector<const char*> ignored;
+    RopeParams rotation = value_of(file.read(query_of(options, ignored)), Subject::model_file,
+                                   prefix);
     // The head counts of a vision tower are not read.
     const HeadCounts heads = options.tower == "text" ? file.heads() : HeadCounts();
     Model model = {.rotation = std::move(rotation), .heads = heads, .file = std::move(file)};

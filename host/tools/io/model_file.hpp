@@ -22,10 +22,11 @@ struct ModelOptions {
     std::optional<std::uint32_t> layer;
     std::string_view tower = "text";
     Pairing pairing = VKROPE_PAIRING_NONE;  ///< replaces the model's
+    std::vector<std::string> ignore;        ///< names of keys
 };
 
-/// Adds --model, which is required, --seq-len, --layer-type, --layer and --tower. Also adds
-/// --pairing, for weights that were permuted and for models whose pairing is not known.
+/// Adds --model, which is required, --seq-len, --layer-type, --layer, --tower and --ignore. Also
+/// adds --pairing, for weights that were permuted and for models whose pairing is not known.
 void add_model_options(CommandLine& command, ModelOptions& options);
 
 /// The head counts of the language model; none if the file does not give them. They are not read
@@ -67,7 +68,8 @@ struct Model {
 /// Returns the windows of a rotation. If the rotation lists none, returns its only window.
 std::vector<Window> windows_of(const RopeParams& rotation);
 
-ModelQuery query_of(const ModelOptions& options);
+/// Returns the query, which refers to the options and to `ignored`.
+ModelQuery query_of(const ModelOptions& options, std::vector<const char*>& ignored);
 
 /// Reads the file. Throws Failure. Prints the warnings of the reader to stderr.
 Model load_model(const ModelOptions& options);

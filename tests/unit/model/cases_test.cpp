@@ -34,7 +34,7 @@ Json parsed(const std::filesystem::path& path) {
         if (event == Json::parse_event_t::object_start) open.emplace_back();
         if (event == Json::parse_event_t::object_end) open.pop_back();
         if (event == Json::parse_event_t::key)
-            REQUIRE_MESSAGE(open.back().insert(value).second, value.dump());
+            REQUIRE_MESSAGE(open.back().insert(value.get<std::string>()).second, value.dump());
         return true;
     });
 }
@@ -73,7 +73,7 @@ Integer integer_of(const Json& value) {
 Json replaced(const Json& in, const std::string& name, const Json& value) {
     Json out = in;
     if (in.is_string()) {
-        std::string text = in;
+        std::string text = in.get<std::string>();
         if (text == name) return value;
         const std::string word = value.is_string() ? value.get<std::string>() : value.dump();
         for (std::size_t at = 0; (at = text.find(name, at)) != text.npos; at += word.size())
@@ -194,19 +194,19 @@ GgufBuilder gguf_of(const Json& one) {
     for (const auto& [key, value] : one.at("keys").items()) {
         const Json& kind = value.is_array() && !value.empty() ? value[0] : value;
         if (value.is_array() && kind.is_boolean()) {
-            file.boolean_list(key, value);
+            file.boolean_list(key, value.get<std::vector<bool>>());
         } else if (value.is_array() && kind.is_number_float()) {
-            file.f32_list(key, value);
+            file.f32_list(key, value.get<std::vector<float>>());
         } else if (value.is_array()) {
             std::vector<std::int32_t> list;
             for (const Json& each : value) list.push_back(integer_of<std::int32_t>(each));
             file.i32_list(key, list);
         } else if (value.is_string()) {
-            file.text(key, value);
+            file.text(key, value.get<std::string>());
         } else if (value.is_boolean()) {
             file.boolean(key, value.get<bool>());
         } else if (value.is_number_float()) {
-            file.f32(key, value);
+            file.f32(key, value.get<float>());
         } else {
             file.u32(key, integer_of<std::uint32_t>(value));
         }
@@ -224,16 +224,16 @@ GgufBuilder gguf_of(const Json& one) {
         } else {
             check_keys(content, {"count", "of"});
             file.tensor(name, std::vector<float>(integer_of<std::uint32_t>(content.at("count")),
-                                                 content.at("of")));
+                                                 content.at("of").get<float>()));
         }
     }
     return file;
 }
 
 /// Returns the query that `said` describes, with pointers to strings in `said`.
-ModelQuery query_of(const Json& said) {
+ModelQuery query_of(const Json& said, std::vector<const char*>& ignored) {
     ModelQuery query;
-    check_keys(said, {"layer", "seq_len", "layer_type", "tower", "pairing"});
+    check_keys(said, {"layer", "seq_len", "layer_type", "tower", "pairing", "ignore"});
     for (const auto& [key, value] : said.items()) {
         if (key == "layer") {
             query.by_layer = true, query.layer = integer_of<std::uint32_t>(value);
@@ -243,6 +243,11 @@ ModelQuery query_of(const Json& said) {
             query.layer_type = value.get_ref<const std::string&>().c_str();
         } else if (key == "tower") {
             query.tower = value.get_ref<const std::string&>().c_str();
+        } else if (key == "ignore") {
+            for (const Json& name : value) {
+                ignored.push_back(name.get_ref<const std::string&>().c_str());
+            }
+            query.ignore = ignored.data(), query.ignore_count = ignored.size();
         } else {
             REQUIRE((value == "half_split" || value == "interleaved"));
             query.pairing = value == "half_split" ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED;
@@ -252,7 +257,8 @@ ModelQuery query_of(const Json& said) {
 }
 
 Result<RopeParams> read_case(const Json& one, const Json& said) {
-    const ModelQuery query = query_of(said);
+    std::vector<const char*> ignored;
+    const ModelQuery query = query_of(said, ignored);
     const Json fields = one.value("fields", Json::object());
     if (!one.contains("architecture")) {
         REQUIRE((!one.contains("keys") && !one.contains("tensors")));
@@ -266,7 +272,7 @@ Result<RopeParams> read_case(const Json& one, const Json& said) {
 bool agrees(double actual, const Json& said) {
     if (!said.is_object()) return actual == said.get<double>();
     check_keys(said, {"near", "within"});
-    const double near = said.at("near");
+    const double near = said.at("near").get<double>();
     return std::abs(actual - near) <= said.value("within", 1e-12) * std::abs(near);
 }
 
@@ -309,12 +315,13 @@ void check_formulas(const RopeParams& rotation, const Json& said) {
 
 void check_inv_freq(const RopeParams& rotation, const Json& said) {
     if (said.is_array() && !said.empty() && said[0].is_number()) {
-        check_close(rotation.inv_freq, said);
+        check_close(rotation.inv_freq, said.get<std::vector<double>>());
     } else if (said.contains("default")) {
         check_keys(said, {"default", "pairs"});
         const Json& numbers = said["default"];
         REQUIRE(numbers.size() == 2);
-        std::vector<double> expected = frequencies(numbers[0], numbers[1]);
+        std::vector<double> expected = frequencies(numbers[0].get<double>(),
+                                                   integer_of<std::uint32_t>(numbers[1]));
         std::vector<double> actual = rotation.inv_freq;
         REQUIRE(actual.size() == expected.size());
         const std::size_t pairs = said.value("pairs", expected.size());
@@ -327,8 +334,9 @@ void check_inv_freq(const RopeParams& rotation, const Json& said) {
         check_keys(numbers, {"base", "dim", "freq_scale", "ext_factor", "beta_fast", "beta_slow",
                              "n_ctx_orig"});
         double magnitude = 0;
-        CHECK(rotation.inv_freq == scaled(numbers.at("base"), numbers.at("dim"),
-                                          {.freq_scale = numbers.at("freq_scale"),
+        CHECK(rotation.inv_freq == scaled(numbers.at("base").get<double>(),
+                                          integer_of<std::uint32_t>(numbers.at("dim")),
+                                          {.freq_scale = numbers.at("freq_scale").get<double>(),
                                            .ext_factor = numbers.value("ext_factor", 0.0),
                                            .attn_factor = -1,
                                            .beta_fast = numbers.value("beta_fast", -1.0),
@@ -339,12 +347,15 @@ void check_inv_freq(const RopeParams& rotation, const Json& said) {
         check_keys(said, {"yarn"});
         const Json& numbers = said["yarn"];
         check_keys(numbers, {"base", "dim", "factor", "original_max_position_embeddings"});
-        std::vector<double> expected = frequencies(numbers.at("base"), numbers.at("dim"));
+        const double base = numbers.at("base").get<double>();
+        std::vector<double> expected = frequencies(base,
+                                                   integer_of<std::uint32_t>(numbers.at("dim")));
         YarnScaling scaling;
-        scaling.factor = numbers.at("factor");
-        scaling.original_max_position_embeddings = numbers.at("original_max_position_embeddings");
+        scaling.factor = numbers.at("factor").get<double>();
+        scaling.original_max_position_embeddings =
+            numbers.at("original_max_position_embeddings").get<double>();
         double magnitude = 0;
-        REQUIRE(scale_yarn(expected, numbers.at("base"), scaling, magnitude));
+        REQUIRE(scale_yarn(expected, base, scaling, magnitude));
         CHECK(rotation.inv_freq == expected);
     } else {
         check_formulas(rotation, said);
@@ -372,7 +383,7 @@ std::string name_of(const char* const (&names)[Count], std::size_t value) {
 
 void check_norm(const Norm& norm, const Json& said) {
     if (said.is_string()) {
-        CHECK(name_of(kinds, norm.kind) == said);
+        CHECK(name_of(kinds, norm.kind) == said.get<std::string>());
         return;
     }
     Json expected = said;
@@ -457,7 +468,8 @@ void check_fact(const RopeParams& rotation, const std::string& key, const Json& 
     for (const std::string& warning : rotation.warnings) all += warning + "\n";
     if (const auto fact = facts.find(key); fact != facts.end()) {
         const Json actual = fact->second(rotation);
-        CHECK_MESSAGE((actual.is_number() ? agrees(actual, said) : actual == said), actual.dump());
+        CHECK_MESSAGE((actual.is_number() ? agrees(actual.get<double>(), said) : actual == said),
+                      actual.dump());
     } else if (key == "inv_freq") {
         check_inv_freq(rotation, said);
     } else if (key == "inv_freq_at") {  // -1 is the index of the last
@@ -571,7 +583,7 @@ void check_read(const Json& one, const Json& query) {
 /// checked only for the variant without a length.
 void check_expected(const Json& one) {
     REQUIRE((one["expected"] == true && !one.contains("query")));
-    const std::string model = one.at("model");
+    const std::string model = one.at("model").get<std::string>();
     const Json expected = parsed(VKROPE_TEST_MODELS "/expected/" + model + ".json");
     CHECK(!expected.at("variants").empty());
     for (const Json& variant : expected.at("variants")) {

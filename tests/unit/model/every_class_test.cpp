@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "model/hf/model_types.hpp"
-#include "model/hf/readers.hpp"
 #include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
 
@@ -118,19 +117,13 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
         for (const Key& key : keys) {
             CAPTURE(std::string(type.name));
             CAPTURE(std::string(key.name));
-            if (ops_reads(type.name, key.name)) {  // a class assumes one of the two values
-                const bool still = type.full_without_rope &&
-                                   std::string(key.name) == "attn_temperature_tuning";
-                const ModelQuery query = {
-                    .seq_len = 65536, .by_layer = still, .layer = still ? 3u : 0u};
-                CHECK(
-                    (noticed(type, key, key.value, query) || noticed(type, key, key.other, query)));
-            } else if (!(std::string(key.name).ends_with(
-                             "_only_types") &&  // such a key has no scaling
-                         (type.layers.rule == LayerRule::compressed ||
-                          type.alternating == Alternating::then_time))) {
-                CHECK(noticed(type, key, key.value, full));
-            }
+            const bool scales = type.layers.rule == LayerRule::compressed ||
+                                type.alternating == Alternating::then_time;
+            if (scales && std::string(key.name).ends_with("_only_types")) continue;
+            // A class assumes one of two values, or reads the key in layers without RoPE alone.
+            const ModelQuery still = {.seq_len = 65536, .by_layer = true, .layer = 3};
+            CHECK((noticed(type, key, key.value, full) || noticed(type, key, key.other, full) ||
+                   (type.full_without_rope && noticed(type, key, key.other, still))));
         }
     }
 }

@@ -74,7 +74,7 @@ class DeviceRun {
                 job_.traits = report_.traits;
             } else if (line->contains("begun")) {
                 if (begun == group.checks.size() ||
-                    group.checks[begun]->id() != line->at("begun")) {
+                    group.checks[begun]->id() != line->at("begun").get<std::string>()) {
                     tools::fail(ExitCode::bad_file, "the checks of the group {} have changed",
                                 group.name);
                 }

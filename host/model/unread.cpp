@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "model/unread.hpp"
+
+#include <algorithm>
+
+#include "model/key_words.hpp"
+#include "model/names.hpp"
+
+namespace vkrope {
+namespace {
+
+/// Names of no scaling, in several formats of files.
+constexpr auto plain_names = names("default", "mrope", "no_scaling", "none", "origin", "original",
+                                   "rope", "rotary", "standard");
+
+/// Names of scalings that what_says() does not know by their letters.
+constexpr auto scaling_names = names("dynamic", "linear", "llama3", "longrope", "proportional",
+                                     "su", "xdrope");
+
+bool is_string_of(const json& value, const auto& names) {
+    return value.is_string() && contains(names, value.get_ref<const std::string&>());
+}
+
+bool names_a_scaling(const json& value) {
+    return is_string_of(value, scaling_names) ||
+           (value.is_string() && !is_plain(value) &&
+            what_says(value.get_ref<const std::string&>(), false) == Says::angles);
+}
+
+bool is_number(const json& value) {
+    return value.is_number() ||
+           (value.is_array() && std::all_of(value.begin(), value.end(), is_number));
+}
+
+/// Returns true for false, for 0, and for a list with one of these for some layer.
+bool is_off(const json& value) {
+    return value == false || value == 0 ||
+           (value.is_array() && std::any_of(value.begin(), value.end(), is_off));
+}
+
+}  // namespace
+
+bool is_plain(const json& value) {
+    if (!is_set(value) || value == 1 || is_string_of(value, plain_names)) return true;
+    return value.is_structured() && std::all_of(value.begin(), value.end(), is_plain);
+}
+
+bool says_a_scaling(const json& value) {
+    if (!value.is_object()) return names_a_scaling(value);
+    const auto has = [&](const char* key, auto&& asks) {
+        const auto entry = value.find(key);
+        return entry != value.end() && asks(*entry);
+    };
+    return has("rope_type", names_a_scaling) || has("type", names_a_scaling) ||
+           has("factor", [](const json& factor) { return factor.is_number() && factor != 1; });
+}
+
+void refuse_switch(const Field& field, const std::string& key) {
+    if (is_switch_of_rope(key) && is_off(*field.value)) {
+        not_supported("{}: the model does not use RoPE, or not in every layer", stated(field));
+    }
+    if (is_switch_of_others(key) && *field.value == true) {
+        not_supported("{}: the model's position embedding is not RoPE", stated(field));
+    }
+}
+
+bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope) {
+    const json& value = *field.value;
+    refuse_switch(field, key);
+    const bool by_value = key == "type" && value.is_string();  // of a section, by any name
+    Says says = what_says(by_value ? value.get<std::string>() : key, is_number(value));
+    // A section of RoPE says when it was fine-tuned; anything else there may scale.
+    if (in_rope && says == Says::nothing && !in_key(key, "finetun", false)) says = Says::angles;
+    const bool may_turn = says == Says::angles || says == Says::scaling || says == Says::scores;
+    const bool denies = says == Says::norm && model_.has_norms && value == false;
+    if (may_turn ? is_plain(value) : !is_set(value) && !denies) return true;
+    if (may_turn && says != Says::scores && !model_.rotates) return true;
+    const bool scales = (says == Says::scaling || says == Says::scores) && value.is_structured() &&
+                        says_a_scaling(value);
+    if (scales || (says == Says::angles && !(value == true && is_switch_of_rope(key)))) {
+        not_supported(
+            "{}: its name concerns the angles, and nothing reads it for {}; state a scaling in "
+            "rope_parameters and set this to null, or give the name to query.ignore (--ignore)",
+            stated(field), model_.name);
+    }
+    switch (says) {
+        case Says::scaling: warn(field, model_.name + " is not known to have it"); return false;
+        case Says::scores:
+            warn(field, "it may change the scale of the scores, and is not in softmax_scale");
+            return true;
+        case Says::layers: layers(field, false); return true;
+        case Says::scaled_layers: layers(field, true); return true;
+        case Says::norm: norms(field); return true;
+        default: return false;
+    }
+}
+
+void UnreadKeys::layers(const Field& field, bool scaled_ones) {
+    if (!model_.known && (scaled_ones ? model_.scaled : model_.layer_asked)) {
+        not_supported(
+            "{}: it selects {}, but is not read for {}; {} and set this to null, or give the name "
+            "to "
+            "query.ignore (--ignore)",
+            stated(field), scaled_ones ? "the scaled layers" : "the kind of a layer", model_.name,
+            scaled_ones ? "give each layer type its own section in rope_parameters"
+                        : "select no layer, or list the kinds in layer_types");
+    }
+    warn(field, model_.name + " is not known to have it");
+}
+
+void UnreadKeys::norms(const Field& field) {
+    if (model_.has_norms) {
+        warn(field, "the norms of Q and K are those of " + model_.name);
+    } else {
+        says_norms_ = true;
+        warn(field,
+             model_.name + " is not known to have it, so whether Q and K have norms is not known");
+    }
+}
+
+void UnreadKeys::warn(const Field& field, const std::string& because) {
+    if (named_.insert(field.name).second) warnings_.push_back(ignored(field) + because);
+}
+
+}  // namespace vkrope
