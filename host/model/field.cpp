@@ -98,6 +98,16 @@ Field find(const Scopes& scopes, const Keys& keys) {
     return agreed(all_of(scopes, keys));
 }
 
+Field find_preferred(const Scopes& scopes, const Keys& keys, Warnings& warnings) {
+    const std::vector<Field> found = all_of(scopes, keys);
+    for (const Field& other : found) {
+        if (*other.value != *found[0].value) {
+            warn(warnings, "{}{} is read", ignored(other), stated(found[0]));
+        }
+    }
+    return found.empty() ? Field() : found[0];
+}
+
 Field find_unless_of(const Keys& others, const Scopes& scopes, const Keys& keys) {
     const std::vector<Field> of_others = all_of(scopes, others);
     std::vector<Field> all = all_of(scopes, keys), own;

@@ -72,6 +72,10 @@ Field find(const Scopes& scopes, const Keys& keys);
 /// they belong to other layers.
 Field find_unless_of(const Keys& others, const Scopes& scopes, const Keys& keys);
 
+/// Like find(), but where values differ the first field wins, as in the model's own code, and a
+/// warning names both.
+Field find_preferred(const Scopes& scopes, const Keys& keys, Warnings& warnings);
+
 /// Like find(), but returns the first field found and ignores all others.
 Field find_first(const Scopes& scopes, const Keys& keys);
 

@@ -57,9 +57,6 @@ std::string Layers::type_of(std::uint64_t layer) const {
     if (without_rope_is_full) {
         return rotates(layer) ? chunked_attention : full_attention;
     }
-    if (period != 0) {
-        return layer % period == full_in_period ? full_attention : sliding_attention;
-    }
     return {};
 }
 
@@ -70,11 +67,6 @@ std::vector<std::string> Layers::types() const {
         found = list;
     } else if (without_rope_is_full) {
         found = {full_attention, chunked_attention};
-    } else if (period != 0) {
-        found = {full_attention};
-        if (period > 1) {
-            found.push_back(sliding_attention);
-        }
     } else {
         found = named;
     }

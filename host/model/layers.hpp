@@ -69,9 +69,7 @@ struct Layers {
     std::vector<std::string> named;  ///< layer types that have their own parameters
     LayerRule rule = LayerRule::same;
     std::uint64_t count = 0;           ///< 0: unknown
-    std::vector<std::string> list;     ///< type of each layer, repeated; empty: see period
-    std::uint64_t period = 0;          ///< 0: no pattern
-    std::uint64_t full_in_period = 0;  ///< index in a period of its full-attention layer
+    std::vector<std::string> list;     ///< type of each layer, repeated; empty: not known
     std::vector<bool> rotating;        ///< for each layer; empty: see no_rope_interval
     /// True for each layer that attends to an image; false beyond the end.
     std::vector<bool> crossing;

@@ -148,11 +148,13 @@ void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& 
                          find_first(source.top, {"use_dynamic_ntk"});
     const bool of_nomic = source.type.dynamic_factor != nullptr && rotation.rope_type == "dynamic";
     const Field field = trained ? find_first(source.top, {"seq_length", "max_position_embeddings"})
-                        : of_nomic ? find_first(source.top, {"max_trained_positions"})
-                                   : find_first(source.top,
-                                                {"max_position_embeddings", "n_positions",
-                                                 "seq_length", "max_seq_len", "max_sequence_length",
-                                                 "model_max_length", "max_context_length"});
+                        : of_nomic
+                            ? find_first(source.top, {"max_trained_positions"})
+                            : find_preferred(source.top,
+                                             {"max_position_embeddings", "n_positions",
+                                              "seq_length", "max_seq_len", "max_sequence_length",
+                                              "model_max_length", "max_context_length"},
+                                             rotation.warnings);
     if (of_nomic && !field) {
         invalid_data("max_trained_positions is missing: {} needs it", source.section.name);
     }

@@ -92,6 +92,30 @@ void refuse_other_latent(const Scope& scope) {
     }
 }
 
+/// Returns whether a share of `row` channels, or of some head in the file, has this many channels.
+bool gives(const Source& source, double share, std::uint32_t row, std::uint32_t channels) {
+    if (std::lround(share * row) == long(channels)) return true;
+    for (const auto& [key, value] : source.config.object->items()) {
+        if (key.ends_with("head_dim") && key != "qk_nope_head_dim" && value.is_number() &&
+            std::lround(share * value.get<double>()) == long(channels)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Warns of a width or a share that is not read, since it may belong to another kind of layer or
+/// of row, or since the model's code reads `instead`. Fails if it cannot be so.
+void pass_over(const Field& field, bool may_differ, const std::string& instead,
+               Warnings& warnings) {
+    if (!may_differ) invalid_data("{} but {} is read: they must agree", stated(field), instead);
+    warn(warnings, "{}{} is read", ignored(field), instead);
+}
+
+std::string of_latent(const Head& head) {
+    return "qk_rope_head_dim, which is " + std::to_string(head.head_dim) + ",";
+}
+
 /// Multi-head latent attention rotates the last channels of each query row and of the single row of
 /// latent channels.
 std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
@@ -130,9 +154,7 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     head.k_rotary_offset = width(find(source.top, {"kv_lora_rank"}), "kv_lora_rank", 0,
                                  source.type.latent.kv_lora_rank);
     const Field other = find_first(source.top, {"head_dim"});
-    if (other && *other.value != head.head_dim) {
-        warn(warnings, "ignored key {}: qk_rope_head_dim is what rotates", other.name);
-    }
+    if (other && *other.value != head.head_dim) pass_over(other, true, of_latent(head), warnings);
     return head;
 }
 
@@ -168,92 +190,6 @@ void require_valid(const RotaryDim& window, const Head& head, const Field& field
                  value, head.head_dim);
 }
 
-/// Returns the rotated shares of a head in the file, for all layer types.
-std::vector<double> shares_of(const Source& source, const Field& factor) {
-    std::vector<double> shares = source.shares;
-    if (factor) {
-        shares.push_back(portion(factor));
-    }
-    for (const auto& [type, section] : source.sections.by_type) {
-        if (const Field own = find({section.scope()}, share_names)) {
-            shares.push_back(portion(own));
-        }
-    }
-    return shares;
-}
-
-/// Returns whether `width` channels are one of `shares` of some row in the file: a row of this
-/// layer, of a head in another kind of layer, or of V.
-bool explained(const Source& source, std::uint32_t row, const std::vector<double>& shares,
-               std::uint64_t width) {
-    std::vector<double> rows = {double(row)};
-    for (const char* name : {"head_dim", "global_head_dim", "swa_head_dim", "qk_head_dim",
-                             "linear_head_dim", "linear_key_head_dim", "v_head_dim"}) {
-        const Field field = find_first(source.top, {name});
-        if (field && field.value->is_number()) rows.push_back(field.value->get<double>());
-    }
-    const auto explains = [&](double share) {
-        return std::any_of(rows.begin(), rows.end(), [&](double channels) {
-            return std::lround(share * channels) == long(width);
-        });
-    };
-    return std::any_of(shares.begin(), shares.end(), explains);
-}
-
-/// Checks keys against latent attention, which rotates all of qk_rope_head_dim. A width must equal
-/// qk_rope_head_dim, and a share must match some row; both may belong to other kinds of layers.
-void agree_with_latent(const Source& source, const Field& given, const Field& factor,
-                       const Head& head, RotaryDim& window, Warnings& warnings) {
-    window.turning_pairs = window.rotary_dim / 2;
-    const std::uint32_t row = head.q_rotary_offset + head.head_dim;
-    const auto ignore = [&](const Field& field, const std::string& because) {
-        warn(warnings, "ignored key {}: {}", stated(field), because);
-    };
-    if (given && whole_number(given, 2, max_head_dim) != window.rotary_dim) {
-        if (!source.mixed && !explained(source, row, shares_of(source, factor),
-                                        whole_number(given, 2, max_head_dim))) {
-            invalid_data(
-                "{} but qk_rope_head_dim, whose channels are all rotated, is {}: they must agree",
-                stated(given), window.rotary_dim);
-        }
-        ignore(given, "qk_rope_head_dim is what rotates in layers with latent attention");
-    }
-    if (!factor || *factor.value == 1) {
-        return;
-    }
-    const bool of_row = std::lround(portion(factor) * row) == long(window.rotary_dim);
-    if (!of_row && !source.mixed && !explained(source, row, {portion(factor)}, window.rotary_dim)) {
-        invalid_data(
-            "{} but qk_rope_head_dim, whose channels are all rotated, is {}, in query rows of {}: "
-            "they must agree",
-            stated(factor), window.rotary_dim, row);
-    }
-    ignore(factor, of_row ? "for a query row of " + std::to_string(row) +
-                                " it means the same as qk_rope_head_dim"
-                          : "it is for other rows than those with latent attention");
-}
-
-/// Checks keys against a proportional rotation, whose window is the whole head.
-void agree_with_proportional(const Field& given, const Field& factor, const Head& head,
-                             RotaryDim& window, Warnings& warnings) {
-    window.share = factor ? portion(factor) : 1;
-    window.turning_pairs = std::uint32_t(head.head_dim * window.share) / 2;
-    if (window.turning_pairs == 0) {
-        invalid_data("{}: it rotates no pair of a head_dim of {}", stated(factor), head.head_dim);
-    }
-    if (!given) {
-        return;
-    }
-    const std::uint64_t width = whole_number(given, 2, max_head_dim);
-    if (width != 2 * window.turning_pairs && width != head.head_dim) {
-        invalid_data(
-            "{} is {} but rope_type proportional rotates {} channels in a window of {}: they must "
-            "agree",
-            given.name, width, 2 * window.turning_pairs, head.head_dim);
-    }
-    warn(warnings, "ignored key {}: rope_type proportional does not use it", given.name);
-}
-
 std::uint32_t assumed_rotary_dim(const Source& source, const Head& head, Warnings& warnings) {
     if (source.type.rotary_dim != 0) {
         warnings.push_back(source.assumed("rotary_dim", source.type.rotary_dim));
@@ -275,11 +211,13 @@ Head read_head(const Source& source, Warnings& warnings) {
         }
     }
     Head head;
+    const auto read = [&](const Field& field) {
+        head.field = field;
+        head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
+        return head;
+    };
     if (source.layer.type == "full_attention") {
-        if (const Field field = find(source.top, {"global_head_dim"})) {
-            head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
-            return head;
-        }
+        if (const Field field = find(source.top, {"global_head_dim"})) return read(field);
         if (source.type.global_head_dim != 0) {
             head.head_dim = source.type.global_head_dim;
             warnings.push_back(source.assumed("global_head_dim", source.type.global_head_dim));
@@ -288,15 +226,14 @@ Head read_head(const Source& source, Warnings& warnings) {
     }
     if (const Field field = find(source.top, {"swa_head_dim"});
         field && source.layer.type == "sliding_attention") {
-        head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
-        return head;
+        return read(field);
     }
     if (source.type.doubled_heads) {
         head.head_dim = doubled_head_dim(source, warnings);
     } else if (const Field field = find_unless_of(
                    {"swa_head_dim", "global_head_dim"}, source.top,
                    {"head_dim", "kv_channels", "attention_head_dim", "hidden_size_per_head"})) {
-        head.head_dim = std::uint32_t(whole_number(field, 2, max_head_dim));
+        return read(field);
     } else if (source.type.head_dim != 0 && !source.config.object->contains("head_dim")) {
         head.head_dim = source.type.head_dim;
         warnings.push_back(source.assumed("head_dim", source.type.head_dim));
@@ -324,35 +261,53 @@ RotaryDim read_rotary_dim(const Source& source, const Head& head, const std::str
     const Field given = source.type.tail_window
                             ? find(source.top, {"qk_rope_head_dim"})
                             : find(source.top, {"rotary_dim", "attn_rotary_emb"});
-    if (head.latent || rope_type == "proportional") {
+    const std::uint32_t width = given ? std::uint32_t(whole_number(given, 2, max_head_dim)) : 0;
+    if (head.latent) {
         window.rotary_dim = head.head_dim;
+        window.turning_pairs = head.head_dim / 2;
+        const std::uint32_t row = head.q_rotary_offset + head.head_dim;
+        const std::string read = of_latent(head) + " in query rows of " + std::to_string(row) + ",";
+        if (given && width != head.head_dim) pass_over(given, source.mixed, read, warnings);
+        if (factor && portion(factor) != 1) {
+            pass_over(factor, source.mixed || gives(source, portion(factor), row, head.head_dim),
+                      read, warnings);
+        }
+        return window;
+    }
+    if (rope_type == "proportional") {
+        window.rotary_dim = head.head_dim;
+        window.share = factor ? portion(factor) : 1;
+        window.turning_pairs = std::uint32_t(head.head_dim * window.share) / 2;
         require_valid(window, head, {});
-        head.latent ? agree_with_latent(source, given, factor, head, window, warnings)
-                    : agree_with_proportional(given, factor, head, window, warnings);
+        if (window.turning_pairs == 0) {
+            invalid_data("{}: it rotates no pair of a head_dim of {}", stated(factor),
+                         head.head_dim);
+        }
+        if (given) {
+            pass_over(given, width == 2 * window.turning_pairs || width == head.head_dim,
+                      "rope_type proportional, which rotates " +
+                          std::to_string(2 * window.turning_pairs) + " channels in a window of " +
+                          std::to_string(head.head_dim) + ",",
+                      warnings);
+        }
         return window;
     }
     if (given) {
-        window.rotary_dim = std::uint32_t(whole_number(given, 2, max_head_dim));
-    }
-    if (given && !factor) {
-        require_valid(window, head, given);
+        window.rotary_dim = width;
+        if (!factor) require_valid(window, head, given);
     }
     if (factor) {
         const std::uint32_t product = partial(head.head_dim, factor);
-        if (given && product != window.rotary_dim) {
-            if (!explained(source, head.head_dim, shares_of(source, factor), window.rotary_dim)) {
-                invalid_data("{} is {} but {} requires {}: they must agree", given.name,
-                             window.rotary_dim, factor.name, product);
-            }
-            warn(warnings, "ignored key {}: it is for other layers; {} is read", stated(given),
-                 factor.name);
+        if (given && product != width) {
+            pass_over(given, gives(source, portion(factor), head.head_dim, width),
+                      factor.name + ", which requires " + std::to_string(product) + ",", warnings);
         }
         window.rotary_dim = product;
         require_valid(window, head, factor);
     }
     if (!given && !factor) {
         window.rotary_dim = assumed_rotary_dim(source, head, warnings);
-        require_valid(window, head, {});
+        require_valid(window, head, head.field);
     }
     window.turning_pairs = window.rotary_dim / 2;
     return window;

@@ -111,21 +111,39 @@ void read_bases(const Scopes& scope, Layers& layers) {
     }
 }
 
-/// Compares a list with a pattern in the same file. The list takes precedence, as in transformers.
-void compare_with_pattern(const Scopes& scope, const std::string& name, bool full_first,
-                          Layers& layers) {
-    const Field pattern = find_first(scope, pattern_names);
-    if (!pattern) {
-        return;
+/// Returns the kinds of layers in a period with one layer of full attention.
+std::vector<std::string> kinds_of_period(std::uint64_t period, bool full_first, const char* other) {
+    std::vector<std::string> kinds(period, other);
+    kinds[full_first ? 0 : period - 1] = full_attention;
+    return kinds;
+}
+
+/// Returns the kinds of layers in a period, from letters such as EXAONE 4's "LLLG" or from the
+/// number of layers in a period.
+std::vector<std::string> kinds_of_pattern(const Field& pattern, bool full_first) {
+    if (!pattern.value->is_string()) {
+        const bool linear = pattern.name.ends_with("full_attention_interval");  // Qwen3-Next
+        return kinds_of_period(whole_number(pattern, 1, max_layers), full_first,
+                               linear ? "linear_attention" : sliding_attention);
     }
-    const bool letters = pattern.value->is_string();
-    const std::string of_letters = letters ? pattern.value->get<std::string>() : std::string();
-    const std::uint64_t period = letters ? of_letters.size() : whole_number(pattern, 1, max_layers);
-    for (std::uint64_t layer = 0; layer < layers.list.size() && period != 0; ++layer) {
-        const std::uint64_t m = layer % period;
-        const bool is_full = letters ? of_letters[m] != 'L' : m == (full_first ? 0 : period - 1);
+    const std::string letters = text(pattern);
+    if (letters.size() > max_layers) {
+        invalid_data("{} has {} letters: it must have at most {}", pattern.name, letters.size(),
+                     max_layers);
+    }
+    std::vector<std::string> kinds;
+    for (const char c : letters) kinds.push_back(c == 'L' ? sliding_attention : full_attention);
+    return kinds;
+}
+
+/// Warns of a list or a pattern of kinds that differs from what is read, `name`: the first place
+/// takes precedence, as in transformers.
+void compare(const Field& other, const std::vector<std::string>& kinds, const std::string& name,
+             Layers& layers) {
+    for (std::uint64_t layer = 0; layer < layers.list.size() && !kinds.empty(); ++layer) {
+        const bool is_full = kinds[layer % kinds.size()] == full_attention;
         if (is_full != (layers.list[layer] == full_attention)) {
-            layers.ignored.push_back(ignored(pattern) + name + " is read, which differs at layer " +
+            layers.ignored.push_back(ignored(other) + name + " is read, which differs at layer " +
                                      std::to_string(layer));
             return;
         }
@@ -133,20 +151,29 @@ void compare_with_pattern(const Scopes& scope, const std::string& name, bool ful
 }
 
 void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
+    const Field pattern = find(scope, pattern_names);
+    std::string name;
     for (const ListKey& key : list_keys) {
         const Field field = find_first(scope, {key.name});
         if (!field || (field.value->is_array() && field.value->empty())) {
             continue;
         }
         require_array(field);
-        layers.list = kinds_of(field, key);
-        require_few(field, layers.list);
-        if (key.name != std::string("block_types")) {  // block_types is repeated
-            require_length(layers, field, layers.list.size());
-            compare_with_pattern(scope, field.name, model.layers.full_first, layers);
+        const std::vector<std::string> kinds = kinds_of(field, key);
+        require_few(field, kinds);
+        const bool repeated = key.name == std::string("block_types");
+        if (!repeated) require_length(layers, field, kinds.size());
+        if (!name.empty()) {
+            compare(field, kinds, name, layers);
+            continue;
         }
-        return;
+        layers.list = kinds;
+        name = field.name;
+        if (pattern && !repeated) {
+            compare(pattern, kinds_of_pattern(pattern, model.layers.full_first), name, layers);
+        }
     }
+    if (!name.empty()) return;
     if (layers.rule == LayerRule::compressed) {
         return read_ratios(scope, layers);
     }
@@ -161,18 +188,6 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
         }
         return;
     }
-    const Field pattern = find_first(scope, pattern_names);
-    if (pattern && pattern.value->is_string()) {  // EXAONE 4: "LLLG", repeated
-        const std::string letters = text(pattern);
-        if (letters.size() > max_layers) {
-            invalid_data("{} has {} letters: it must have at most {}", pattern.name, letters.size(),
-                         max_layers);
-        }
-        for (const char c : letters) {
-            layers.list.push_back(c == 'L' ? sliding_attention : full_attention);
-        }
-        return;
-    }
     const Field step = find_first(
         scope, {"mamba_step"});  // PLaMo 2: the middle one of mamba_step layers is attention
     const Field enabled = find_first(scope, {"mamba_enabled"});
@@ -183,17 +198,11 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
             full_attention;
         return;
     }
-    if (model.layers.period != 0 || pattern) {
-        const bool by_class = model.layers.period != 0;
-        layers.period = pattern ? whole_number(pattern, 1, max_layers) : model.layers.period;
-        layers.full_in_period = by_class && model.layers.full_first ? 0 : layers.period - 1;
-        if (pattern &&
-            pattern.name.find("full_attention_interval") != std::string::npos) {  // Qwen3-Next
-            for (std::uint64_t layer = 0; layer < layers.period; ++layer) {
-                layers.list.push_back(layer == layers.full_in_period ? full_attention
-                                                                     : "linear_attention");
-            }
-        }
+    if (pattern) {
+        layers.list = kinds_of_pattern(pattern, model.layers.full_first);
+    } else if (model.layers.period != 0) {
+        layers.list = kinds_of_period(model.layers.period, model.layers.full_first,
+                                      sliding_attention);
     }
 }
 
@@ -264,8 +273,8 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
         layers.beside.push_back("indexer");
     }
     const Scopes scope = {config};
-    if (const Field count = find_first(
-            scope, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {
+    if (const Field count = find(scope,
+                                 {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {
         layers.count = whole_number(count, 1, max_layers);
     }
     if (layers.rule == LayerRule::same && find_base(scope, Base::local)) {

@@ -64,7 +64,7 @@ class OpsImport {
 
     /// Returns 0 if the file has no such number.
     std::uint32_t count(std::initializer_list<const char*> keys) const {
-        const Field field = find_first(config_, keys);
+        const Field field = find(config_, keys);
         const bool usable = field && field.value->is_number_unsigned() &&
                             field.value->get<std::uint64_t>() <= max_heads;
         return usable ? field.value->get<std::uint32_t>() : 0;

@@ -18,6 +18,7 @@ struct Head {
     std::uint32_t q_rotary_offset = 0;
     std::uint32_t k_rotary_offset = 0;
     bool latent = false;  ///< multi-head latent attention
+    Field field = {};     ///< what states head_dim; empty: a quotient or a default
 };
 
 Head read_head(const Source& source, Warnings& warnings);
