@@ -14,79 +14,76 @@
 namespace vkrope {
 namespace {
 
-constexpr Pairing half_split = VKROPE_HALF_SPLIT;
 constexpr GgufSections if_given = GgufSections::if_given, required = GgufSections::required;
 
 using enum LayerRule;
 
-const GgufArchitecture architectures[] = {
-    {.names = {"apertus",        "bailingmoe2",    "bitnet",     "codeshell",    "cogvlm",
-               "deepseek2-ocr",  "dots1",          "dream",      "eurobert",     "exaone",
-               "falcon",         "falcon-h1",      "gemma",      "gptneox",      "grovemoe",
-               "hrm_text",       "hy_v3",          "jais2",      "jina-bert-v3", "lfm2",
-               "lfm2moe",        "llada-moe",      "minimax-m2", "minimax-m3",   "nemotron",
-               "nomic-bert",     "nomic-bert-moe", "olmoe",      "openelm",      "orion",
-               "pangu-embedded", "phi2",           "phi3",       "phimoe",       "plamo",
-               "plamo2",         "qwen",           "qwen2",      "qwen2moe",     "qwen3",
-               "qwen3moe",       "rnd1",           "seed_oss",   "starcoder2"},
-     .pairing = half_split},
-    {.names = {"arcee", "arctic", "bailingmoe", "chatglm", "deci", "deepseek", "ernie4_5",
-               "ernie4_5-moe", "internlm2", "llada", "llama", "llama-embed", "minicpm", "neo-bert",
-               "xverse"}},
-    {.names = {"afmoe", "exaone-moe"},
-     .pairing = half_split,
-     .layers = {none_on_full, 4},
-     .window_decides = true},
-    {.names = {"axk2", "deepseek32", "glm-dsa"},
-     .latent = true,
-     .yarn_log_unit = 0.1,
-     .yarn_in_softmax = true},
+/// Architectures by pairing.
+constexpr auto interleaved = names(
+    "arcee", "arctic", "axk2", "baichuan", "bailingmoe", "bailingmoe3", "chameleon", "chatglm",
+    "cohere2", "command-r", "deci", "deepseek", "deepseek2", "deepseek32", "deepseek4", "ernie4_5",
+    "ernie4_5-moe", "glm-dsa", "glm4", "granite", "granite_swa", "granitehybrid", "granitemoe",
+    "graniteswitch", "hy_v4", "internlm2", "llada", "llama", "llama-embed", "llama4", "maincoder",
+    "minicpm", "mistral3", "mistral4", "neo-bert", "olmo", "plm", "smollm3", "xverse");
+constexpr auto half_split = names(
+    "afmoe", "apertus", "bailingmoe2", "bitnet", "clef", "codeshell", "cogvlm", "dbrx",
+    "deepseek2-ocr", "dots1", "dream", "eurobert", "exaone", "exaone-moe", "exaone4", "falcon",
+    "falcon-h1", "gemma", "gemma-embedding", "gemma2", "gemma3", "gemma3n", "gemma4", "glm4moe",
+    "gpt-oss", "gptneox", "grok", "grovemoe", "hrm_text", "hunyuan-dense", "hunyuan-moe",
+    "hunyuan_vl", "hy_v3", "jais2", "jina-bert-v3", "lfm2", "lfm2moe", "llada-moe", "mimo2",
+    "minicpm3", "minimax-m2", "minimax-m3", "modern-bert", "nemotron", "nomic-bert",
+    "nomic-bert-moe", "olmo2", "olmoe", "openelm", "orion", "paddleocr", "pangu-embedded", "phi2",
+    "phi3", "phimoe", "plamo", "plamo2", "qwen", "qwen2", "qwen2moe", "qwen2vl", "qwen3", "qwen35",
+    "qwen35moe", "qwen3moe", "qwen3next", "qwen3vl", "qwen3vlmoe", "qwen4exp", "rnd1", "seed_oss",
+    "smallthinker", "stablelm", "starcoder2", "step35");
+
+/// What differs from Llama.
+const GgufArchitecture differences[] = {
+    {.names = {"afmoe", "exaone-moe"}, .layers = {none_on_full, 4}, .window_decides = true},
+    {.names = {"axk2", "deepseek32", "glm-dsa"}, .latent = true, .deepseek_yarn = true},
     {.names = {"baichuan"}, .alibi_layer_count = 40},
-    {.names = {"bailingmoe3", "hy_v4", "plm"}, .latent = true},
+    {.names = {"bailingmoe3", "hy_v4", "minicpm3", "plm"}, .latent = true},
     {.names = {"chameleon", "command-r"}, .norms = {.kind = VKROPE_NORM_LAYER}},
     {.names = {"clef", "qwen35", "qwen35moe", "qwen4exp"},
-     .pairing = half_split,
      .sections = required,
      .sections_interleaved = true,
      .linear_period = 4},
     {.names = {"cohere2"}, .layers = {none_on_full, 4}},
-    {.names = {"dbrx"}, .pairing = half_split, .clips = true},
+    {.names = {"deci", "falcon", "llama", "llama-embed"}, .rotates_whole = true},
     {.names = {"deepseek2"},
      .latent = true,
-     .yarn_log_unit = 0.1,
-     .yarn_in_softmax = true,
+     .deepseek_yarn = true,
      .query_scale = VKROPE_QUERY_SCALING_MINISTRAL3},
     {.names = {"deepseek4"}, .layers = {compressed}, .norms = {.unread = true}},
     {.names = {"exaone4"},
-     .pairing = half_split,
      .layers = {none_on_full, 4},
      .window_decides = true,
      .sliding_layer_count = 64},
-    {.names = {"gemma-embedding"}, .pairing = half_split, .layers = {local_base, 6}},
-    {.names = {"gemma2"}, .pairing = half_split, .layers = {.period = 2}},
-    {.names = {"gemma3"}, .pairing = half_split, .layers = {local_base, 6}, .window_decides = true},
+    {.names = {"gemma-embedding"}, .layers = {local_base, 6}},
+    {.names = {"gemma2"}, .layers = {.period = 2}, .shared_width_layer_count = 46, .score_cap = 50},
+    {.names = {"gemma3"},
+     .layers = {local_base, 6},
+     .window_decides = true,
+     .shared_width_layer_count = 62},
     {.names = {"gemma3n"},
-     .pairing = half_split,
      .layers = {local_base, 5},
+     .score_scale = 1,
      .norms = {.of_v_too = true}},
-    {.names = {"gemma4"},
-     .pairing = half_split,
-     .layers = {local_base},
-     .norms = {.of_v_too = true}},
-    {.names = {"glm4"}, .sections = if_given},
-    {.names = {"glm4moe"}, .pairing = half_split, .sections = if_given},
-    {.names = {"gpt-oss"}, .pairing = half_split, .rounds_yarn = true, .layers = {.period = 2}},
+    {.names = {"gemma4"}, .layers = {local_base}, .score_scale = 1, .norms = {.of_v_too = true}},
+    {.names = {"glm4", "glm4moe"}, .sections = if_given},
+    {.names = {"gpt-oss"}, .rounds_yarn = true, .layers = {.period = 2}},
     {.names = {"granite", "granitehybrid", "granitemoe", "graniteswitch"},
-     .finetuned_is_rope = true},
-    {.names = {"granite_swa"}, .rope_pattern = true},
-    {.names = {"grok"}, .pairing = half_split, .yarn_beta_fast = 8},
-    {.names = {"hunyuan-dense", "hunyuan-moe"},
-     .pairing = half_split,
+     .finetuned_is_rope = true,
+     .score_key = "attention.scale"},
+    {.names = {"granite_swa"}, .rope_pattern = true, .score_key = "attention.scale"},
+    {.names = {"grok"},
+     .yarn_beta_fast = 8,
+     .score_key = "attention.output_scale",
+     .score_scale = 0.08838834764831845,
+     .score_cap = 30},
+    {.names = {"hunyuan-dense", "hunyuan-moe", "maincoder"},
      .norms = {.place = VKROPE_NORM_PLACE_AFTER}},
-    {.names = {"hunyuan_vl"},
-     .pairing = half_split,
-     .sections = if_given,
-     .norms = {.place = VKROPE_NORM_PLACE_AFTER}},
+    {.names = {"hunyuan_vl"}, .sections = if_given, .norms = {.place = VKROPE_NORM_PLACE_AFTER}},
     {.names = {"llama4"},
      .layers = {none_on_full, 4},
      .window_decides = true,
@@ -94,38 +91,23 @@ const GgufArchitecture architectures[] = {
      .sliding = "chunked_attention",
      .norms = {.without_weight = true},
      .query_scale = VKROPE_QUERY_SCALING_LLAMA4},
-    {.names = {"maincoder"}, .norms = {.place = VKROPE_NORM_PLACE_AFTER}},
-    {.names = {"mimo2"}, .pairing = half_split, .layers = {local_base}},
-    {.names = {"minicpm3"}, .pairing = half_split, .latent = true},
+    {.names = {"mimo2"}, .layers = {local_base}},
     {.names = {"mistral3"}, .query_scale = VKROPE_QUERY_SCALING_MINISTRAL3},
     {.names = {"mistral4"},
      .latent = true,
-     .yarn_log_unit = 0.1,
-     .yarn_in_softmax = true,
+     .deepseek_yarn = true,
      .softmax_differs = true,
      .query_scale = VKROPE_QUERY_SCALING_MINISTRAL3},
-    {.names = {"modern-bert"},
-     .pairing = half_split,
-     .layers = {local_base, 3, true},
-     .window_decides = true},
-    {.names = {"olmo"}, .clips = true},
-    {.names = {"olmo2"},
-     .pairing = half_split,
-     .layers = {scaled_on_full, 4},
-     .window_decides = true},
-    {.names = {"paddleocr", "qwen2vl"}, .pairing = half_split, .sections = required},
-    {.names = {"qwen3next"}, .pairing = half_split, .linear_period = 4},
-    {.names = {"qwen3vl", "qwen3vlmoe"},
-     .pairing = half_split,
-     .sections = required,
-     .sections_interleaved = true},
-    {.names = {"smallthinker"},
-     .pairing = half_split,
-     .layers = {none_on_full, 4, true},
-     .window_decides = true},
+    {.names = {"modern-bert"}, .layers = {local_base, 3, true}, .window_decides = true},
+    {.names = {"dbrx", "olmo"}, .clips = true},
+    {.names = {"olmo2"}, .layers = {scaled_on_full, 4}, .window_decides = true},
+    {.names = {"paddleocr", "qwen2vl"}, .sections = required},
+    {.names = {"qwen3next"}, .linear_period = 4},
+    {.names = {"qwen3vl", "qwen3vlmoe"}, .sections = required, .sections_interleaved = true},
+    {.names = {"smallthinker"}, .layers = {none_on_full, 4, true}, .window_decides = true},
     {.names = {"smollm3"}, .no_rope_interval = 4},
-    {.names = {"stablelm"}, .pairing = half_split, .norms = {.kind = VKROPE_NORM_LAYER}},
-    {.names = {"step35"}, .pairing = half_split, .layers = {local_base}, .half_on_full = true},
+    {.names = {"stablelm"}, .norms = {.kind = VKROPE_NORM_LAYER}},
+    {.names = {"step35"}, .layers = {local_base}, .half_on_full = true},
 };
 
 constexpr const char* no_language_model = "it is not a language model";
@@ -157,8 +139,13 @@ constexpr auto without_rope = names(
 
 }  // namespace
 
-const GgufArchitecture* find_gguf_architecture(const std::string& name) {
-    return find_row(architectures, name);
+GgufArchitecture find_gguf_architecture(const std::string& name) {
+    const GgufArchitecture* row = find_row(differences, name);
+    GgufArchitecture found = row ? *row : GgufArchitecture();
+    found.pairing = contains(interleaved, name)  ? VKROPE_INTERLEAVED
+                    : contains(half_split, name) ? VKROPE_HALF_SPLIT
+                                                 : VKROPE_PAIRING_NONE;
+    return found;
 }
 
 const char* unsupported_gguf_architecture(const std::string& name) {

@@ -30,13 +30,14 @@ struct GgufNorms {
 
 /// One row of the table: differences from Llama.
 struct GgufArchitecture {
-    Names names = {};  ///< empty: the architecture is not known
-    Pairing pairing = VKROPE_INTERLEAVED;
+    Names names = {};
+    Pairing pairing = VKROPE_PAIRING_NONE;  ///< none: the architecture is not known
     GgufSections sections = GgufSections::none;
     bool sections_interleaved = false;
-    bool latent = false;           ///< multi-head latent attention
-    double yarn_log_unit = 1;      ///< unit of rope.scaling.yarn_log_multiplier
-    bool yarn_in_softmax = false;  ///< this multiplier also scales the softmax
+    bool latent = false;  ///< multi-head latent attention
+    /// DeepSeek's YaRN: the unit of rope.scaling.yarn_log_multiplier is 0.1, and this multiplier
+    /// also scales the softmax.
+    bool deepseek_yarn = false;
     bool rounds_yarn = false;  ///< llama.cpp rounds YaRN's range, which the model's code does not
     bool softmax_differs = false;    ///< readers disagree on YaRN's effect on its softmax
     double yarn_beta_fast = 32;      ///< default if the file has no value
@@ -53,16 +54,22 @@ struct GgufArchitecture {
     bool rope_pattern = false;  ///< attention.rope_pattern, if present, lists the layers with RoPE
     bool half_on_full = false;  ///< full-attention layers rotate half of rope.dimension_count
     std::uint32_t alibi_layer_count =
-        0;  ///< a model with this many layers has ALiBi instead; 0: none has
+        0;                       ///< a model with this many layers has ALiBi instead; 0: none has
+    bool rotates_whole = false;  ///< rope.dimension_count must be the width of a head
+    const char* score_key = nullptr;  ///< key of the scale of the scores; 0 or missing: score_scale
+    double score_scale = 0;           ///< 0: (width of a query row)^-0.5
+    /// A model of this many layers has the scale (embedding_length / attention.head_count)^-0.5.
+    std::uint32_t shared_width_layer_count = 0;
+    double score_cap = 0;  ///< default of attn_logit_softcapping
     GgufNorms norms = {};
     bool clips = false;                                    ///< attention.clamp_kqv clamps Q, K, V
     QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;  ///< scale by position in its graph
 
-    bool known() const { return names.size() != 0; }
+    bool known() const { return pairing != VKROPE_PAIRING_NONE; }
 };
 
-/// Returns the row of an architecture; null if the table has none.
-const GgufArchitecture* find_gguf_architecture(const std::string& name);
+/// Returns the properties of an architecture.
+GgufArchitecture find_gguf_architecture(const std::string& name);
 
 /// Returns the reason why the RoPE of an architecture cannot be imported although its keys look
 /// plain; null if it can be imported.

@@ -18,21 +18,17 @@ namespace vkrope {
 // zeros are valid entries. The largest real heads have 50 MB.
 inline constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
 
-struct GgufTypeRow {
+/// A type, as numbered in the file.
+struct GgufType {
     const char* name;
     std::uint64_t bytes;  ///< bytes of a value; 0 for a type whose length is in the file
-
-    /// Returns true for numbers and booleans.
-    bool is_number() const noexcept { return bytes != 0; }
+    char kind;            ///< u: unsigned, i: signed, f: float, b: boolean, s: string, a: array
 };
-inline constexpr GgufTypeRow gguf_types[] = {
-    {"uint8", 1},  {"int8", 1},    {"uint16", 2},  {"int16", 2},  {"uint32", 4},
-    {"int32", 4},  {"float32", 4}, {"boolean", 1}, {"string", 0}, {"array", 0},
-    {"uint64", 8}, {"int64", 8},   {"float64", 8}};
-
-constexpr const GgufTypeRow& row_of(GgufType type) noexcept {
-    return gguf_types[std::size_t(type)];
-}
+inline constexpr GgufType gguf_types[] = {
+    {"uint8", 1, 'u'},  {"int8", 1, 'i'},  {"uint16", 2, 'u'},  {"int16", 2, 'i'},
+    {"uint32", 4, 'u'}, {"int32", 4, 'i'}, {"float32", 4, 'f'}, {"boolean", 1, 'b'},
+    {"string", 0, 's'}, {"array", 0, 'a'}, {"uint64", 8, 'u'},  {"int64", 8, 'i'},
+    {"float64", 8, 'f'}};
 
 inline std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) noexcept {
     std::uint64_t value = 0;
@@ -43,16 +39,13 @@ inline std::uint64_t little_endian(const unsigned char* bytes, std::size_t count
 }
 
 /// Returns the number with these bits. Integers above 2^53, which no rule accepts, are rounded.
-inline double gguf_number(GgufType type, std::uint64_t bits) noexcept {
-    switch (type) {
-        case GgufType::int8: return double(std::int8_t(bits));
-        case GgufType::int16: return double(std::int16_t(bits));
-        case GgufType::int32: return double(std::int32_t(bits));
-        case GgufType::int64: return double(std::int64_t(bits));
-        case GgufType::float32: return double(std::bit_cast<float>(std::uint32_t(bits)));
-        case GgufType::float64: return std::bit_cast<double>(bits);
-        default: return double(bits);
+inline double gguf_number(const GgufType& type, std::uint64_t bits) noexcept {
+    if (type.kind == 'f') {
+        return type.bytes == 8 ? std::bit_cast<double>(bits)
+                               : double(std::bit_cast<float>(std::uint32_t(bits)));
     }
+    const std::uint64_t above = 64 - 8 * type.bytes;  // bits beyond the value
+    return type.kind == 'i' ? double(std::int64_t(bits << above) >> above) : double(bits);
 }
 
 /// Reads the head of a file from the first byte on, but not beyond the end of the file or beyond
@@ -101,12 +94,12 @@ class GgufCursor {
         return content;
     }
 
-    GgufType type() {
+    const GgufType& type() {
         const std::uint32_t type = u32();
         if (type >= std::size(gguf_types)) {
             invalid_data("{} has the type {}: it must be 0 to 12", what(), type);
         }
-        return GgufType(type);
+        return gguf_types[type];
     }
 
    private:

@@ -1,24 +1,74 @@
 // SPDX-License-Identifier: MIT
-#include "model/gguf/readers.hpp"
+// Finds the keys of a file, and records which of them were looked for.
+#include <algorithm>
+
+#include "model/gguf/import.hpp"
+#include "model/import_error.hpp"
+#include "model/names.hpp"
 
 namespace vkrope {
 namespace {
 
-bool begins(const std::string& key, const std::string& beginning) {
-    return key.compare(0, beginning.size(), beginning) == 0;
+constexpr auto of_sliding = names("local", "sliding", "swa");
+constexpr auto of_full = names("full", "global");
+
+/// Words that do not distinguish keys of RoPE.
+constexpr auto fillers = names("attention", "attn", "freq", "layer", "layers", "rope", "window");
+
+/// First words of keys of no model, and words of keys of a tower.
+constexpr auto of_no_model = names("adapter", "clip", "general", "quantize", "split", "tokenizer");
+constexpr auto of_tower = names("audio", "image", "mm", "projector", "speech", "vision");
+
+/// Returns the words of a key, which `_` and `.` separate.
+std::vector<std::string> words_of(const std::string& key) {
+    std::vector<std::string> words(1);
+    for (const char letter : key) {
+        if (letter == '_' || letter == '.') {
+            words.emplace_back();
+        } else {
+            words.back() += letter;
+        }
+    }
+    return words;
+}
+
+/// Returns what a key is about: its words without fillers, sorted.
+std::vector<std::string> meaning_of(const std::string& key) {
+    std::vector<std::string> words = words_of(key);
+    std::erase_if(words, [](const std::string& word) { return contains(fillers, word); });
+    std::replace(words.begin(), words.end(), std::string("theta"), std::string("base"));
+    std::sort(words.begin(), words.end());
+    return words;
 }
 
 }  // namespace
 
-Field GgufFields::find(const char* name) {
-    const std::string key = prefix_ + name;
-    asked_for_.insert(key);
-    Field field = file_.find(key);
+Field GgufImport::find(const std::string& name) {
+    asked_for_.insert(prefix_ + name);
+    Field field = file_.find(prefix_ + name);
     field.name = shown_key(prefix_) + name;
     return field;
 }
 
-Field GgufFields::required(const char* name, const char* because) {
+Field GgufImport::find_of(GgufMark kind, const std::string& name) {
+    const auto is_mark = [&](const std::string& word) {
+        return kind == GgufMark::sliding ? contains(of_sliding, word) : contains(of_full, word);
+    };
+    const std::vector<std::string> wanted = meaning_of(name);
+    Field found = {shown_key(prefix_) + name + (kind == GgufMark::sliding ? "_swa" : "_full")};
+    for (const auto& [key, value] : file_.values()) {
+        if (!key.starts_with(prefix_)) continue;
+        std::vector<std::string> meaning = meaning_of(key.substr(prefix_.size()));
+        if (std::erase_if(meaning, is_mark) == 0 || meaning != wanted) continue;
+        asked_for_.insert(key);
+        const Field field = file_.find(key);
+        if (found && *found.value != *field.value) disagree(found, field);
+        found = field;
+    }
+    return found;
+}
+
+Field GgufImport::required(const std::string& name, const char* because) {
     Field field = find(name);
     if (!field) {
         invalid_data("{} is missing: {}", field.name, because);
@@ -26,30 +76,18 @@ Field GgufFields::required(const char* name, const char* because) {
     return field;
 }
 
-void GgufFields::pass_over(const char* beginning) {
+std::vector<Field> GgufImport::unread() const {
+    std::vector<Field> found;
     for (const auto& [key, value] : file_.values()) {
-        if (begins(key, prefix_ + beginning)) {
-            asked_for_.insert(key);
+        const std::vector<std::string> words = words_of(key);
+        if (asked_for_.count(key) != 0 || contains(of_no_model, words[0]) ||
+            std::any_of(words.begin(), words.end(),
+                        [](const std::string& word) { return contains(of_tower, word); })) {
+            continue;
         }
-    }
-}
-
-std::vector<GgufUnread> GgufFields::unread() const {
-    std::vector<GgufUnread> found;
-    for (const auto& [key, value] : file_.values()) {
-        if (!begins(key, prefix_) || asked_for_.count(key) != 0) continue;
-        const std::string name = key.substr(prefix_.size());
-        if (const Says says = what_says(name, false); says != Says::nothing) {
-            found.push_back({file_.find(key), says});
-            found.back().field.name = shown_key(prefix_) + shown_key(name);
-        }
+        found.push_back(file_.find(key));
     }
     return found;
-}
-
-void warn_of_assumed(const Field& field, double value, const std::string& because,
-                     Warnings& warnings) {
-    warn(warnings, "{} is missing: assuming {}, {}", field.name, shown_number(value), because);
 }
 
 }  // namespace vkrope

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstdio>
 #include <iterator>
 #include <string_view>
@@ -29,6 +30,7 @@ constexpr std::uint64_t max_dimensions = 4;
 constexpr std::uint64_t longest_factors = 32767;  // pairs of the widest head row
 constexpr std::uint32_t deepest_list = 8;
 constexpr std::uint32_t float32_tensor = 0;
+constexpr const GgufType& float32 = gguf_types[6];
 
 // Minimum bytes of a metadata value and of a tensor info.
 constexpr std::uint64_t least_value_bytes = 8 + 1 + 4 + 1;
@@ -37,31 +39,20 @@ constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 constexpr auto frequency_tensors = names("rope_freqs.weight", "rope_factors_long.weight",
                                          "rope_factors_short.weight");
 
-/// The layer of a tensor named "blk.<layer>....", and the rest of the name. Other names, and layers
-/// of more than four digits, have no layer, so that the number of stored layers is bounded.
-struct TensorName {
-    int layer = -1;
-    std::string_view rest = {};
-};
+constexpr auto norms = names(".attn_q_norm.weight", ".attn_k_norm.weight", ".attn_q_norm.bias",
+                             ".attn_k_norm.bias");
 
-TensorName parts_of(std::string_view title) {
-    constexpr std::size_t digits_from = 4, max_digits = 4;  // after "blk."
-    const std::size_t digits_to = title.find_first_not_of("0123456789", digits_from);
-    if (!title.starts_with("blk.") || digits_to == std::string::npos || digits_to == digits_from ||
-        digits_to > digits_from + max_digits) {
-        return {};
-    }
-    int layer = 0;
-    for (const char digit : title.substr(digits_from, digits_to - digits_from)) {
-        layer = 10 * layer + (digit - '0');
-    }
-    return {layer, title.substr(digits_to)};
-}
-
-bool is_norm(const TensorName& name) {
-    constexpr std::string_view norms[] = {".attn_q_norm.weight", ".attn_k_norm.weight",
-                                          ".attn_q_norm.bias", ".attn_k_norm.bias"};
-    return std::find(std::begin(norms), std::end(norms), name.rest) != std::end(norms);
+/// Returns the layer of a tensor named "blk.<layer>....", and removes this from the name. Returns
+/// -1 for other names and for layers of more than four digits, so that few layers are stored.
+int take_layer(std::string_view& title) {
+    if (!title.starts_with("blk.")) return -1;
+    const char *const digits = title.data() + 4, *const end = title.data() + title.size();
+    unsigned layer = 0;  // accepts no sign
+    const char* const rest =
+        std::from_chars(digits, digits + std::min<std::ptrdiff_t>(4, end - digits), layer).ptr;
+    if (rest == digits || rest == end || *rest != '.') return -1;
+    title.remove_prefix(std::size_t(rest - title.data()));
+    return int(layer);
 }
 
 /// Remaining limits for all lists of a file.
@@ -72,10 +63,10 @@ struct Room {
 };
 
 /// Skips the elements of a list, after its type and count were read. Skips numbers in one step.
-void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room& room,
+void skip_elements(GgufCursor& cursor, const GgufType& type, std::uint64_t count, Room& room,
                    std::uint32_t depth = 1) {
-    if (row_of(type).is_number()) {
-        cursor.skip(count, row_of(type).bytes);
+    if (type.bytes != 0) {
+        cursor.skip(count, type.bytes);
         return;
     }
     if (depth > deepest_list) {
@@ -88,47 +79,44 @@ void skip_elements(GgufCursor& cursor, GgufType type, std::uint64_t count, Room&
     }
     room.steps -= count;
     for (std::uint64_t i = 0; i < count; ++i) {
-        if (type == GgufType::string) {
+        if (type.kind == 's') {
             cursor.skip(cursor.u64());
         } else {
-            const GgufType inner = cursor.type();
+            const GgufType& inner = cursor.type();
             skip_elements(cursor, inner, cursor.u64(), room, depth + 1);
         }
     }
 }
 
-double read_number(GgufCursor& cursor, GgufType type) {
-    const std::uint64_t bits = cursor.whole(std::size_t(row_of(type).bytes));
-    if (type == GgufType::boolean && bits > 1) {
+json read_number(GgufCursor& cursor, const GgufType& type) {
+    const std::uint64_t bits = cursor.whole(std::size_t(type.bytes));
+    if (type.kind == 'b' && bits > 1) {
         invalid_data("{} is a boolean of {}: it must be 0 or 1", cursor.what(), bits);
     }
-    return gguf_number(type, bits);
+    return json_number(gguf_number(type, bits));
 }
 
 GgufValue read_value(GgufCursor& cursor, Room& room) {
-    GgufValue value;
-    value.type = cursor.type();
-    if (row_of(value.type).is_number()) {
-        const double number = read_number(cursor, value.type);
-        const bool boolean = value.type == GgufType::boolean;
-        value.value = boolean ? json(number != 0) : json_number(number);
-    } else if (value.type == GgufType::string) {
+    const GgufType& type = cursor.type();
+    GgufValue value = {type.name};
+    if (type.bytes != 0) {
+        value.value = read_number(cursor, type);
+        if (type.kind == 'b') value.value = value.value != 0;
+    } else if (type.kind == 's') {
         const std::uint64_t bytes = cursor.u64();
         bytes <= longest_text ? void(value.value = cursor.text(bytes)) : cursor.skip(bytes);
     } else {
-        const GgufType type = cursor.type();
+        const GgufType& inner = cursor.type();
         const std::uint64_t count = cursor.u64();
-        if (!row_of(type).is_number() || count > std::min(longest_list, room.numbers)) {
-            skip_elements(cursor, type, count, room);
+        if (inner.bytes == 0 || count > std::min(longest_list, room.numbers)) {
+            skip_elements(cursor, inner, count, room);
             return value;
         }
         room.numbers -= count;
-        json::array_t numbers;
-        numbers.reserve(std::size_t(count));
+        value.value = json::array();
         for (std::uint64_t i = 0; i < count; ++i) {
-            numbers.push_back(json_number(read_number(cursor, type)));
+            value.value.push_back(read_number(cursor, inner));
         }
-        value.value = std::move(numbers);
     }
     return value;
 }
@@ -219,7 +207,7 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         values_[key] = read_value(cursor, room);
     }
     if (const Field alignment = find("general.alignment")) {
-        const bool is_uint32 = std::string_view(alignment.type) == row_of(GgufType::uint32).name;
+        const bool is_uint32 = std::string_view(alignment.type) == "uint32";
         const auto bytes = is_uint32 ? std::uint32_t(finite_number(alignment)) : 0;
         if (!std::has_single_bit(bytes)) {
             refuse(alignment, "a uint32, a power of two");
@@ -232,36 +220,32 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i) {
         cursor.inside("tensor " + std::to_string(i + 1));
         const std::string title = read_name(cursor);
-        Tensor tensor;
-        tensor.dimensions = cursor.u32();
-        if (tensor.dimensions > max_dimensions) {
+        const std::uint32_t dimensions = cursor.u32();
+        if (dimensions > max_dimensions) {
             invalid_data("tensor {} has {} dimensions: it must have at most {}", shown_key(title),
-                         tensor.dimensions, max_dimensions);
+                         dimensions, max_dimensions);
         }
-        std::vector<std::uint64_t> extents;
-        for (std::uint32_t dimension = 0; dimension < tensor.dimensions; ++dimension) {
-            extents.push_back(cursor.u64());
+        Tensor tensor;
+        for (std::uint32_t dimension = 0; dimension < dimensions; ++dimension) {
+            tensor.extents.push_back(cursor.u64());
         }
-        tensor.count = extents.empty() ? 0 : extents[0];
         tensor.element = cursor.u32();
         tensor.offset = cursor.u64();
-        const TensorName parts = parts_of(title);
-        if (parts.layer >= 0) {
-            layers_.insert(parts.layer);
-        }
-        if (is_norm(parts) && !norms_.emplace(title, std::move(extents)).second) {
-            invalid_data("the tensor {} is given twice", shown_key(title));
-        }
-        if (!contains(frequency_tensors, title)) {
-            continue;
-        }
-        if (!tensors_.emplace(title, tensor).second) {
-            invalid_data("the tensor {} is given twice", title);
-        }
+        std::string_view rest = title;
+        const int layer = take_layer(rest);
+        if (layer >= 0) layers_.insert(layer);
+        const bool is_norm = layer >= 0 && contains(norms, rest);
+        if (is_norm || contains(frequency_tensors, title)) keep(title, std::move(tensor));
     }
     has_tensors_ = count != 0;
     Part& part = parts_.front();
     part.data = (cursor.at() + part.alignment - 1) / part.alignment * part.alignment;
+}
+
+void GgufFile::keep(const std::string& title, Tensor tensor) {
+    if (!tensors_.emplace(title, std::move(tensor)).second) {
+        invalid_data("the tensor {} is given twice", shown_key(title));
+    }
 }
 
 void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read) {
@@ -274,14 +258,7 @@ void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const Gg
     has_tensors_ = has_tensors_ || other.has_tensors_;
     for (auto& [title, tensor] : other.tensors_) {
         tensor.part = parts_.size();
-        if (!tensors_.emplace(title, tensor).second) {
-            invalid_data("the tensor {} is given twice", title);
-        }
-    }
-    for (auto& [title, extents] : other.norms_) {
-        if (!norms_.emplace(title, std::move(extents)).second) {
-            invalid_data("the tensor {} is given twice", shown_key(title));
-        }
+        keep(title, std::move(tensor));
     }
     layers_.merge(other.layers_);
     parts_.push_back(std::move(other.parts_.front()));
@@ -301,8 +278,8 @@ std::uint64_t GgufFile::split_number() const {
 }
 
 const std::vector<std::uint64_t>* GgufFile::norm_extents(const std::string& tensor) const {
-    const auto found = norms_.find(tensor);
-    return found == norms_.end() ? nullptr : &found->second;
+    const auto found = tensors_.find(tensor);
+    return found == tensors_.end() ? nullptr : &found->second.extents;
 }
 
 bool GgufFile::has_layer(int layer) const {
@@ -310,7 +287,7 @@ bool GgufFile::has_layer(int layer) const {
 }
 
 std::string GgufFile::layer_with(const std::string& norm) const {
-    for (const auto& [title, extents] : norms_) {
+    for (const auto& [title, tensor] : tensors_) {
         if (title.ends_with(norm)) {
             return title.substr(0, title.size() - norm.size());
         }
@@ -321,9 +298,9 @@ std::string GgufFile::layer_with(const std::string& norm) const {
 Field GgufFile::find(const std::string& key) const {
     const auto found = values_.find(key);
     if (found == values_.end()) {
-        return {key};
+        return {shown_key(key)};
     }
-    return {key, &found->second.value, row_of(found->second.type).name};
+    return {shown_key(key), &found->second.value, found->second.type};
 }
 
 std::vector<double> GgufFile::factors(const std::string& title) const {
@@ -333,19 +310,20 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     }
     const Tensor& tensor = found->second;
     const Part& part = parts_[tensor.part];
-    if (tensor.element != float32_tensor || tensor.dimensions != 1 || tensor.count == 0 ||
-        tensor.count > longest_factors) {
+    const std::uint64_t count = tensor.extents.empty() ? 0 : tensor.extents[0];
+    if (tensor.element != float32_tensor || tensor.extents.size() != 1 || count == 0 ||
+        count > longest_factors) {
         invalid_data(
             "the tensor {} has {} dimensions, {} elements and the type {}: it must have 1, 1 to {} "
             "and 0, float32",
-            title, tensor.dimensions, tensor.count, tensor.element, longest_factors);
+            title, tensor.extents.size(), count, tensor.element, longest_factors);
     }
     if (tensor.offset % part.alignment != 0) {
         invalid_data(
             "the tensor {} is at {} of the data: it must be a multiple of general.alignment, {}",
             title, tensor.offset, part.alignment);
     }
-    const std::uint64_t bytes = 4 * tensor.count;
+    const std::uint64_t bytes = 4 * count;
     if (part.data > part.bytes || tensor.offset > part.bytes - part.data ||
         bytes > part.bytes - part.data - tensor.offset) {
         invalid_data("the file is cut off: the tensor {} is beyond its {} bytes", title,
@@ -357,7 +335,7 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
     }
     std::vector<double> numbers;
     for (std::size_t i = 0; i < raw.size(); i += 4) {
-        numbers.push_back(gguf_number(GgufType::float32, little_endian(&raw[i], 4)));
+        numbers.push_back(gguf_number(float32, little_endian(&raw[i], 4)));
     }
     return numbers;
 }

@@ -20,27 +20,10 @@ namespace vkrope {
 /// Same as vkrope_read_at.
 using GgufRead = std::function<std::size_t(std::uint64_t offset, void* to, std::size_t bytes)>;
 
-/// Types, numbered as in the file.
-enum class GgufType : std::uint32_t {
-    uint8 = 0,
-    int8 = 1,
-    uint16 = 2,
-    int16 = 3,
-    uint32 = 4,
-    int32 = 5,
-    float32 = 6,
-    boolean = 7,
-    string = 8,
-    array = 9,
-    uint64 = 10,
-    int64 = 11,
-    float64 = 12,
-};
-
 /// A value of the metadata. Long strings, long lists, and lists of values other than numbers are
 /// not_kept(): only their type is stored. A boolean in a list is stored as 0 or 1.
 struct GgufValue {
-    GgufType type = GgufType::uint8;
+    const char* type = "";
     json value = not_kept();
 };
 
@@ -65,6 +48,9 @@ class GgufFile {
     /// Returns the value of a key; empty if the file does not have it.
     Field find(const std::string& key) const;
     const std::map<std::string, GgufValue>& values() const noexcept { return values_; }
+
+    /// Removes a key. Returns false if the file does not have it.
+    bool erase(const std::string& key) { return values_.erase(key) != 0; }
 
     /// Returns the numbers of a tensor that scales frequencies: "rope_freqs.weight",
     /// "rope_factors_long.weight" or "rope_factors_short.weight". Empty if the file has no such
@@ -92,23 +78,22 @@ class GgufFile {
     };
     struct Tensor {
         std::size_t part = 0;
-        std::uint32_t dimensions = 0;
-        std::uint64_t count = 0;  // extent of the first dimension
+        std::vector<std::uint64_t> extents;
         std::uint32_t element = 0;
         std::uint64_t offset = 0;  // in the data section
     };
 
     void read_values(class GgufCursor& cursor, std::uint64_t count);
     void read_tensors(class GgufCursor& cursor, std::uint64_t count);
+    void keep(const std::string& title, Tensor tensor);
 
     std::uint64_t split_key(const char* key) const;
 
     std::vector<Part> parts_;  // this file first
     bool has_tensors_ = false;
     std::map<std::string, GgufValue> values_;
-    std::map<std::string, Tensor> tensors_;                    // tensors that scale frequencies
-    std::map<std::string, std::vector<std::uint64_t>> norms_;  // extents of the norms of Q and K
-    std::set<int> layers_;                                     // layers that have tensors
+    std::map<std::string, Tensor> tensors_;  // tensors that scale frequencies, and norms of Q and K
+    std::set<int> layers_;                   // layers that have tensors
 };
 
 }  // namespace vkrope

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// Keys are described in docs/gguf.md of ggml, their meaning in load_hparams() and
+// load_arch_hparams() of llama.cpp.
+#include "model/gguf/import.hpp"
+
+#include <utility>
+
+#include "defaults.hpp"
+#include "model/rotation_rules.hpp"
+
+namespace vkrope {
+namespace {
+
+constexpr double base_without_key = 10000;
+
+std::string architecture_of(const GgufFile& file) {
+    const Field name = file.find("general.architecture");
+    if (!name) {
+        invalid_data("general.architecture is missing: it is the prefix of every other key");
+    }
+    return text(name);
+}
+
+}  // namespace
+
+GgufImport::GgufImport(const GgufFile& file, const Query& query)
+    : file_(file), query_(query), name_(architecture_of(file)), prefix_(name_ + ".") {}
+
+RopeParams GgufImport::run() {
+    split();
+    architecture();
+    choose_layer();
+    rotation_.pairing = value_or(query_.pairing, row_.pairing);
+    max_position();
+    rotation_.no_rope = !kind_.rotates;
+    rotation_.softmax_scale = 1;
+    widths();
+    ops();
+    if (kind_.rotates) {
+        inv_freq();
+        readers_differ();
+    } else {
+        rotation_.rotary_dim = 0;
+    }
+    scores();
+    name_unread();
+    return std::move(rotation_);
+}
+
+void GgufImport::assume(const Field& field, double value, const std::string& because) {
+    warn(rotation_, "{} is missing: assuming {}, {}", field.name, shown_number(value), because);
+}
+
+/// The first part of a split file has all metadata; each part has some of the tensors.
+void GgufImport::split() {
+    const std::uint64_t count = file_.split_count(), number = file_.split_number();
+    if (number != 0) {
+        not_supported(
+            "split.no is {} and split.count is {}: the first part of a split file has the "
+            "metadata; open that part, and from_gguf_file() reads the others beside it",
+            number, count);
+    }
+    if (count > file_.parts_read()) {
+        if (!file_.has_tensors()) {
+            not_supported(
+                "split.count is {} and the first part has no tensors, which may scale the "
+                "frequencies: open it by its name, with the other parts beside it",
+                count);
+        }
+        warn(rotation_,
+             "split.count is {} and {} of the parts are read: assuming that no other part has "
+             "rope_freqs or rope_factors, nor the first norms of Q and K",
+             count, file_.parts_read());
+    }
+    if (file_.find("split.no") && !file_.find("split.count")) {
+        warn(rotation_,
+             "split.count is missing although split.no is 0: assuming a whole file, as llama.cpp "
+             "does");
+    }
+}
+
+void GgufImport::architecture() {
+    if (const char* reason = unsupported_gguf_architecture(name_)) {
+        not_supported("general.architecture is \"{}\": {}", shown_key(name_), reason);
+    }
+    row_ = find_gguf_architecture(name_);
+    if (!row_.known() && query_.pairing) {
+        row_.latent = says_latent();
+        warn(rotation_,
+             "general.architecture \"{}\" is unknown: assuming the requested pairing, and that "
+             "layers differ only as in its keys; whether Q and K have norms is not known",
+             shown_key(name_));
+    } else if (!row_.known()) {
+        not_supported(
+            "general.architecture is \"{}\", which is unknown, and so is its pairing: give a "
+            "pairing to read the file anyway",
+            shown_key(name_));
+    }
+    const Field finetuned = find(
+        "rope.scaling.finetuned");  // true: the weights were trained with the scaling
+    if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
+        not_supported("{} is false: the model does not use RoPE", finetuned.name);
+    }
+    const Field count = find("block_count");
+    layers_.count = count ? whole_number(count, 1, max_gguf_layers) : 0;
+    if (row_.alibi_layer_count != 0 && layers_.count == row_.alibi_layer_count) {
+        not_supported("{} is {}: {} models with this many layers use ALiBi, not RoPE", count.name,
+                      layers_.count, shown_key(name_));
+    }
+}
+
+/// Returns whether the keys describe latent attention, whose rows have a different layout.
+bool GgufImport::says_latent() {
+    const Field rank = find("attention.kv_lora_rank"), row = find("attention.key_length_mla");
+    return (rank && is_set(*rank.value)) || (row && is_set(*row.value));
+}
+
+void GgufImport::max_position() {
+    if (const Field field = find("context_length")) {
+        rotation_.max_position = whole_number(field, 1, max_whole);
+        warn_of_length(rotation_, query_.seq_len);
+    }
+}
+
+void GgufImport::widths() {
+    const Field count = of_layer("rope.dimension_count"), row = of_layer("attention.key_length");
+    if (row_.latent) {
+        latent_widths(count);
+        return;
+    }
+    rotation_.head_dim = row ? std::uint32_t(whole_number(row, 2, max_head_dim))
+                             : divided_head_dim();
+    rotation_.rotary_dim = rotation_.head_dim;
+    if (!kind_.rotates) return;
+    if (count) {
+        rotation_.rotary_dim = rotated(count);
+    } else {
+        assume(count, rotation_.head_dim, "which is head_dim");
+    }
+    const std::string width = row ? stated(row) : "head_dim is " + shown_number(rotation_.head_dim);
+    if (rotation_.rotary_dim > rotation_.head_dim ||
+        (row_.rotates_whole && rotation_.rotary_dim != rotation_.head_dim)) {
+        invalid_data("{} but {}: it must be {}", stated(count), width,
+                     row_.rotates_whole ? "the same in this architecture" : "at most that");
+    }
+    if (rotation_.rotary_dim % 2 != 0) {
+        invalid_data("{} is missing, and {}: it must be even", count.name, width);
+    }
+    if (row_.half_on_full && !slides_ && !are_listed("rope.dimension_count")) {
+        rotation_.rotary_dim /= 2;
+        if (rotation_.rotary_dim % 2 != 0) {
+            invalid_data("{} is {}: its half must be even", count.name, 2 * rotation_.rotary_dim);
+        }
+    }
+    if (row_.layers.rule == LayerRule::compressed) {  // the last channels rotate
+        rotation_.q_rotary_offset = rotation_.k_rotary_offset = rotation_.head_dim -
+                                                                rotation_.rotary_dim;
+        warn(rotation_, "the norms of Q and K are not read: they differ from each other");
+    }
+}
+
+/// Multi-head latent attention rotates the last channels of each query row and of the single row of
+/// latent channels (src/models/deepseek2.cpp). In newer files key_length_mla, not key_length, is
+/// the width of a query row.
+void GgufImport::latent_widths(const Field& count) {
+    if (!count) {
+        required("rope.dimension_count", "latent attention needs it");
+    }
+    const std::uint32_t turns = rotated(count);
+    Field row = picked(find("attention.key_length_mla"));
+    if (!row || whole_number(row, 0, max_head_dim) == 0) {
+        row = picked(required("attention.key_length", "it is the offset of the window of a query"));
+    }
+    const Field rank = picked(
+        required("attention.kv_lora_rank", "it is the offset of the window of a key"));
+    const auto width = std::uint32_t(whole_number(row, 2, max_head_dim));
+    if (turns > width) {
+        invalid_data("{} but {}: it must be at most that", stated(count), stated(row));
+    }
+    rotation_.head_dim = rotation_.rotary_dim = turns;
+    rotation_.q_rotary_offset = width - turns;
+    rotation_.k_rotary_offset = std::uint32_t(whole_number(rank, 0, max_head_dim));
+}
+
+/// Returns the number of rotated channels.
+std::uint32_t GgufImport::rotated(const Field& count) {
+    const auto channels = std::uint32_t(whole_number(count, 0, max_head_dim));
+    if (channels == 0) {
+        not_supported("{} is 0: this layer has no RoPE", count.name);
+    }
+    if (channels % 2 != 0) {
+        refuse(count, "even");
+    }
+    return channels;
+}
+
+/// Returns the embedding's share of a head.
+std::uint32_t GgufImport::divided_head_dim() {
+    constexpr const char* because = "it is needed because attention.key_length is missing too";
+    const Field embedding = required("embedding_length", because),
+                count = picked(required("attention.head_count", because));
+    const std::uint64_t width = whole_number(embedding, 1, max_hidden_size);
+    const std::uint64_t heads = whole_number(count, 0, max_heads);
+    const std::uint64_t head_dim = heads == 0 ? 0 : width / heads;
+    if (head_dim < 2 || head_dim > max_head_dim) {
+        invalid_data("{} is {} and {} is {}: their quotient, head_dim, must be 2 to 65534",
+                     embedding.name, width, count.name, heads);
+    }
+    return std::uint32_t(head_dim);
+}
+
+void GgufImport::inv_freq() {
+    const double base = this->base();
+    set_base(rotation_, base, "rope.freq_base");
+    scale();
+    sections();
+    require_usable(rotation_, rotation_.inv_freq.size(), base, "rope.freq_base");
+}
+
+double GgufImport::base() {
+    const Field compressed = find("attention.compress_rope_freq_base"),
+                local = find_of(GgufMark::sliding, "rope.freq_base");
+    Field base = of_layer("rope.freq_base");
+    if (!are_listed("rope.freq_base")) {
+        if (row_.layers.rule == LayerRule::compressed && !slides_) {
+            base = required("attention.compress_rope_freq_base",
+                            "it is the base of compressed layers");
+        } else if (row_.layers.rule == LayerRule::local_base && slides_) {
+            base = picked(local);
+        }
+    }
+    if (base) return positive_number(base);
+    assume(base, base_without_key, "as llama.cpp does");
+    return base_without_key;
+}
+
+/// Warns of unread keys. For layers without RoPE, keys of RoPE are not reported.
+void GgufImport::name_unread() {
+    const bool norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE;
+    for (const Field& field : unread()) {
+        const Says says = what_says(field.name);
+        const bool of_rotation = says == Says::rotation || says == Says::yarn,
+                   asks = is_set(*field.value) || of_rotation || (says == Says::norm && norms);
+        if (says == Says::nothing || !asks || (of_rotation && !kind_.rotates)) continue;
+        std::string because;
+        if (says == Says::norm && norms) {
+            because = ", which is " + shown(field) +
+                      ": the norms of Q and K are those of the tensors";
+        } else if (says == Says::norm) {
+            rotation_.ops.norms_known = false;
+            because = ", which is " + shown(field) +
+                      ": no norm of Q and K is read, so whether they have any is not known";
+        }
+        warn(rotation_, "ignored key {}{}", field.name, because);
+    }
+}
+
+/// Warns of differences from readers of the config.json of the same model.
+void GgufImport::readers_differ() {
+    const bool yarn = rotation_.rope_type == "yarn";
+    if (row_.rounds_yarn && yarn) {
+        warn(rotation_,
+             "llama.cpp rounds the range of YaRN, which is read here; {}'s config.json has "
+             "truncate false, and its own code does not round",
+             shown_key(name_));
+    }
+    if (row_.softmax_differs && rotation_.softmax_scale != 1) {
+        rotation_.warnings.push_back(of_readers_that_differ);
+    }
+    if (!row_.known() && row_.latent && yarn) {
+        warn(rotation_,
+             "general.architecture \"{}\" is unknown: whether YaRN also scales its softmax is not "
+             "known: that is left out",
+             shown_key(name_));
+    }
+}
+
+}  // namespace vkrope
