@@ -48,21 +48,17 @@ struct GgufArchitecture {
     bool window_by_default = false;             ///< with window_decides: also if the key is missing
     std::uint32_t sliding_layer_count = 0;      ///< a model of this many layers has sliding ones
     const char* sliding = "sliding_attention";  ///< layer type of sliding layers
-    std::uint32_t linear_period =
-        0;  ///< all but the last layer of a period are not softmax attention; 0: all layers are
+    std::uint32_t linear_period = 0;  ///< the last layer of a period has softmax attention; 0: all
     std::uint32_t no_rope_interval = 0;  ///< every n-th layer has no RoPE; 0: all layers have RoPE
-    bool rope_pattern = false;  ///< attention.rope_pattern, if present, lists the layers with RoPE
     bool half_on_full = false;  ///< full-attention layers rotate half of rope.dimension_count
-    std::uint32_t alibi_layer_count =
-        0;                       ///< a model with this many layers has ALiBi instead; 0: none has
-    bool rotates_whole = false;  ///< rope.dimension_count must be the width of a head
+    std::uint32_t alibi_layer_count = 0;  ///< a model of this many layers has ALiBi instead
+    bool rotates_whole = false;           ///< rope.dimension_count must be the width of a head
     const char* score_key = nullptr;  ///< key of the scale of the scores; 0 or missing: score_scale
     double score_scale = 0;           ///< 0: (width of a query row)^-0.5
     /// A model of this many layers has the scale (embedding_length / attention.head_count)^-0.5.
     std::uint32_t shared_width_layer_count = 0;
     double score_cap = 0;  ///< default of attn_logit_softcapping
     GgufNorms norms = {};
-    bool clips = false;                                    ///< attention.clamp_kqv clamps Q, K, V
     QueryScaling query_scale = VKROPE_QUERY_SCALING_NONE;  ///< scale by position in its graph
 
     bool known() const { return pairing != VKROPE_PAIRING_NONE; }

@@ -62,18 +62,9 @@ class GgufCursor {
     void inside(std::string what) { what_ = std::move(what); }
     const std::string& what() const noexcept { return what_; }
 
-    void skip(std::uint64_t bytes) {
-        if (bytes > left()) {
-            overrun(std::to_string(bytes) + " bytes");
-        }
-        at_ += bytes;
-    }
-
     /// Skips `count` times `bytes` bytes; the product may exceed 64 bits.
-    void skip(std::uint64_t count, std::uint64_t bytes) {
-        if (count > left() / bytes) {
-            overrun(std::to_string(count) + " elements of " + std::to_string(bytes) + " bytes");
-        }
+    void skip(std::uint64_t count, std::uint64_t bytes = 1) {
+        require(count, bytes);
         at_ += count * bytes;
     }
 
@@ -87,8 +78,7 @@ class GgufCursor {
     std::uint64_t u64() { return whole(8); }
 
     std::string text(std::uint64_t bytes) {
-        skip(bytes);  // checked before memory is allocated
-        at_ -= bytes;
+        require(bytes, 1);  // before memory is allocated
         std::string content(std::size_t(bytes), '\0');
         take(content.data(), content.size());
         return content;
@@ -103,7 +93,11 @@ class GgufCursor {
     }
 
    private:
-    [[noreturn]] void overrun(const std::string& need) const {
+    void require(std::uint64_t count, std::uint64_t bytes) const {
+        if (count <= left() / bytes) return;
+        const std::string need = bytes == 1 ? std::to_string(count) + " bytes"
+                                            : std::to_string(count) + " elements of " +
+                                                  std::to_string(bytes) + " bytes";
         if (end_ < file_bytes_) {
             invalid_data("{} needs {} at {}: metadata and tensor infos must end within {} bytes",
                          what(), need, at_, end_);

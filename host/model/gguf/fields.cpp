@@ -9,9 +9,6 @@
 namespace vkrope {
 namespace {
 
-constexpr auto of_sliding = names("local", "sliding", "swa");
-constexpr auto of_full = names("full", "global");
-
 /// Words that do not distinguish keys of RoPE.
 constexpr auto fillers = names("attention", "attn", "freq", "layer", "layers", "rope", "window");
 
@@ -50,16 +47,15 @@ Field GgufImport::find(const std::string& name) {
     return field;
 }
 
-Field GgufImport::find_of(GgufMark kind, const std::string& name) {
-    const auto is_mark = [&](const std::string& word) {
-        return kind == GgufMark::sliding ? contains(of_sliding, word) : contains(of_full, word);
-    };
+Field GgufImport::find_of(std::span<const std::string_view> marks, const std::string& name) {
     const std::vector<std::string> wanted = meaning_of(name);
-    Field found = {shown_key(prefix_) + name + (kind == GgufMark::sliding ? "_swa" : "_full")};
+    Field found = {shown_key(prefix_) + name + "_swa"};
     for (const auto& [key, value] : file_.values()) {
         if (!key.starts_with(prefix_)) continue;
         std::vector<std::string> meaning = meaning_of(key.substr(prefix_.size()));
-        if (std::erase_if(meaning, is_mark) == 0 || meaning != wanted) continue;
+        const auto marked = std::erase_if(
+            meaning, [&](const std::string& word) { return contains(marks, word); });
+        if (marked == 0 || meaning != wanted) continue;
         asked_for_.insert(key);
         const Field field = file_.find(key);
         if (found && *found.value != *field.value) disagree(found, field);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cstdio>
 #include <iterator>
 #include <string_view>
 
@@ -140,9 +139,9 @@ void check_magic(GgufCursor& cursor) {
     }
     std::string bytes;
     for (const char c : begins) {
-        char digits[4];
-        std::snprintf(digits, sizeof digits, " %02x", unsigned(static_cast<unsigned char>(c)));
-        bytes += digits;
+        constexpr std::string_view digits = "0123456789abcdef";
+        const auto byte = static_cast<unsigned char>(c);
+        bytes = bytes + " " + digits[byte >> 4] + digits[byte & 15];
     }
     invalid_data(
         "the file does not begin with GGUF, the bytes 47 47 55 46: it begins with \"{}\",{}, so it "
@@ -155,11 +154,9 @@ void check_version(GgufCursor& cursor) {
     if (version != 0 && (version & 0xffff) == 0) {
         not_supported("the file is big-endian: only little-endian GGUF is read");
     }
-    if (version == 1) {
-        not_supported("the file is GGUF version 1: it must be 2 or 3; convert the model again");
-    }
     if (version != 2 && version != 3) {
-        not_supported("the file is GGUF version {}: it must be 2 or 3", version);
+        not_supported("the file is GGUF version {}: it must be 2 or 3; convert the model again",
+                      version);
     }
 }
 

@@ -31,7 +31,10 @@ RopeParams GgufImport::run() {
     architecture();
     choose_layer();
     rotation_.pairing = value_or(query_.pairing, row_.pairing);
-    max_position();
+    if (const Field trained = find("context_length")) {
+        rotation_.max_position = whole_number(trained, 1, max_whole);
+        warn_of_length(rotation_, query_.seq_len);
+    }
     rotation_.no_rope = !kind_.rotates;
     rotation_.softmax_scale = 1;
     widths();
@@ -85,7 +88,8 @@ void GgufImport::architecture() {
     }
     row_ = find_gguf_architecture(name_);
     if (!row_.known() && query_.pairing) {
-        row_.latent = says_latent();
+        row_.latent = is_on(find("attention.kv_lora_rank")) ||
+                      is_on(find("attention.key_length_mla"));
         warn(rotation_,
              "general.architecture \"{}\" is unknown: assuming the requested pairing, and that "
              "layers differ only as in its keys; whether Q and K have norms is not known",
@@ -106,19 +110,6 @@ void GgufImport::architecture() {
     if (row_.alibi_layer_count != 0 && layers_.count == row_.alibi_layer_count) {
         not_supported("{} is {}: {} models with this many layers use ALiBi, not RoPE", count.name,
                       layers_.count, shown_key(name_));
-    }
-}
-
-/// Returns whether the keys describe latent attention, whose rows have a different layout.
-bool GgufImport::says_latent() {
-    const Field rank = find("attention.kv_lora_rank"), row = find("attention.key_length_mla");
-    return (rank && is_set(*rank.value)) || (row && is_set(*row.value));
-}
-
-void GgufImport::max_position() {
-    if (const Field field = find("context_length")) {
-        rotation_.max_position = whole_number(field, 1, max_whole);
-        warn_of_length(rotation_, query_.seq_len);
     }
 }
 
@@ -219,7 +210,7 @@ void GgufImport::inv_freq() {
 
 double GgufImport::base() {
     const Field compressed = find("attention.compress_rope_freq_base"),
-                local = find_of(GgufMark::sliding, "rope.freq_base");
+                local = find_of(of_sliding, "rope.freq_base");
     Field base = of_layer("rope.freq_base");
     if (!are_listed("rope.freq_base")) {
         if (row_.layers.rule == LayerRule::compressed && !slides_) {

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <deque>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/field.hpp"
@@ -15,6 +17,7 @@
 #include "model/gguf/file.hpp"
 #include "model/key_words.hpp"
 #include "model/layers.hpp"
+#include "model/names.hpp"
 #include "model/query.hpp"
 #include "vkrope/vkrope.hpp"
 
@@ -22,8 +25,14 @@ namespace vkrope {
 
 inline constexpr std::uint64_t max_gguf_layers = 4096;  // llama.cpp allows 512
 
-/// Kinds of layers for which a file may have keys of their own.
-enum class GgufMark { sliding, full };
+/// Returns whether the file has a value that turns something on.
+inline bool is_on(const Field& field) {
+    return field && is_set(*field.value);
+}
+
+/// Words of keys for one kind of layers.
+inline constexpr auto of_sliding = names("local", "sliding", "swa");
+inline constexpr auto of_full = names("full", "global");
 
 class GgufImport {
    public:
@@ -38,10 +47,9 @@ class GgufImport {
     /// Returns the key "<architecture>.<name>"; empty if the file does not have it.
     Field find(const std::string& name);
 
-    /// Returns the key for layers of one kind: it has the words of `name` and one that names the
-    /// kind, in any order, such as "rope.freq_base_swa" and "rope.local.freq_base". Fails if two
-    /// such keys differ.
-    Field find_of(GgufMark kind, const std::string& name);
+    /// Returns the key with the words of `name` and one of `marks`, in any order, such as
+    /// "rope.freq_base_swa" and "rope.local.freq_base". Fails if two such keys differ.
+    Field find_of(std::span<const std::string_view> marks, const std::string& name);
 
     /// Like find(), but fails if the key is missing; `because` states why the key is needed.
     Field required(const std::string& name, const char* because);
@@ -54,8 +62,6 @@ class GgufImport {
 
     void split();
     void architecture();
-    bool says_latent();
-    void max_position();
     void widths();  ///< also sets the offsets
     void latent_widths(const Field& count);
     static std::uint32_t rotated(const Field& count);

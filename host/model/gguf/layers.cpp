@@ -104,11 +104,9 @@ std::vector<std::string> GgufImport::layer_types(bool slide) {
 /// of bases or widths means a layer without RoPE.
 std::vector<bool> GgufImport::rotating_layers() {
     std::vector<bool> turns;
-    if (row_.rope_pattern) {
-        if (const Field pattern = find("attention.rope_pattern")) {
-            const std::vector<std::uint64_t> each = one_a_layer(pattern, 1);
-            turns.assign(each.begin(), each.end());
-        }
+    if (const Field pattern = find("attention.rope_pattern")) {
+        const std::vector<std::uint64_t> each = one_a_layer(pattern, 1);
+        turns.assign(each.begin(), each.end());
     }
     for (const char* name : {"rope.freq_base", "rope.dimension_count"}) {
         const Field field = find(name);
@@ -131,7 +129,7 @@ std::vector<bool> GgufImport::rotating_layers() {
 /// not known by number; or it is ignored, where llama.cpp says that no layer slides.
 void GgufImport::keys_of_unknown_layers() {
     for (const char* name : {"rope.freq_base", "rope.dimension_count", "attention.key_length"}) {
-        const Field field = find_of(GgufMark::sliding, name);
+        const Field field = find_of(of_sliding, name);
         if (!field) continue;
         const Field window = find(row_.window_decides ? "attention.sliding_window"
                                                       : "attention.sliding_window_pattern");
@@ -192,7 +190,7 @@ Field GgufImport::picked(const Field& field, const Field& otherwise) {
 
 Field GgufImport::of_layer(const std::string& name) {
     const Field all = find(name), each = find(name + "_per_layer"),
-                sliding = find_of(GgufMark::sliding, name), full = find_of(GgufMark::full, name);
+                sliding = find_of(of_sliding, name), full = find_of(of_full, name);
     if (each && !each.is_list()) refuse(each, "a list with one number for each layer");
     if (full && all && !slides_ && *full.value != *all.value) disagree(full, all);
     const Field& own = slides_ ? sliding : full;

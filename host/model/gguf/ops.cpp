@@ -132,12 +132,9 @@ void GgufImport::norms_without_weight() {
 }
 
 void GgufImport::clip() {
-    if (!row_.clips) return;
     const Field field = find("attention.clamp_kqv");
     const double bound = field ? finite_number(field) : 0;
-    if (bound < 0 || !std::isfinite(float(bound))) {
-        invalid_data("{} is {}: it must be at least 0 and fit in a float", field.name, bound);
-    }
+    if (bound < 0 || !std::isfinite(float(bound))) refuse(field, "a float, at least 0");
     for (const int tensor : {Q, K, V}) rotation_.ops.tensor[tensor].clip = float(bound);
 }
 
@@ -168,7 +165,7 @@ void GgufImport::scores() {
     }
     for (const char* name : {"attention.scale", "attention.output_scale"}) {
         const Field field = find(name);
-        if (!field || !is_set(*field.value)) continue;
+        if (!is_on(field)) continue;
         if (row_.score_key != nullptr && row_.score_key == std::string_view(name)) {
             scale = positive_number(field);
         } else {

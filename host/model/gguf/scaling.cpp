@@ -35,7 +35,7 @@ double number_or(const Field& field, double otherwise) {
 /// there are any; otherwise the scaling of the model, or none, according to the architecture.
 Field GgufImport::scaling(const std::string& name) {
     const Field all = find("rope.scaling." + name),
-                sliding = find_of(GgufMark::sliding, "rope.scaling." + name);
+                sliding = find_of(of_sliding, "rope.scaling." + name);
     return sliding && slides_ ? sliding : unscaled_ ? Field{all.name} : all;
 }
 
@@ -43,8 +43,8 @@ void GgufImport::scale() {
     const LayerRule rule = row_.layers.rule;
     unscaled_ = slides_ &&
                 (rule == LayerRule::scaled_on_full || rule == LayerRule::compressed ||
-                 rule == LayerRule::local_base || find_of(GgufMark::sliding, "rope.scaling.type") ||
-                 find_of(GgufMark::sliding, "rope.scaling.factor"));
+                 rule == LayerRule::local_base || find_of(of_sliding, "rope.scaling.type") ||
+                 find_of(of_sliding, "rope.scaling.factor"));
     if (const Field alpha = scaling("alpha"); alpha && finite_number(alpha) > 0) {  // HunYuan
         require(scale_ntk(rotation_.inv_freq, positive_number(alpha)), "rope.scaling.alpha");
     }
@@ -209,7 +209,7 @@ void GgufImport::name_unused_scaling() {
         const std::string key = "rope.scaling." + std::string(name);
         if (asked_for_.count(prefix_ + key) != 0) continue;
         const Field field = scaling(std::string(name));
-        if (!field || !is_set(*field.value) || *field.value == 1) continue;
+        if (!is_on(field) || *field.value == 1) continue;
         warn(rotation_, "{}{}", ignored(field),
              type ? stated(type) : type.name + " is missing, so that it is linear");
     }
