@@ -294,10 +294,11 @@ std::string GgufFile::layer_with(const std::string& norm) const {
 
 Field GgufFile::find(const std::string& key) const {
     const auto found = values_.find(key);
-    if (found == values_.end()) {
-        return {shown_key(key)};
-    }
-    return {shown_key(key), &found->second.value, found->second.type};
+    const std::size_t architecture = key.find('.') + 1;  // each part is shortened by itself
+    const std::string name = shown_key(key.substr(0, architecture)) +
+                             shown_key(key.substr(architecture));
+    if (found == values_.end()) return {name};
+    return {name, &found->second.value, found->second.type};
 }
 
 std::vector<double> GgufFile::factors(const std::string& title) const {

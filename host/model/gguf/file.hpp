@@ -29,6 +29,8 @@ struct GgufValue {
 
 class GgufFile {
    public:
+    GgufFile() = default;
+
     /// Reads metadata and tensor infos of a file of `file_bytes` bytes. Throws ImportError.
     GgufFile(std::uint64_t file_bytes, const GgufRead& read);
 

@@ -3,10 +3,13 @@
 // load_arch_hparams() of llama.cpp.
 #include "model/gguf/import.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "defaults.hpp"
+#include "model/names.hpp"
 #include "model/rotation_rules.hpp"
+#include "model/unread.hpp"
 
 namespace vkrope {
 namespace {
@@ -19,6 +22,23 @@ std::string architecture_of(const GgufFile& file) {
         invalid_data("general.architecture is missing: it is the prefix of every other key");
     }
     return text(name);
+}
+
+/// First words of keys of no model, and words of keys of a tower.
+constexpr auto of_no_model = names("adapter", "clip", "general", "quantize", "split", "tokenizer");
+constexpr auto of_tower = names("audio", "image", "mm", "projector", "speech", "vision");
+
+bool has_any(const std::vector<std::string>& words, const auto& names) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const std::string& word) { return contains(names, word); });
+}
+
+/// Returns whether a key describes the rows of latent attention, under any name.
+bool says_latent(const std::vector<std::string>& words) {
+    const auto has = [&](const char* word) { return contains(words, word); };
+    const bool of_rows = has("mla") || (has("kv") && (has("lora") || has("latent"))) ||
+                         (has("qk") && (has("rope") || has("nope")));
+    return of_rows && !has("moe") && !has("expert");
 }
 
 }  // namespace
@@ -46,7 +66,7 @@ RopeParams GgufImport::run() {
         rotation_.rotary_dim = 0;
     }
     scores();
-    name_unread();
+    judge_unread();
     return std::move(rotation_);
 }
 
@@ -107,6 +127,9 @@ void GgufImport::architecture() {
     }
     const Field count = find("block_count");
     layers_.count = count ? whole_number(count, 1, max_gguf_layers) : 0;
+    if (const Field alibi = find("attention.max_alibi_bias"); is_on(alibi)) {
+        not_supported("{}: the model has ALiBi, not RoPE", stated(alibi));
+    }
     if (row_.alibi_layer_count != 0 && layers_.count == row_.alibi_layer_count) {
         not_supported("{} is {}: {} models with this many layers use ALiBi, not RoPE", count.name,
                       layers_.count, shown_key(name_));
@@ -225,25 +248,35 @@ double GgufImport::base() {
     return base_without_key;
 }
 
-/// Warns of unread keys. For layers without RoPE, keys of RoPE are not reported.
-void GgufImport::name_unread() {
-    const bool norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE;
-    for (const Field& field : unread()) {
-        const Says says = what_says(field.name);
-        const bool of_rotation = says == Says::rotation || says == Says::yarn,
-                   asks = is_set(*field.value) || of_rotation || (says == Says::norm && norms);
-        if (says == Says::nothing || !asks || (of_rotation && !kind_.rotates)) continue;
-        std::string because;
-        if (says == Says::norm && norms) {
-            because = ", which is " + shown(field) +
-                      ": the norms of Q and K are those of the tensors";
-        } else if (says == Says::norm) {
-            rotation_.ops.norms_known = false;
-            because = ", which is " + shown(field) +
-                      ": no norm of Q and K is read, so whether they have any is not known";
+/// Judges the keys that no rule has looked for, without those of other parts of the file.
+void GgufImport::judge_unread() {
+    UnreadKeys rule({.name = "general.architecture " + shown_key(name_),
+                     .known = row_.known(),
+                     .rotates = kind_.rotates,
+                     .layer_asked = query_.layer >= 0 || !query_.layer_type.empty(),
+                     .scaled = rotation_.rope_type != "default",
+                     .has_norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE},
+                    rotation_.warnings);
+    for (const auto& [key, value] : file_.values()) {
+        const Field field = file_.find(key);
+        const std::vector<std::string> words = words_of(key);
+        if (asked_for_.count(key) != 0 || contains(of_no_model, words[0]) ||
+            has_any(words, of_tower)) {
+            continue;
         }
-        warn(rotation_, "ignored key {}{}", field.name, because);
+        if (!row_.latent && is_on(field) && says_latent(words)) {
+            not_supported(
+                "{}: it means latent attention, whose rows rotate in their tails, and nothing "
+                "reads it for general.architecture {}: its keys are attention.kv_lora_rank, "
+                "attention.key_length_mla and rope.dimension_count",
+                stated(field), shown_key(name_));
+        }
+        std::string name = key.starts_with(prefix_) ? key.substr(prefix_.size()) : key;
+        const bool in_rope = name.starts_with("rope.");
+        std::replace(name.begin(), name.end(), '.', '_');
+        rule.judge(field, name, in_rope);
     }
+    if (rule.says_norms()) rotation_.ops.norms_known = false;
 }
 
 /// Warns of differences from readers of the config.json of the same model.

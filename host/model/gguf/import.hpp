@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,10 +53,6 @@ class GgufImport {
     /// Like find(), but fails if the key is missing; `because` states why the key is needed.
     Field required(const std::string& name, const char* because);
 
-    /// Returns the keys that were not looked for, without those of other parts of the file, such as
-    /// the tokenizer or a tower of images.
-    std::vector<Field> unread() const;
-
     // ---- The parts, in import.cpp ----
 
     void split();
@@ -69,7 +64,7 @@ class GgufImport {
     void inv_freq();
     double base();
     void readers_differ();
-    void name_unread();
+    void judge_unread();
 
     /// Warns that a key is missing and which value is assumed; `because` ends the sentence.
     void assume(const Field& field, double value, const std::string& because);
@@ -132,7 +127,7 @@ class GgufImport {
     const GgufFile& file_;
     const Query& query_;
     const std::string name_, prefix_;
-    std::set<std::string> asked_for_;
+    Reads asked_for_;
     GgufArchitecture row_;     // Llama's row if the table has no row
     Layers layers_;            // layers of the model
     LayerKind kind_;           // the chosen layer

@@ -102,7 +102,15 @@ Result<RopeParams> GgufModel::rotation(const ModelQuery& asked) const {
         if (!problem_) {
             throw ImportError{problem_};
         }
-        rotation = GgufImport(*file_, query).run();
+        GgufFile file = query.ignore.empty() ? GgufFile() : *file_;
+        for (const std::string& name : query.ignore) {
+            if (file.erase(name)) continue;
+            invalid_argument("query.ignore has '{}': the file has no such key", shown_key(name));
+        }
+        rotation = GgufImport(query.ignore.empty() ? *file_ : file, query).run();
+        for (const std::string& name : query.ignore) {
+            warn(rotation, "ignored key {}: the query asks for it", file_->find(name).name);
+        }
         shorten(rotation.warnings);
     });
     return {status, std::move(rotation)};
