@@ -33,7 +33,10 @@ Field GgufImport::find_of(std::span<const std::string_view> marks, const std::st
     Field found = file_.find(prefix_ + name + "_swa");
     found.value = nullptr;
     for (const auto& [key, value] : file_.values()) {
-        if (!key.starts_with(prefix_)) continue;
+        const auto in_this_key = [&](std::string_view mark) { return key.find(mark) != key.npos; };
+        if (!key.starts_with(prefix_) || std::none_of(marks.begin(), marks.end(), in_this_key)) {
+            continue;
+        }
         std::vector<std::string> meaning = meaning_of(key.substr(prefix_.size()));
         const auto marked = std::erase_if(
             meaning, [&](const std::string& word) { return contains(marks, word); });

@@ -232,16 +232,15 @@ void GgufImport::inv_freq() {
 }
 
 double GgufImport::base() {
-    const Field compressed = find("attention.compress_rope_freq_base"),
-                local = find_of(of_sliding, "rope.freq_base");
+    const LayerRule rule = row_.layers.rule;
     Field base = of_layer("rope.freq_base");
-    if (!are_listed("rope.freq_base")) {
-        if (row_.layers.rule == LayerRule::compressed && !slides_) {
-            base = required("attention.compress_rope_freq_base",
-                            "it is the base of compressed layers");
-        } else if (row_.layers.rule == LayerRule::local_base && slides_) {
-            base = picked(local);
-        }
+    const bool listed = are_listed("rope.freq_base");
+    if (rule == LayerRule::compressed) {
+        const Field compressed = required("attention.compress_rope_freq_base",
+                                          "it is the base of compressed layers");
+        if (!slides_ && !listed) base = compressed;
+    } else if (rule == LayerRule::local_base && slides_ && !listed) {
+        base = picked(find_of(of_sliding, "rope.freq_base"));
     }
     if (base) return positive_number(base);
     assume(base, base_without_key, "as llama.cpp does");

@@ -128,7 +128,8 @@ std::vector<bool> GgufImport::rotating_layers() {
 /// Where no layer is known to slide, a key of sliding layers makes two kinds of layers, which are
 /// not known by number; or it is ignored, where llama.cpp says that no layer slides.
 void GgufImport::keys_of_unknown_layers() {
-    for (const char* name : {"rope.freq_base", "rope.dimension_count", "attention.key_length"}) {
+    for (const char* name : {"rope.freq_base", "rope.dimension_count", "attention.key_length",
+                             "rope.scaling.type", "rope.scaling.factor"}) {
         const Field field = find_of(of_sliding, name);
         if (!field) continue;
         const Field window = find(row_.window_decides ? "attention.sliding_window"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/gguf/import.hpp"
+#include "model/unread.hpp"
 
 namespace vkrope {
 namespace {
@@ -82,8 +83,8 @@ void GgufImport::scale() {
 std::string GgufImport::scaling_type() {
     const Field field = scaling("type");
     const std::string type = field ? text(field) : "linear";
-    if (type == "default") return "none";  // the name of files that are not llama.cpp's
-    if (type != "none" && type != "linear" && type != "yarn" && type != "longrope") {
+    if (type.empty() || (field && is_plain(*field.value))) return "none";  // also of other formats
+    if (type != "linear" && type != "yarn" && type != "longrope") {
         not_supported("{} is \"{}\": it must be none, linear, yarn or longrope", field.name,
                       shown_key(type));
     }
