@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "defaults.hpp"
-#include "model/names.hpp"
 #include "model/rotation_rules.hpp"
 #include "model/unread.hpp"
 
@@ -22,6 +21,18 @@ std::string architecture_of(const GgufFile& file) {
         invalid_data("general.architecture is missing: it is the prefix of every other key");
     }
     return text(name);
+}
+
+/// Words that do not distinguish keys of RoPE.
+constexpr auto fillers = names("attention", "attn", "freq", "layer", "layers", "rope", "window");
+
+/// Returns what a key is about: its words without fillers, sorted.
+std::vector<std::string> meaning_of(const std::string& key) {
+    std::vector<std::string> words = words_of(key);
+    std::erase_if(words, [](const std::string& word) { return contains(fillers, word); });
+    std::replace(words.begin(), words.end(), std::string("theta"), std::string("base"));
+    std::sort(words.begin(), words.end());
+    return words;
 }
 
 /// First words of keys of no model, and words of keys of a tower.
@@ -41,10 +52,56 @@ bool says_latent(const std::vector<std::string>& words) {
     return of_rows && !has("moe") && !has("expert");
 }
 
+/// Returns the number of rotated channels.
+std::uint32_t rotated(const Field& count) {
+    const auto channels = std::uint32_t(whole_number(count, 0, max_head_dim));
+    if (channels == 0) {
+        not_supported("{} is 0: this layer has no RoPE", count.name);
+    }
+    if (channels % 2 != 0) {
+        refuse(count, "even");
+    }
+    return channels;
+}
+
 }  // namespace
 
 GgufImport::GgufImport(const GgufFile& file, const Query& query)
     : file_(file), query_(query), name_(architecture_of(file)), prefix_(name_ + ".") {}
+
+Field GgufImport::find(const std::string& name) {
+    asked_for_.insert(prefix_ + name);
+    return file_.find(prefix_ + name);
+}
+
+Field GgufImport::find_of(std::span<const std::string_view> marks, const std::string& name) {
+    const std::vector<std::string> wanted = meaning_of(name);
+    Field found = file_.find(prefix_ + name + "_swa");
+    found.value = nullptr;
+    for (const auto& [key, value] : file_.values()) {
+        const auto in_this_key = [&](std::string_view mark) { return key.find(mark) != key.npos; };
+        if (!key.starts_with(prefix_) || std::none_of(marks.begin(), marks.end(), in_this_key)) {
+            continue;
+        }
+        std::vector<std::string> meaning = meaning_of(key.substr(prefix_.size()));
+        const auto marked = std::erase_if(
+            meaning, [&](const std::string& word) { return contains(marks, word); });
+        if (marked == 0 || meaning != wanted) continue;
+        asked_for_.insert(key);
+        const Field field = file_.find(key);
+        if (found && *found.value != *field.value) disagree(found, field);
+        found = field;
+    }
+    return found;
+}
+
+Field GgufImport::required(const std::string& name, const char* because) {
+    Field field = find(name);
+    if (!field) {
+        invalid_data("{} is missing: {}", field.name, because);
+    }
+    return field;
+}
 
 RopeParams GgufImport::run() {
     split();
@@ -107,21 +164,21 @@ void GgufImport::architecture() {
         not_supported("general.architecture is \"{}\": {}", shown_key(name_), reason);
     }
     row_ = find_gguf_architecture(name_);
-    if (!row_.known() && query_.pairing) {
+    if (!row_.known() && !query_.pairing) {
+        not_supported(
+            "general.architecture is \"{}\", which is unknown, and so is its pairing: give a "
+            "pairing to read the file anyway",
+            shown_key(name_));
+    }
+    if (!row_.known()) {
         row_.latent = is_on(find("attention.kv_lora_rank")) ||
                       is_on(find("attention.key_length_mla"));
         warn(rotation_,
              "general.architecture \"{}\" is unknown: assuming the requested pairing, and that "
              "layers differ only as in its keys; whether Q and K have norms is not known",
              shown_key(name_));
-    } else if (!row_.known()) {
-        not_supported(
-            "general.architecture is \"{}\", which is unknown, and so is its pairing: give a "
-            "pairing to read the file anyway",
-            shown_key(name_));
     }
-    const Field finetuned = find(
-        "rope.scaling.finetuned");  // true: the weights were trained with the scaling
+    const Field finetuned = find("rope.scaling.finetuned");
     if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
         not_supported("{} is false: the model does not use RoPE", finetuned.name);
     }
@@ -196,18 +253,6 @@ void GgufImport::latent_widths(const Field& count) {
     rotation_.k_rotary_offset = std::uint32_t(whole_number(rank, 0, max_head_dim));
 }
 
-/// Returns the number of rotated channels.
-std::uint32_t GgufImport::rotated(const Field& count) {
-    const auto channels = std::uint32_t(whole_number(count, 0, max_head_dim));
-    if (channels == 0) {
-        not_supported("{} is 0: this layer has no RoPE", count.name);
-    }
-    if (channels % 2 != 0) {
-        refuse(count, "even");
-    }
-    return channels;
-}
-
 /// Returns the embedding's share of a head.
 std::uint32_t GgufImport::divided_head_dim() {
     constexpr const char* because = "it is needed because attention.key_length is missing too";
@@ -265,10 +310,9 @@ void GgufImport::judge_unread() {
         }
         if (!row_.latent && is_on(field) && says_latent(words)) {
             not_supported(
-                "{}: it means latent attention, whose rows rotate in their tails, and nothing "
-                "reads it for general.architecture {}: its keys are attention.kv_lora_rank, "
-                "attention.key_length_mla and rope.dimension_count",
-                stated(field), shown_key(name_));
+                "{}: it means latent attention, whose rows rotate in their tails, but the "
+                "architecture is not known to have it, nor this key for it",
+                stated(field));
         }
         std::string name = key.starts_with(prefix_) ? key.substr(prefix_.size()) : key;
         const bool in_rope = name.starts_with("rope.");

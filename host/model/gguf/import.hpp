@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Declares the import of one RoPE of a GGUF file. The parts are in several files: import.cpp calls
-// them in order; layers.cpp chooses the layer; scaling.cpp scales the frequencies and reads the
-// axes; ops.cpp reads what surrounds the rotation: norms, and the scale of the scores.
+// Declares the import of one RoPE of a GGUF file, whose parts are in several files.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +39,6 @@ class GgufImport {
     RopeParams run();
 
    private:
-    // ---- Keys ----
-
     /// Returns the key "<architecture>.<name>"; empty if the file does not have it.
     Field find(const std::string& name);
 
@@ -53,24 +49,21 @@ class GgufImport {
     /// Like find(), but fails if the key is missing; `because` states why the key is needed.
     Field required(const std::string& name, const char* because);
 
-    // ---- The parts, in import.cpp ----
+    /// Warns that a key is missing and which value is assumed; `because` ends the sentence.
+    void assume(const Field& field, double value, const std::string& because);
 
+    // ---- import.cpp ----
     void split();
     void architecture();
     void widths();  ///< also sets the offsets
     void latent_widths(const Field& count);
-    static std::uint32_t rotated(const Field& count);
     std::uint32_t divided_head_dim();
     void inv_freq();
     double base();
     void readers_differ();
     void judge_unread();
 
-    /// Warns that a key is missing and which value is assumed; `because` ends the sentence.
-    void assume(const Field& field, double value, const std::string& because);
-
-    // ---- Layers ----
-
+    // ---- layers.cpp ----
     void choose_layer();
     bool some_slide();
     std::vector<std::string> layer_types(bool slide);
@@ -79,8 +72,7 @@ class GgufImport {
     std::vector<std::uint64_t> one_a_layer(const Field& field, std::uint64_t high) const;
 
     /// Replaces a list by the number of the chosen layers; returns any other field unchanged.
-    ///
-    /// otherwise  replaces a 0 in the list
+    /// `otherwise` replaces a 0 in the list.
     Field picked(const Field& field, const Field& otherwise = {});
 
     /// Returns the number of the chosen layers: from a list of one per layer, with this name or
@@ -91,10 +83,7 @@ class GgufImport {
     /// Returns whether one of the two names of that list exists and is a list.
     bool are_listed(const std::string& name);
 
-    // ---- Scaling: the keys "rope.scaling.*" and the tensors of divisors, as in llama.cpp ----
-
-    /// Scales the unscaled frequencies of rotation_.base; sets the attention factor, the softmax
-    /// scale and the rope_type.
+    // ---- scaling.cpp: the keys "rope.scaling.*", the tensors of divisors, the axes ----
     void scale();
     Field scaling(const std::string& name);
     std::string scaling_type();
@@ -103,15 +92,9 @@ class GgufImport {
     double original_length();
     void yarn(const std::string& type, double factor, GgmlScaling& scaling);
     void name_unused_scaling();
-
-    /// Reads rope.dimension_sections. Sets the pairing to half_split, the only one of ggml's rope
-    /// of several axes, unless the query selects one.
     void sections();
 
-    // ---- Ops around the rotation ----
-
-    /// Reads the norms whose weights the file contains, with its eps, and the architecture's norms
-    /// without weights, clamping and query scale. A norm of another width is left out.
+    // ---- ops.cpp ----
     void ops();
     std::uint32_t head_count(const char* key);
     void norms();
@@ -120,8 +103,6 @@ class GgufImport {
     void norms_without_weight();
     void clip();
     void query_scale();
-
-    /// Reads what else changes the scores: their scale, and what caps them.
     void scores();
 
     const GgufFile& file_;
