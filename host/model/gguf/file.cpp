@@ -247,10 +247,12 @@ void GgufFile::keep(const std::string& title, Tensor tensor) {
 
 void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read) {
     GgufFile other(file_bytes, read);
-    if (other.split_number() != number || other.split_count() != split_count()) {
+    const std::uint64_t count = split("split.count"), its_number = other.split("split.no"),
+                        its_count = other.split("split.count");
+    if (its_number != number || its_count != count) {
         invalid_data(
             "split.no is {} and split.count is {} in part {} of {}: it is of another model",
-            other.split_number(), other.split_count(), number + 1, split_count());
+            its_number, its_count, number + 1, count);
     }
     has_tensors_ = has_tensors_ || other.has_tensors_;
     for (auto& [title, tensor] : other.tensors_) {
@@ -261,17 +263,9 @@ void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const Gg
     parts_.push_back(std::move(other.parts_.front()));
 }
 
-std::uint64_t GgufFile::split_key(const char* key) const {
+std::uint64_t GgufFile::split(const char* key) const {
     const Field field = find(key);
     return field ? whole_number(field, 0, 65535) : 0;
-}
-
-std::uint64_t GgufFile::split_count() const {
-    return split_key("split.count");
-}
-
-std::uint64_t GgufFile::split_number() const {
-    return split_key("split.no");
 }
 
 const std::vector<std::uint64_t>* GgufFile::norm_extents(const std::string& tensor) const {

@@ -38,10 +38,9 @@ class GgufFile {
     /// `number` of this file.
     void add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read);
 
-    /// Return the number of parts of a split file and the number of this part; 0 for a file that is
-    /// not split. Throw ImportError.
-    std::uint64_t split_count() const;
-    std::uint64_t split_number() const;
+    /// Returns "split.count", the number of parts of a split file, or "split.no", the number of
+    /// this part; 0 for a file that is not split. Throws ImportError.
+    std::uint64_t split(const char* key) const;
 
     /// Return the number of parts read, including this file, and whether any part has tensors.
     std::uint64_t parts_read() const noexcept { return parts_.size(); }
@@ -88,8 +87,6 @@ class GgufFile {
     void read_values(class GgufCursor& cursor, std::uint64_t count);
     void read_tensors(class GgufCursor& cursor, std::uint64_t count);
     void keep(const std::string& title, Tensor tensor);
-
-    std::uint64_t split_key(const char* key) const;
 
     std::vector<Part> parts_;  // this file first
     bool has_tensors_ = false;

@@ -133,7 +133,7 @@ void GgufImport::assume(const Field& field, double value, const std::string& bec
 
 /// The first part of a split file has all metadata; each part has some of the tensors.
 void GgufImport::split() {
-    const std::uint64_t count = file_.split_count(), number = file_.split_number();
+    const std::uint64_t count = file_.split("split.count"), number = file_.split("split.no");
     if (number != 0) {
         not_supported(
             "split.no is {} and split.count is {}: the first part of a split file has the "

@@ -62,9 +62,9 @@ GgufModel::GgufModel(const std::string& path) {
 }
 
 void GgufModel::add_parts(const std::string& path) {
-    const std::uint64_t count = file_->split_count();
+    const std::uint64_t count = file_->split("split.count");
     const std::string first = end_of_part(0, count);
-    if (count < 2 || file_->split_number() != 0 || !path.ends_with(first)) {
+    if (count < 2 || file_->split("split.no") != 0 || !path.ends_with(first)) {
         return;
     }
     if (count > max_parts) {

@@ -52,18 +52,17 @@ void GgufImport::norms() {
         if (layer.empty()) layer = file_.layer_with("attn_k_norm.weight");
     }
     if (!row_.known()) {
-        for (const char* norm : {"attn_q_norm.weight", "attn_k_norm.weight"}) {
-            if (file_.norm_extents(layer + norm) == nullptr) continue;
-            warn(rotation_,
-                 "{}{}: the architecture is unknown, so that the norm of this tensor is not known: "
-                 "it is left out",
-                 layer, norm);
-            break;
-        }
+        const bool of_q = file_.norm_extents(layer + "attn_q_norm.weight") != nullptr;
+        const std::string tensor = layer + (of_q ? "attn_q_norm.weight" : "attn_k_norm.weight");
+        if (file_.norm_extents(tensor) == nullptr) return;
+        warn(rotation_,
+             "{}: the architecture is unknown, so that the norm of this tensor is not known: it is "
+             "left out",
+             tensor);
         return;
     }
     // The norms of the layer may be in missing parts of a split file.
-    const bool whole = file_.parts_read() >= file_.split_count();
+    const bool whole = file_.parts_read() >= file_.split("split.count");
     norms_told_ = row_.norms.unread || !whole;
     ops.norms_known = !row_.norms.unread && file_.has_layer(query_.layer) && whole;
     if (!norm_of(layer + "attn_q_norm", ops.q_heads, ops.tensor[Q].norm) ||

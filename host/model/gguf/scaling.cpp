@@ -219,21 +219,15 @@ void GgufImport::name_unused_scaling() {
 // Source: ggml_mrope_cache_init() of ggml's ggml-cpu/ops.cpp. The key lists four sections, in
 // pairs; most models do not use the last section.
 void GgufImport::sections() {
-    const Field field = find("rope.dimension_sections");
+    const bool needed = row_.sections == GgufSections::required;
+    const Field field = needed ? required("rope.dimension_sections", "this architecture needs it")
+                               : find("rope.dimension_sections");
+    if (!field) return;
     if (row_.sections == GgufSections::none) {
-        if (field) {
-            warn(rotation_, "ignored key {}: {}", field.name,
-                 row_.known()
-                     ? "tokens of this architecture have one position"
-                     : "its meaning in an unknown architecture is not known: one position per "
-                       "token is assumed");
-        }
-        return;
-    }
-    if (!field) {
-        if (row_.sections == GgufSections::required) {
-            required("rope.dimension_sections", "this architecture needs it");
-        }
+        warn(rotation_, "ignored key {}: {}", field.name,
+             row_.known() ? "tokens of this architecture have one position"
+                          : "its meaning in an unknown architecture is not known: assuming one "
+                            "position per token");
         return;
     }
     const std::vector<std::uint64_t> widths = whole_numbers(field, 0, max_head_dim);
