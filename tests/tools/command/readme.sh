@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the console blocks of README.md and of the guide as printed: the commands of a page in order,
-# in a folder that is empty at first. If output follows a command, the command must print exactly
-# that to stdout. Commands in indented lines take too long; for these, checks that ./dev or
-# vkrope-conformance has the command and its options.
+# in one shell. If output follows a command, the command must print exactly that to stdout. README
+# runs in a folder like a clone after ./dev run, without the tools in PATH; the guide, whose reader
+# has installed them, in a folder that is empty at first. Commands in indented lines take too long;
+# for these, checks that ./dev or vkrope-conformance has the command and its options.
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 . "$(dirname "$0")/check.sh"
 need_lavapipe
-PATH=$(dirname "$vkrope"):$PATH
-export PATH
+path=$PATH
 
 # run_printed: runs $command and compares its output with $logs/printed, unless that file is empty.
 run_printed() {
     [ -n "$command" ] || return 0
-    works sh -c "$command"
+    works eval "$command"
     [ ! -s "$logs/printed" ] || cmp -s "$logs/printed" "$logs/out" || {
         wrong "$page does not show what this prints: $command"
         diff "$logs/printed" "$logs/out"
@@ -25,6 +25,11 @@ for page in README.md host/guide/languages.md host/guide/mistakes.md host/guide/
         >"$logs/lines"
     holds "$page has commands" grep -q '^\$ vkrope ' "$logs/lines"
     mkdir page && cd page || exit 1
+    if [ "$page" = README.md ]; then
+        mkdir -p build/dev build/run && ln -s "$(dirname "$vkrope")" build/dev/bin
+    else
+        PATH=$(dirname "$vkrope"):$path
+    fi
     command=
     while IFS= read -r line <&3; do
         case $line in
@@ -37,7 +42,7 @@ for page in README.md host/guide/languages.md host/guide/mistakes.md host/guide/
         esac
     done 3<"$logs/lines"
     run_printed
-    cd .. && rm -r page
+    cd "$logs/work" && rm -r page
 done
 
 conformance=$(dirname "$vkrope")/vkrope-conformance
