@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Checks the amalgamated sources: they are small, compile as strict C++17 with both compilers, alone
 # and in the caller's namespace, and include only Vulkan's and the standard library's headers.
-# Engines with the system's loader and with volk compute the same bits as with the library.
+# Engines with the system's loader and with volk compute the same bits as with the library. The
+# commands of copy.md build the C program of languages.md, which prints what that page says.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -62,4 +63,13 @@ if [ -f "$volk" ]; then
 else
     echo 'volk: skipped: no volk.c (Debian: libvulkan-volk-dev)'
 fi
+
+guide=$SOURCE/host/guide
+awk '/^```c program$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$guide/languages.md" \
+    >"$copied/engine.c"
+sed -n '/^c++ /,/^cc /p; /^cc /q' "$guide/copy.md" >"$copied/commands.sh"
+(cd "$copied" && CPATH=$SCRATCH sh -e commands.sh)
+prints=$("$copied/a.out")
+grep -qF "It prints \`$prints\`" "$guide/languages.md" ||
+    { echo "the program in C prints $prints"; exit 1; }
 echo "the copied form has $bytes bytes; the bits are $right"
