@@ -22,7 +22,7 @@ tools        25200   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
 tests        39200  28000  ^tests/
-pages         2700   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
+pages         2750   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1300   1500  .'
 {
     git ls-files 2>/dev/null ||

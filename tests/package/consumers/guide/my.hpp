@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -37,9 +38,15 @@ namespace my {
 template <class Object>
 using Owned = std::unique_ptr<Object, vkrope::Destroyer>;
 
-constexpr std::uint32_t layers = 32, tokens = 16, q_heads = 32, k_heads = 8, sequences = 4,
-                        max_position = 4096;
+/// A layer of gemma3.md.
+struct Layer {
+    VkDescriptorBufferInfo q, k, v, k_cache, v_cache, parameters;
+    bool full;  ///< sees all tokens
+};
+
+constexpr std::uint32_t layers = 32, max_position = 4096;
 constexpr std::int32_t first_position = 0;
+inline std::uint32_t tokens = 16, q_heads = 32, k_heads = 8, sequences = 4;
 
 inline VkInstance instance;
 inline VkPhysicalDevice physical;
@@ -49,28 +56,34 @@ inline VkPipelineCache pipeline_cache;
 inline VkCommandBuffer commands;
 inline std::string_view config_json;
 inline std::vector<const char*> extensions;
-inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, cos_cache,
-    sin_cache;
+inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, offsets,
+    cos_cache, sin_cache;
 inline VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 inline bool has_debug_utils;
 inline VkBuffer staging;
 inline VkImage table_image;
 inline VkImageView table;
+inline std::vector<VkImageView> tables;
+inline std::vector<Layer> model;
 inline std::vector<float> q_on_host, k_on_host;
 inline std::size_t frame;
 
-VkResult create_device(const std::vector<const char*>& extensions);
-void log(std::string_view line);
-void* map_staging(std::size_t bytes);
-VkImage create_image(const VkImageCreateInfo& info);
-VkImageView create_view(const VkImageViewCreateInfo& info);
+inline std::function<VkResult(const std::vector<const char*>& extensions)> create_device;
+inline std::function<void(std::string_view line)> log;
+inline std::function<void*(std::size_t bytes)> map_staging;
+inline std::function<VkImage(const VkImageCreateInfo& info)> create_image;
+inline std::function<VkImageView(const VkImageViewCreateInfo& info)> create_view;
+inline std::function<VkImageView(const vkrope::RopeParams&, const vkrope::AngleTableLayout&)>
+    make_table;
+inline std::function<void(VkAccessFlags from, VkAccessFlags to)> barrier;
 
 extern vkrope::RopeParams rope;
 extern vkrope::AngleTableLayout plan;
+extern std::vector<vkrope::AngleTableLayout> plans;
 extern vkrope::KernelInfo info;
 extern std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 extern vkrope::DeviceRef ref;
-extern Owned<vkrope::Kernel> kernel, scattering_kernel, qkv_kernel;
+extern Owned<vkrope::Kernel> kernel, qkv_kernel;
 extern Owned<vkrope::PositionKernel> position_kernel;
 extern std::vector<Owned<vkrope::DescriptorArena>> arenas;  // one for each frame in flight
 extern std::uint32_t vkrope_device_feature;

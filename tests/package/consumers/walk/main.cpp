@@ -78,25 +78,21 @@ const char* const deepseek =
     "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0,
     "original_max_position_embeddings": 4096}})";
 const char* const gemma =
-    R"({"model_type": "gemma3_text", "hidden_size": 512, "num_attention_heads": 4,
-       "num_key_value_heads": 2,
-    "head_dim": 128, "num_hidden_layers": 2, "max_position_embeddings": 4096,
-    "rope_theta": 1000000.0,
-    "rope_local_base_freq": 10000.0, "layer_types": ["sliding_attention", "full_attention"]})";
-
+    R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 2560,
+    "num_hidden_layers": 34, "sliding_window": 1024,
+    "rope_scaling": {"factor": 8.0, "rope_type": "linear"}}})";
 const char* const qwen3 =
     R"({"model_type": "qwen3", "hidden_size": 4096, "num_attention_heads": 32,
     "num_key_value_heads": 8, "head_dim": 128, "num_hidden_layers": 36,
     "max_position_embeddings": 40960, "rope_theta": 1000000.0, "rms_norm_eps": 1e-6})";
 
-const Program programs[] = {{"paged_decode", paged_decode, llama},
-                            {"qwen25vl", qwen25vl, qwen},
+const Program programs[] = {{"qwen25vl", qwen25vl, qwen},
                             {"mla", mla, deepseek},
                             {"training", training, llama},
-                            {"layer_types", layer_types, gemma},
                             {"packed_qkv", packed_qkv, llama},
                             {"qwen3_layer", qwen3_layer, qwen3},
-                            {"qwen3_layer, q8_0", qwen3_layer_q8_0, qwen3}};
+                            {"qwen3_layer, q8_0", qwen3_layer_q8_0, qwen3},
+                            {"gemma3", gemma3, gemma}};
 
 // Prints the failed steps and returns their number. A program without any step counts as a failure.
 int walk(const Program& program, const Gpu& gpu, std::size_t& taken) {
@@ -136,19 +132,22 @@ int main() {
     walk::Gpu gpu;
     gpu.ref = device.ref();
     gpu.buffers = {q.whole(), k.whole(), cache.whole(), ids.whole(), ids64.whole(), ids.whole()};
-    gpu.rotate = [&](const walk::Made& made, const vkrope::Call& call) {
+    gpu.submit = [&](const std::function<vkrope::Status(VkCommandBuffer)>& record) {
         const VkCommandBuffer commands = device.begin(pool);
-        const vkrope::Status recorded = vkrope::record(commands, made.kernel, call, made.arena);
+        const vkrope::Status recorded = record(commands);
         if (!recorded) return recorded;  // the pool frees the command buffer
         const vkrope::Boundary boundary = vkrope::boundary();
-        VkMemoryBarrier written = {};
-        written.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-        written.srcAccessMask = boundary.output_access;
-        written.dstAccessMask = VK_ACCESS_HOST_READ_BIT;
+        const VkMemoryBarrier written = {VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr,
+                                         boundary.output_access, VK_ACCESS_HOST_READ_BIT};
         vkCmdPipelineBarrier(commands, boundary.stage, VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &written,
                              0, nullptr, 0, nullptr);
         device.submit_and_wait(commands);
         return recorded;
+    };
+    gpu.rotate = [&](const walk::Made& made, const vkrope::Call& call) {
+        return gpu.submit([&](VkCommandBuffer commands) {
+            return vkrope::record(commands, made.kernel, call, made.arena);
+        });
     };
     std::vector<engine::Image> images;
     gpu.upload_texture = [&](const vkrope::AngleTableLayout& plan,

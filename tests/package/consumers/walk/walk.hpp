@@ -43,7 +43,9 @@ struct Gpu {
     /// Returns the content of a buffer; the commands that write it must have completed and made it
     /// visible to the host.
     std::function<std::vector<std::byte>(const VkDescriptorBufferInfo&)> download;
-    /// Records one call, makes its outputs visible to the host, submits it and waits.
+    /// Submits what a function records, makes its outputs visible to the host, and waits.
+    std::function<vkrope::Status(const std::function<vkrope::Status(VkCommandBuffer)>&)> submit;
+    /// Submits one call.
     std::function<vkrope::Status(const Made&, const vkrope::Call&)> rotate;
 };
 
@@ -73,13 +75,12 @@ struct Loaded {
 Loaded load_model(const Gpu& gpu, std::string_view config_json, vkrope::AngleSource source,
                   std::uint64_t max_position, std::vector<Step>& taken);
 
-std::vector<Step> paged_decode(const Gpu& gpu, std::string_view config_json);
 std::vector<Step> qwen25vl(const Gpu& gpu, std::string_view config_json);
 std::vector<Step> mla(const Gpu& gpu, std::string_view config_json);
 std::vector<Step> training(const Gpu& gpu, std::string_view config_json);
-std::vector<Step> layer_types(const Gpu& gpu, std::string_view config_json);
 std::vector<Step> packed_qkv(const Gpu& gpu, std::string_view config_json);
 std::vector<Step> qwen3_layer(const Gpu& gpu, std::string_view config_json);
 std::vector<Step> qwen3_layer_q8_0(const Gpu& gpu, std::string_view config_json);
+std::vector<Step> gemma3(const Gpu& gpu, std::string_view config_json);
 
 }  // namespace walk
