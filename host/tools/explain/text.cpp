@@ -242,7 +242,7 @@ std::string tables_text(const Explanation& explanation) {
         text += fmt::format("{}{} {}", text.empty() ? "" : ", ", source.word,
                             plan ? bytes_text(plan->bytes)
                             : plan.status.code == VKROPE_ERROR_LIMIT_EXCEEDED
-                                ? "reaches less far"
+                                ? "covers fewer positions"
                                 : "is not for this rotation");
     }
     return text;
@@ -259,15 +259,16 @@ std::string softmax_text(double scale) {
 std::string positions_text(const Explanation& explanation) {
     const Sections& sections = explanation.rotation.sections;
     if (sections.axes == 0) {
-        return "one a token";
+        return "one for each token";
     }
     if (sections.order == VKROPE_SECTIONS_SUM) {
         return fmt::format(
-            "{} a token: each pair turns by the sum over the axes of position times frequency",
+            "{} for each token: each pair turns by the sum over the axes of position times "
+            "frequency",
             sections.axes);
     }
     std::string text = fmt::format(
-        "{} a token ({} sections)", sections.axes,
+        "{} for each token ({} sections)", sections.axes,
         sections.order == VKROPE_SECTIONS_INTERLEAVED ? "interleaved" : "sequential");
     for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
         const auto turned = std::count_if(

@@ -52,7 +52,8 @@ ParameterFile read_parameter_of(const OpsOptions& options, std::size_t set, Tens
     }
     const char* first_option = parameter_options[0][which][parameter];
     if (first.shape == VKROPE_PARAMETER_NONE) {
-        fail(ExitCode::usage, "{}: there is no first one; {} gives it", option, first_option);
+        fail(ExitCode::usage, "{}: it needs {}, because both sets have the same parameters", option,
+             first_option);
     }
     ParameterFile second = read_parameter(option, path, tensor);
     if (second.shape != first.shape) {

@@ -212,7 +212,7 @@ TEST_CASE("a sum over axes: a line for each axis that turns a pair") {
     CHECK(explanation.pairs[2].inv_freq == 0);
     CHECK(joint_frequencies(rotation) == std::vector<double>{1.5, 0});
     const std::string text = text_of(explanation, false);
-    CHECK(test::names(text, "3 a token"));
+    CHECK(test::names(text, "3 for each token"));
     CHECK(test::names(text, "2 of 3 frequencies"));
 }
 

@@ -64,7 +64,7 @@ class Test {
             outcome.verdict = Verdict::fail;
             outcome.reason += explanation_.empty() ? "" : "; it looks as if " + explanation_;
         } else if (held_ == 0) {
-            outcome = {.verdict = Verdict::error, .reason = "the check looked at nothing"};
+            outcome = {.verdict = Verdict::error, .reason = "the check compared nothing"};
         }
         return outcome;
     }
