@@ -139,6 +139,23 @@ says 0 '-C prove -R conformance_random.lavapipe, 1' test conformance_random.lava
 says 2 '' test --some
 [ ! -s "$CALLED" ] || wrong "apt-get was called: $(cat "$CALLED")"
 
+# A long build says every minute how far it is; here a minute takes no time. The stub of cmake waits
+# until that has been said.
+mv "$SCRATCH/bin/cmake" "$SCRATCH/cmake"
+stub sleep </dev/null
+stub cmake <<'END'
+case " $* " in
+    *' --build '*' -n ') ;;
+    *' --build '*)
+        echo '[3/12] a step'
+        for try in 1 2 3 4 5 6 7 8 9; do grep -q steps "$SCRATCH/log" || /bin/sleep 1; done
+        ;;
+esac
+END
+export SCRATCH
+says 0 'dev: 3 of 12 steps, about ' build
+mv "$SCRATCH/cmake" "$SCRATCH/bin/cmake" && rm "$SCRATCH/bin/sleep"
+
 # An interrupted run must leave no process.
 printf 'sleep 321 & echo $! >"%s/sleeps"; wait\n' "$SCRATCH" | stub ctest
 ./dev test >"$SCRATCH/log" 2>&1 &

@@ -23,7 +23,7 @@ python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
 tests        39200  28000  ^tests/
 pages         2750   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
-packaging     1300   1500  .'
+packaging     1330   1500  .'
 {
     git ls-files 2>/dev/null ||
         find . '(' -path ./build -o -path ./.git ')' -prune -o -type f -print | sed 's|^\./||'
