@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Checks what kernel, frequencies and their C interface add to an engine: the bytes, the symbols and
-# the compiler flags. Measures the libraries in the tree that kernel_only.sh leaves.
+# the compiler flags. Measures the libraries in the tree that kernel_only.sh leaves and, for the
+# bytes that README.md and copy.md state, a program.
 set -eu
 limit=$((195 * 1024))
 # Archives also have data that the linker drops: relocations, and each file's names and sections.
@@ -25,6 +26,48 @@ echo "kernel and frequencies, stripped: $total bytes of code, constants and data
 [ "$total" -le "$limit" ] ||
     complain "that is more than $limit bytes (a build without spirv-opt has 6 KB more)"
 [ "$archives" -le "$archive_limit" ] || complain "the archives have more than $archive_limit bytes"
+
+cat >"$SCRATCH/engine.cpp" <<'CODE'
+#include "vkrope/vkrope.h"
+using Function = void (*)();
+template <class F>
+Function taken(F* function) { return reinterpret_cast<Function>(function); }
+Function volatile used[] = {
+#ifdef WEIGHT_WITH
+    taken(vkrope_default_inv_freq), taken(vkrope_scale_llama3), taken(vkrope_plan_angles),
+    taken(vkrope_fill_angles), taken(vkrope_get_angle_image_info), taken(vkrope_get_kernel_info),
+    taken(vkrope_record_angle_upload), taken(vkrope_kernel_create), taken(vkrope_arena_create),
+    taken(vkrope_record), taken(vkrope_arena_destroy), taken(vkrope_kernel_destroy)
+#else
+    nullptr
+#endif
+};
+int main() { return used[0] != nullptr; }
+CODE
+bytes_of() { strip "$1" && size "$1" | awk 'NR == 2 { print $1 + $2 }'; }
+# adds KIB INCLUDE SOURCES FLAG...: checks how much a program grows that has the sources (one word
+# for each) and calls what an engine calls.
+adds() {
+    most=$1
+    include=$2
+    sources=$3
+    shift 3
+    # shellcheck disable=SC2086 # one word for each source
+    "$CXX" -std=c++17 "$@" -DWEIGHT_WITH "-I$include" "$SCRATCH/engine.cpp" $sources \
+        -o "$SCRATCH/with"
+    "$CXX" -std=c++17 "$@" "-I$include" "$SCRATCH/engine.cpp" -o "$SCRATCH/without"
+    added=$(($(bytes_of "$SCRATCH/with") - $(bytes_of "$SCRATCH/without")))
+    echo "$* adds $added bytes to a program, $((added / 1024)) KiB; stated: $most KiB"
+    [ "$added" -le $((most * 1024)) ] || complain 'that is more than README.md and copy.md state'
+    [ "$added" -gt $((most * 960)) ] || complain 'README.md and copy.md state too much'
+}
+# As installed, and the two ends of the form to copy.
+sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$BUILD" "$SCRATCH/vkrope"
+adds 255 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
+    $BUILD/host/frequencies/libvkrope_frequencies.a" -O2 -DVKROPE_STATIC
+copied=$SCRATCH/vkrope/vkrope.cpp
+adds 275 "$SCRATCH" "$copied" -O2
+adds 180 "$SCRATCH" "$copied" -Os -ffunction-sections -fdata-sections -Wl,--gc-sections
 
 for library in "$kernel" "$frequencies"; do
     name=$(basename "$library")

@@ -21,7 +21,7 @@ verify        4850   6500  ^host/verify/
 tools        25200   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        39200  28000  ^tests/
+tests        39250  28000  ^tests/
 pages         2750   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {
