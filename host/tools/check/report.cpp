@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The last step of vkrope check: reports the error of an output and the mistake that explains it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
