@@ -26,6 +26,7 @@ bits 25 the same bits on three devices, of 10^8 elements of each kind
 blocks 25 quantised blocks of random values, on two devices
 sweep 25 20 000 random operations, and all cases, on every device
 fuzz 12 the parsers of files, minutes each, built by clang++ with sanitizers
+newest 30 the commands of README.md in an empty Debian 13, and the whole build in Debian sid
 systems 25 the programs for arm64, the libraries for Windows, the kit in an empty Debian
 tidy 30 the build by clang++, and clang-tidy on the whole tree'
 
@@ -110,8 +111,9 @@ prepare_tests() {
         quick) required=test column=2 target=quick ;;
         thorough) required='test|thorough' target=all ;;
         all) required='test|thorough' column=4 target=all ;;
-        prove) # programs that run programs for other systems
+        prove) # programs that make other systems, or run programs for them
             packages="$packages
+debootstrap - prove
 qemu-user-static - prove
 wine64 - prove
 xvfb - prove

@@ -19,32 +19,20 @@ skip() {
     echo "package_kit: skipped: $*" && exit 77
 }
 [ -e "$archive" ] || skip "there is no $archive: ./dev bundle makes it"
-[ "$(id -u)" = 0 ] || skip 'only root can make a chroot'
-command -v debootstrap >/dev/null || skip 'there is no debootstrap'
-
-# The script runs in a separate namespace, so that its mounts are private and end with it.
-if [ -z "${VKROPE_KIT_NAMESPACE:-}" ]; then
-    VKROPE_KIT_NAMESPACE=made
-    export VKROPE_KIT_NAMESPACE
-    exec unshare --mount --propagation private \
-        sh "$0" "$archive" "$drivers" "$suite" "$root" "$complete" "$@"
+# shellcheck source=tests/package/empty_debian.sh
+. "$(dirname "$0")/empty_debian.sh"
+reason=$(why_no_debian)
+[ -z "$reason" ] || skip "$reason"
+if [ -z "${VKROPE_NAMESPACE:-}" ]; then
+    in_namespace sh "$0" "$archive" "$drivers" "$suite" "$root" "$complete" "$@"
+    exit
 fi
 if [ ! -e "$root/complete" ]; then
-    # shellcheck disable=SC2016 # the variable is apt's
-    mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
-        'Origin: Debian' 'Label: Debian' | head -n 1)
-    mkdir -p "$root"
-    debootstrap --variant=minbase --include=mesa-vulkan-drivers "$suite" "$root" "$mirror" \
-        >"$root.log" 2>&1 ||
+    make_debian "$suite" --include=mesa-vulkan-drivers ||
         skip "debootstrap could not make Debian $suite (see $root.log)"
     touch "$root/complete"
 fi
-mount -t tmpfs none "$root/dev"
-mknod -m 666 "$root/dev/null" c 1 3
-mknod -m 666 "$root/dev/zero" c 1 5
-mknod -m 666 "$root/dev/urandom" c 1 9
-mkdir "$root/dev/shm"
-mount -t proc none "$root/proc"
+mount_debian
 mount -t tmpfs none "$root/mnt"
 tar -xzf "$archive" -C "$root/mnt"
 kit=/mnt/$(basename "$archive" .tar.gz)
@@ -58,9 +46,6 @@ for name in crash hang right; do
     list=$list${list:+:}/mnt/$name.json
 done
 
-# inside VARIABLE=VALUE... COMMAND...: runs the command in the empty system, with only these
-# variables, PATH and HOME.
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }
 echo "$suite: $(inside getconf GNU_LIBC_VERSION); $(inside sh -c 'command -v g++ cc python3' || echo 'no compiler')"
 
 started=$(date +%s)

@@ -32,8 +32,8 @@ fetch_static_benchmark() {
 
 bundle() {
     require bundle
-    [ -n "$debian" ] ||
-        die 'bundle: needs Debian 12 or 13, whose packages the licences and the loader come from'
+    [ -e /usr/share/doc/libcli11-dev/copyright ] ||
+        die 'bundle: needs Debian, whose packages the licences and the loader come from'
     fetch_static_benchmark
     configure kit release -DVKROPE_STANDALONE=ON -DVKROPE_BENCH=ON -DVKROPE_C=OFF \
         "-Dbenchmark_DIR=$PWD/build/deps/benchmark/lib/cmake/benchmark"
