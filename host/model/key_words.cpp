@@ -25,12 +25,6 @@ const Letters letters[] = {
      false,
      {"no_rope", "rope_layout", "rope_layers", "rope_pattern", "no_pos_emb", "irope"}},
     {Says::layers, true, {"nope"}},
-    // The speed and the arithmetic of RoPE, which this library chooses itself, and table lengths.
-    {Says::nothing,
-     true,
-     {"flash_rotary", "use_flash_rotary", "fuse_rope", "fused_rope", "use_fused_rope", "rope_cache",
-      "rotary_cache", "rope_full_precision", "rope_double_precision", "rope_max_length",
-      "rope_impl"}},
     {Says::angles, false, {"rope", "rotary", "condense_ratio", "yarn", "ntk"}},
     {Says::norm,
      false,
@@ -48,14 +42,10 @@ const Letters letters[] = {
       "layers_pattern", "attn_pattern", "attention_pattern", "override_pattern", "global_attn",
       "full_attn", "full_attention", "linear_attn"}},
     {Says::layers, true, {"local_layer", "global_layer", "full_layer"}},
-    {Says::scores, false, {"softmax_scal",    "attn_scal",      "attention_scal",
-                           "attention.scale", "query_pre_attn", "attention_multiplier",
-                           "attn_multiplier", "key_multiplier", "query_multiplier",
-                           "softcap",         "soft_cap",       "logit_cap",
-                           "logits_cap",      "attn_logit",     "attention_logit",
-                           "temperature_",    "attn_temp",      "qk_scale",
-                           "score_scal",      "scale_attn",     "scale_attention",
-                           "llama_4_scal",    "llama4_scal"}},
+    {Says::scores,
+     false,
+     {"query_pre_attn", "softcap", "soft_cap", "logit_cap", "logits_cap", "temperature_",
+      "llama_4_scal", "llama4_scal"}},
     {Says::scores, true, {"logn", "mscale"}},
     {Says::scaling,
      false,
@@ -67,6 +57,20 @@ const Letters letters[] = {
 constexpr auto others = names("embed", "expert", "final_", "layer_scaling", "logits_scal", "lora",
                               "loss", "moe", "max_window_layers", "quant", "residual", "rout",
                               "weight");
+
+/// Words of the speed, the memory and the arithmetic of RoPE, which this library chooses itself.
+constexpr auto arithmetic_words = names("backend", "bf16", "cache", "compile", "double", "dtype",
+                                        "flash", "float32", "fp32", "fuse", "fused", "impl",
+                                        "implementation", "kernel", "precision");
+
+/// Words of the scores of attention, and of what changes their scale.
+constexpr auto score_words = names("attention", "attn", "k", "key", "q", "qk", "query", "score",
+                                   "scores", "softmax");
+constexpr auto scale_words = names("cap", "capping", "multiplier", "scalar", "scale", "scaling",
+                                   "temp", "temperature");
+
+/// Words beside them of what comes before or after the scores.
+constexpr auto other_scores = names("final", "in", "out", "output", "value", "weights");
 
 /// Words that concern angles where they stand for a number.
 constexpr auto number_words = names("theta", "base", "interp", "interpolate", "interpolated",
@@ -129,6 +133,16 @@ bool is_switch_of_rope(const std::string& name) {
            std::all_of(words.begin(), words.end(), of_a_switch);
 }
 
+bool is_position_embedding(const std::string& name) {
+    const std::vector<std::string> words = words_of(name);
+    const auto of_kind = [](const std::string& word) {
+        return contains(position_words, word) || contains(embedding_words, word) ||
+               contains(names("", "kind", "method", "mode", "type"), word);
+    };
+    return contains_any(words, position_words) && contains_any(words, embedding_words) &&
+           std::all_of(words.begin(), words.end(), of_kind);
+}
+
 bool is_switch_of_others(const std::string& name) {
     const std::vector<std::string> words = words_of(name);
     return contains_any(words, names("alibi")) ||
@@ -136,7 +150,7 @@ bool is_switch_of_others(const std::string& name) {
             (contains_any(words, position_words) || contains_any(words, names("attention"))));
 }
 
-Says what_says(const std::string& name, bool is_number) {
+Says what_says(const std::string& name, bool has_numbers) {
     std::string key = name;  // names in mixed case: YaRN, QKNorm
     for (char& letter : key) {
         if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
@@ -148,7 +162,17 @@ Says what_says(const std::string& name, bool is_number) {
     });
     const bool weak = row == std::end(letters) || row->says == Says::scaling;
     const std::vector<std::string> words = words_of(key);
-    if (weak && is_number && !contains_any(words, other_numbers) &&
+    const bool of_table = contains_any(words, names("max")) &&
+                          contains_any(words, names("len", "length", "seqlen"));
+    if (row != std::end(letters) && row->says == Says::angles &&
+        (of_table || contains_any(words, arithmetic_words))) {
+        return Says::nothing;
+    }
+    if (weak && contains_any(words, score_words) && contains_any(words, scale_words) &&
+        !contains_any(words, other_scores)) {
+        return Says::scores;
+    }
+    if (weak && has_numbers && !contains_any(words, other_numbers) &&
         (contains_any(words, number_words) || is_position_scale(words))) {
         return Says::angles;
     }

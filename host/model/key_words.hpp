@@ -21,15 +21,18 @@ enum class Says {
 
 /// Returns what a key may change. Words are separated by `_`, or `.` in GGUF; case is ignored.
 ///
-/// is_number  the value is a number or a list of numbers: words such as "base" or "fraction" mean
-///            angles only there
-Says what_says(const std::string& name, bool is_number);
+/// has_numbers  the value is a number or contains numbers: words such as "base" or "fraction" mean
+///              angles only there
+Says what_says(const std::string& name, bool has_numbers);
 
 /// Returns whether a key is a switch of RoPE as a whole, such as use_rotary_pos_emb.
 bool is_switch_of_rope(const std::string& name);
 
 /// Returns whether a key is a switch of another kind of position embedding, such as alibi.
 bool is_switch_of_others(const std::string& name);
+
+/// Returns whether a key states the kind of position embedding, such as position_embedding_type.
+bool is_position_embedding(const std::string& name);
 
 /// Returns the lower-case words of a name.
 std::vector<std::string> words_of(const std::string& name);

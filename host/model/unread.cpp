@@ -27,9 +27,9 @@ bool names_a_scaling(const json& value) {
             what_says(value.get_ref<const std::string&>(), false) == Says::angles);
 }
 
-bool is_number(const json& value) {
+bool has_numbers(const json& value) {
     return value.is_number() ||
-           (value.is_array() && std::all_of(value.begin(), value.end(), is_number));
+           (value.is_structured() && std::any_of(value.begin(), value.end(), has_numbers));
 }
 
 /// Returns true for false, for 0, and for a list with one of these for some layer.
@@ -68,7 +68,7 @@ bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope)
     const json& value = *field.value;
     refuse_switch(field, key);
     const bool by_value = key == "type" && value.is_string();  // of a section, by any name
-    Says says = what_says(by_value ? value.get<std::string>() : key, is_number(value));
+    Says says = what_says(by_value ? value.get<std::string>() : key, has_numbers(value));
     // A section of RoPE says when it was fine-tuned; anything else there may scale.
     if (in_rope && says == Says::nothing && !in_key(key, "finetun", false)) says = Says::angles;
     const bool may_turn = says == Says::angles || says == Says::scaling || says == Says::scores;

@@ -18,11 +18,8 @@ namespace {
 
 Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     const ModelType& type = source.type;
-    const Field field = find(source.top, pairing_names),
-                embedding = find_first(source.top, {position_embedding_type});
-    const PositionEmbedding named = embedding && embedding.value->is_string()
-                                        ? read_position_embedding(embedding)
-                                        : PositionEmbedding();
+    const Field field = find(source.top, pairing_names), embedding = position_embedding(source.top);
+    const PositionEmbedding named = read_position_embedding(embedding);
     const Field& said = field ? field : embedding;
     const Pairing stated_pairing = field ? truth(field) ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT
                                          : named.pairing;
@@ -62,8 +59,7 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
 
 /// Fails if position_embedding_type names a scaling that the section does not state.
 void require_named_scaling(const Source& source, const std::string& rope_type) {
-    const Field embedding = find_first(source.top, {position_embedding_type});
-    if (!embedding || !embedding.value->is_string()) return;
+    const Field embedding = position_embedding(source.top);
     const std::string named = read_position_embedding(embedding).scaling;
     if (!named.empty() && named != rope_type) {
         invalid_data("{} but the rope_type is {}: they must agree", stated(embedding), rope_type);

@@ -50,19 +50,35 @@ struct NormRule {
     bool crossing_only = false;            ///< only layers that attend to an image have norms
 };
 
-constexpr NormRule rms_norm(double eps = 1e-6) {
-    return {.kind = VKROPE_NORM_RMS, .eps = eps};
+constexpr NormRule rms_norm(double eps = 1e-6, const char* asked_by = nullptr,
+                            Unsaid unsaid = Unsaid::none) {
+    return {.kind = VKROPE_NORM_RMS, .eps = eps, .asked_by = asked_by, .unsaid = unsaid};
 }
 
-constexpr NormRule over_token(double eps = 1e-5) {
+/// Returns a rule for RMS norms whose weights are stored without the 1 that is added to them.
+constexpr NormRule one_plus_weight(double eps = 1e-6) {
+    return {.kind = VKROPE_NORM_RMS, .weight_offset = 1, .eps = eps};
+}
+
+constexpr NormRule rms_norm_of_v_too() {
+    return {.kind = VKROPE_NORM_RMS, .of_v_too = true};
+}
+
+constexpr NormRule over_token(double eps = 1e-5, const char* asked_by = nullptr,
+                              Unsaid unsaid = Unsaid::none) {
     return {.kind = VKROPE_NORM_RMS,
             .span = VKROPE_NORM_SPAN_TOKEN,
             .weight = VKROPE_PARAMETER_HEAD_CHANNEL,
-            .eps = eps};
+            .eps = eps,
+            .asked_by = asked_by,
+            .unsaid = unsaid};
 }
 
-constexpr NormRule after_rotation() {
-    return {.kind = VKROPE_NORM_RMS, .place = VKROPE_NORM_PLACE_AFTER, .eps = 1e-5};
+constexpr NormRule after_rotation(const char* asked_by = nullptr) {
+    return {.kind = VKROPE_NORM_RMS,
+            .place = VKROPE_NORM_PLACE_AFTER,
+            .eps = 1e-5,
+            .asked_by = asked_by};
 }
 
 /// Returns a rule for layer norms with the key layer_norm_eps.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "model/hf/model_types.hpp"
 #include "model/key_words.hpp"
 #include "model/names.hpp"
 
@@ -50,7 +51,7 @@ Field nested(const Scope& scope, const char* name) {
 
 const std::initializer_list<const char*> hidden_size_names = {"hidden_size", "n_embd"};
 const std::initializer_list<const char*> head_count_names = {"num_attention_heads", "n_head",
-                                                             "n_heads"};
+                                                             "n_heads", "num_heads"};
 
 bool has_sizes(const Scope& scope) {
     return find_first({scope}, hidden_size_names) && find_first({scope}, head_count_names);
@@ -66,20 +67,26 @@ bool names_other_part(const std::string& key) {
                        [&](std::string_view part) { return in_key(key, part, true); });
 }
 
-/// Returns whether an object states the heads and the RoPE of a language model.
-bool holds_attention(const Field& field) {
-    if (!field.value->is_object() || names_other_part(field.name)) return false;
+bool has_key_of_rope(const json& object) {
     bool rope = false;
-    for (const auto& [key, value] : field.value->items()) {
+    for (const auto& [key, value] : object.items()) {
         rope = rope || what_says(key, false) == Says::angles;
     }
-    return rope && find_first({{field.value, ""}}, head_count_names);
+    return rope;
+}
+
+/// Returns whether an object states the heads and the RoPE of a language model.
+bool holds_attention(const Field& field) {
+    return field.value->is_object() && !names_other_part(field.name) &&
+           has_key_of_rope(*field.value) && find_first({{field.value, ""}}, head_count_names);
 }
 
 /// Returns the only object of a configuration that holds a language model under any name; empty if
 /// there is none, or if the configuration has sizes of its own.
 Field holder(const Scope& config) {
-    if (has_sizes(config)) return {};
+    const Field type = find_first({config}, {"model_type"});
+    const bool known = type && type.value->is_string() && find_model_type(text(type)) != nullptr;
+    if (has_sizes(config) && (known || has_key_of_rope(*config.object))) return {};
     Field found;
     for (const auto& [key, value] : config.object->items()) {
         const Field field = {shown_key(key), &value};

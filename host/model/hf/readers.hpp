@@ -76,7 +76,9 @@ double scale_of_scores(const Source& source, std::uint32_t row);
 
 // ---- Rejected keys ----
 
-inline constexpr const char* position_embedding_type = "position_embedding_type";
+/// Returns the field that names the kind of position embedding, such as position_embedding_type;
+/// empty if there is none.
+Field position_embedding(const Scopes& top);
 
 /// What the value of position_embedding_type says, such as "rope_gptj" or "mistral_yarn".
 struct PositionEmbedding {
@@ -85,7 +87,8 @@ struct PositionEmbedding {
     std::string scaling;  ///< empty: the value names none
 };
 
-/// Fails with not_supported for a value that names RoPE and something unknown.
+/// Reads the field, which may be empty. Fails with not_supported for a value that names RoPE and
+/// something unknown.
 PositionEmbedding read_position_embedding(const Field& type);
 
 /// Fails with not_supported, and names the key, if a key of the configuration turns RoPE off or

@@ -37,15 +37,25 @@ bool names_rope(const Scopes& scopes) {
             if (what_says(key, false) == Says::angles) return true;
         }
     }
-    const Field type = find_first(scopes, {position_embedding_type});
-    return type && type.value->is_string() && read_position_embedding(type).rotates;
+    return read_position_embedding(position_embedding(scopes)).rotates;
 }
 
 }  // namespace
 
+Field position_embedding(const Scopes& top) {
+    Keys keys(std::vector<std::string>{});
+    for (const Scope& scope : top) {
+        for (const auto& [key, value] : scope.object->items()) {
+            if (is_position_embedding(key) && value.is_string()) keys.names.push_back(key);
+        }
+    }
+    return find(top, keys);
+}
+
 PositionEmbedding read_position_embedding(const Field& type) {
     PositionEmbedding found;
     std::string unknown;
+    if (!type) return found;
     for (const std::string& word : words_of(text(type))) {
         if (contains(interleaved_words, word)) {
             found.pairing = VKROPE_INTERLEAVED;
@@ -75,9 +85,9 @@ void refuse_unsupported_keys(const Scopes& top, bool rotates_by_class) {
         const Field field = find_first(top, {key.name});
         if (field && is_set(*field.value)) not_supported("{}: {}", stated(field), key.reason);
     }
-    const Field type = find_first(top, {position_embedding_type});
+    const Field type = position_embedding(top);
     // Classes derived from BERT's, such as ModernBERT, write this key even without embeddings.
-    if (type && is_set(*type.value) && !(rotates_by_class && *type.value == "absolute") &&
+    if (type && !(rotates_by_class && *type.value == "absolute") &&
         !read_position_embedding(type).rotates) {
         not_supported("{}: the model does not use RoPE, or not in every layer", stated(type));
     }
