@@ -3,9 +3,11 @@
 // models/controlnets of diffusers at commit 58eb52c0; frequencies are from get_1d_rotary_pos_embed
 // in its embeddings.py, ids of text tokens from its pipelines.
 #include <cmath>
+#include <numeric>
 #include <string>
-#include <string_view>
+#include <vector>
 
+#include "model/hf/class_fields.hpp"
 #include "model/hf/importers.hpp"
 #include "model/hf/model_types.hpp"
 #include "model/hf/nesting.hpp"
@@ -15,23 +17,18 @@
 namespace vkrope {
 namespace {
 
-/// The division of a head's channels among the axes.
-enum class Division {
-    listed,   ///< the file lists the channels of each axis
-    halves,   ///< two axes of half the channels each
-    thirds,   ///< three axes; height and width have the even part of a third, time the rest
-    eighths,  ///< three axes; time has 2/8, height and width 3/8 each: CogVideoX
-};
+using Widths = std::initializer_list<std::uint32_t>;
 
 /// Classes, with the defaults of their constructors.
 struct Denoiser {
     Names names;
-    Division division = Division::listed;
+    /// Shares of the axes in the channels of a head; empty: the file lists the channels of each
+    /// axis
+    Widths shares = {};
     const char* axes_key = "axes_dims_rope";  ///< key of the list
-    std::uint32_t axes[4] = {16, 56, 56};     ///< default of the list; 0: none
+    Widths axes = {16, 56, 56};               ///< default of the list; empty: none
     Pairing pairing = VKROPE_INTERLEAVED;
-    double theta = 10000;          ///< default of rope_theta
-    bool theta_is_read = false;    ///< the class has a rope_theta
+    double theta = 0;              ///< default of rope_theta; 0: the class has none, and base 10000
     bool theta_is_scaled = false;  ///< the base of each axis is scaled by rope_scale
     std::uint32_t head_dim = 128;  ///< default of attention_head_dim, if it is read
     const char* positions = "id 0, row, column";
@@ -50,20 +47,20 @@ const Denoiser denoisers[] = {
                "WanAnimateTransformer3DModel", "WanTransformer3DModel", "WanVACETransformer3DModel",
                // in Wan's own files, see wan/modules/model.py
                "VaceWanModel", "WanModel"},
-     .division = Division::thirds,
+     .shares = {1, 1, 1},
      .positions = frames},
     {.names = {"BriaFiboTransformer2DModel", "BriaTransformer2DModel"},
-     .theta_is_read = true,
+     .theta = 10000,
      .note = text_at_0},
     {.names = {"ChromaTransformer2DModel", "FluxControlNetModel", "FluxTransformer2DModel"},
      .note = text_at_0},
     {.names = {"ChronoEditTransformer3DModel"},
-     .division = Division::thirds,
+     .shares = {1, 1, 1},
      .positions = frames,
      .note = "of two frames the second has position temporal_skip_len - 1"},
     // get_3d_rotary_pos_embed(), with the arguments of CogVideoXPipeline.
     {.names = {"CogVideoXTransformer3DModel", "ConsisIDTransformer3DModel"},
-     .division = Division::eighths,
+     .shares = {2, 3, 3},
      .head_dim = 64,
      .positions = frames,
      .note =
@@ -71,14 +68,14 @@ const Denoiser denoisers[] = {
          "the sample's, so that coordinates are whole numbers only there",
      .asked_by = "use_rotary_positional_embeddings"},
     {.names = {"CogView4Transformer2DModel"},
-     .division = Division::halves,
+     .shares = {1, 1},
      .pairing = VKROPE_HALF_SPLIT,
      .head_dim = 40,
      .positions =
          "row * rope_axes_dim[0] / rows, column * rope_axes_dim[1] / columns, rounded down",
      .note = text_stands},
     {.names = {"CosmosControlNetModel", "CosmosTransformer3DModel"},
-     .division = Division::thirds,
+     .shares = {1, 1, 1},
      .pairing = VKROPE_HALF_SPLIT,
      .theta_is_scaled = true,
      .positions = frames,
@@ -88,11 +85,10 @@ const Denoiser denoisers[] = {
     {.names = {"Flux2Transformer2DModel"},
      .axes = {32, 32, 32, 32},
      .theta = 2000,
-     .theta_is_read = true,
      .positions = "image, row, column, text token",
      .note = "a text token has 0, 0, 0 and its number"},
     {.names = {"GlmImageTransformer2DModel"},
-     .division = Division::halves,
+     .shares = {1, 1},
      .pairing = VKROPE_HALF_SPLIT,
      .head_dim = 40,
      .positions = "row, column",
@@ -102,20 +98,17 @@ const Denoiser denoisers[] = {
      .axes_key = "rope_axes_dim",
      .axes = {64, 64},
      .theta = 256,
-     .theta_is_read = true,
      .positions = "row, column",
      .note = text_stands},
     {.names = {"HunyuanVideo15Transformer3DModel", "HunyuanVideoTransformer3DModel",
                "MotifVideoTransformer3DModel"},
      .axes_key = "rope_axes_dim",
      .theta = 256,
-     .theta_is_read = true,
      .positions = frames,
      .note = text_stands},
     {.names = {"HunyuanVideoFramepackTransformer3DModel"},
      .axes_key = "rope_axes_dim",
      .theta = 256,
-     .theta_is_read = true,
      .positions = frames,
      .note =
          "tokens of the text are not turned; frames are those of the pipeline's indices, and the "
@@ -127,11 +120,7 @@ const Denoiser denoisers[] = {
      .positions = frames,
      .note = "divide the frequencies of an axis by the pipeline's scale_factor of it; the text "
              "blocks have one position, and default frequencies of the whole head"},
-    {.names = {"Krea2Transformer2DModel"},
-     .axes = {32, 48, 48},
-     .theta = 1000,
-     .theta_is_read = true,
-     .note = text_at_0},
+    {.names = {"Krea2Transformer2DModel"}, .axes = {32, 48, 48}, .theta = 1000, .note = text_at_0},
     {.names = {"LongCatImageTransformer2DModel"},
      .positions = "id 1, row + 512, column + 512",
      .note = "text token i has 0, i, i; 512 is the pipeline's length of the text"},
@@ -152,12 +141,12 @@ const Denoiser denoisers[] = {
          "before it"},
     {.names = {"OvisImageTransformer2DModel"}, .note = "text token i has 0, i, i"},
     {.names = {"SanaVideoTransformer3DModel"},
-     .division = Division::thirds,
+     .shares = {1, 1, 1},
      .head_dim = 112,
      .positions = frames,
      .note = "of linear attention: its normaliser takes Q and K that are not turned"},
     {.names = {"WanAnimate2Transformer3DModel"},
-     .division = Division::thirds,
+     .shares = {1, 1, 1},
      .positions = frames,
      .note =
          "the reference begins at refer_offset_t, refer_offset_h and refer_offset_w (-1: the side "
@@ -166,7 +155,6 @@ const Denoiser denoisers[] = {
      .axes_key = "axes_dims",
      .axes = {32, 48, 48},
      .theta = 256,
-     .theta_is_read = true,
      .positions = "text token, row, column",
      .note = "text tokens count from 1 on the first axis, where the image has their number, padded "
              "to a multiple of 32, plus 1"},
@@ -188,174 +176,64 @@ constexpr Refusal refused[] = {
      "it rotates as the transformer beside it, whose config.json has the axes"},
 };
 
-/// Reads one file; each function sets the fields of the RopeParams that its name mentions.
-class DenoiserImport {
-   public:
-    explicit DenoiserImport(const json& config)
-        : config_{{&config, ""}}, name_(find(config_, {"_class_name"})), row_(row()) {}
-
-    RopeParams run() {
-        require_rope();
-        const std::vector<std::uint32_t> widths = axes();
-        const double theta = this->theta();
-        std::uint64_t sum = 0;
-        for (const std::uint32_t width : widths) sum += width;
-        const std::uint32_t head_dim = stated_head_dim();
-        if (sum > max_head_dim || (head_dim != 0 && head_dim != sum)) {
-            invalid_data("{} adds up to {}: it must be the width of a head, {}", row_.axes_key, sum,
-                         head_dim != 0 ? head_dim : unsigned(max_head_dim));
-        }
-        const std::vector<double> scales = this->scales(widths.size());
-        rotation_.pairing = row_.pairing;
-        rotation_.head_dim = rotation_.rotary_dim = std::uint32_t(sum);
-        for (const std::uint32_t width : widths) {
-            // Scales by NTK for `width` channels; a scale of 1 changes nothing, whatever the width.
-            const double scale = scales[rotation_.sections.axes];
-            const double base = scale == 1 ? theta
-                                           : theta * std::pow(scale, width / (double(width) - 2));
-            add_axis(rotation_, width, base);
-        }
-        require_usable(rotation_, rotation_.inv_freq.size(), theta, "rope_theta");
-        say_positions();
-        return std::move(rotation_);
+const Denoiser& row_of(const Field& name) {
+    if (const char* reason = reason_of(refused, text(name))) {
+        not_supported("{}: {}", stated(name), reason);
     }
-
-   private:
-    const Denoiser& row() const {
-        const std::string wanted = text(name_);
-        if (const char* reason = reason_of(refused, wanted)) {
-            not_supported("{}: {}", stated(name_), reason);
-        }
-        const Denoiser* found = find_row(denoisers, wanted);
-        if (found == nullptr) {
-            not_supported(
-                "{}: it is unknown; the transformer of a pipeline has its own config.json",
-                stated(name_));
-        }
-        return *found;
+    const Denoiser* found = find_row(denoisers, text(name));
+    if (found == nullptr) {
+        not_supported("{}: it is unknown; the transformer of a pipeline has its own config.json",
+                      stated(name));
     }
+    return *found;
+}
 
-    void require_rope() const {
-        if (row_.asked_by == nullptr) return;
-        const Field asked = find(config_, {row_.asked_by});
-        if (!asked || !truth(asked)) {
-            not_supported("{} is {}: without it {} has no rotary embedding", row_.asked_by,
-                          asked ? "false" : "missing", text(name_));
-        }
+/// Returns the width of a head as stated in the file; 0 if it is not stated.
+Size stated_head_dim(const Scope& config) {
+    if (const Field own = find({config}, {"attention_head_dim"})) {
+        return size_of(own);
     }
+    const Field width = find({config}, {"hidden_size", "dim"}),
+                heads = find({config}, {"num_attention_heads", "num_heads", "n_heads"});
+    return width && heads ? quotient(size_of(width), size_of(heads)) : Size();
+}
 
-    void assume(const char* key, double value) {
-        warn(rotation_, "{} is missing: assuming {}, the default of {}", key, shown_number(value),
-             text(name_));
-    }
-
-    /// Returns the width of a head as stated in the file; 0 if it is not stated.
-    std::uint32_t stated_head_dim() const {
-        if (const Field field = find(config_, {"attention_head_dim"})) {
-            return std::uint32_t(whole_number(field, 2, max_head_dim));
+/// Returns the channels of each axis.
+std::vector<std::uint32_t> axes_of(const Denoiser& row, const Size& stated_head,
+                                   ClassFields& fields) {
+    std::vector<std::uint32_t> widths;
+    if (row.shares.size() == 0) {
+        if (row.axes.size() == 0 && !fields.find({row.axes_key})) {
+            invalid_data("{} is missing", row.axes_key);
         }
-        const Field width = find(config_, {"hidden_size", "dim"});
-        const Field heads = find(config_, {"num_attention_heads", "num_heads", "n_heads"});
-        return width && heads ? std::uint32_t(whole_number(width, 2, max_hidden_size) /
-                                              whole_number(heads, 1, max_heads))
-                              : 0;
-    }
-
-    std::vector<std::uint32_t> listed_axes() {
-        std::vector<std::uint32_t> widths;
-        const Field field = find(config_, {row_.axes_key});
-        if (!field && row_.axes[0] == 0) {
-            invalid_data("{} is missing", row_.axes_key);
-        }
-        if (!field) {
-            for (const std::uint32_t width : row_.axes) {
-                if (width != 0) widths.push_back(width);
-            }
-            warn(rotation_, "{} is missing: assuming the default of {}", row_.axes_key,
-                 text(name_));
-            return widths;
-        }
-        for (const Field& one : elements(field, 2, max_axes)) {
-            widths.push_back(std::uint32_t(whole_number(one, 2, max_head_dim)));
-            if (widths.back() % 2 != 0) {
-                refuse(one, "even");
-            }
+        const json otherwise = std::vector<std::uint32_t>(row.axes);
+        for (const Field& one : fields.list(row.axes_key, otherwise, 2, max_axes)) {
+            widths.push_back(rotated(size_of(one), 2, 2));
         }
         return widths;
     }
-
-    std::vector<std::uint32_t> axes() {
-        if (row_.division == Division::listed) {
-            return listed_axes();
-        }
-        std::uint32_t head_dim = stated_head_dim();
-        if (head_dim == 0) {
-            head_dim = row_.head_dim;
-            assume("attention_head_dim", head_dim);
-        }
-        const bool halves = row_.division == Division::halves,
-                   eighths = row_.division == Division::eighths;
-        const std::uint32_t unit = eighths ? 16 : halves ? 4 : 2, least = unit == 2 ? 12 : unit;
-        if (head_dim % unit != 0 || head_dim < least) {
-            invalid_data("attention_head_dim is {}: it must be a multiple of {}, at least {}",
-                         head_dim, unit, least);
-        }
-        if (halves) return {head_dim / 2, head_dim / 2};
-        if (eighths) return {head_dim / 4, head_dim / 8 * 3, head_dim / 8 * 3};
-        const std::uint32_t third = 2 * (head_dim / 6);
-        return {head_dim - 2 * third, third, third};
+    // Each axis has whole pairs. What thirds leave over belongs to time, the first axis.
+    const std::uint32_t sum = std::accumulate(row.shares.begin(), row.shares.end(), 0u);
+    const bool thirds = sum == 3;
+    const Size head = stated_head.value != 0 ? stated_head
+                                             : fields.size("attention_head_dim", row.head_dim);
+    const std::uint32_t head_dim = rotated(head, thirds ? 2 : 2 * sum, thirds ? 12 : 2 * sum);
+    for (const std::uint32_t share : row.shares) {
+        widths.push_back(2 * (head_dim * share / (2 * sum)));
     }
+    if (thirds) widths[0] = head_dim - 2 * widths[1];
+    return widths;
+}
 
-    double theta() {
-        const Field field = find(config_, {"rope_theta"});
-        if (field && row_.theta_is_read) {
-            return positive_number(field);
-        }
-        if (field) {
-            warn(rotation_, "ignored key rope_theta: its class does not have it");
-        } else if (row_.theta_is_read) {
-            assume("rope_theta", row_.theta);
-        }
-        return row_.theta;
+double theta_of(const Denoiser& row, ClassFields& fields) {
+    if (row.theta != 0) return fields.positive("rope_theta", row.theta);
+    // The base of the class is no unread key; any other is.
+    const auto base = fields.scope.object->find("rope_theta");
+    if (base != fields.scope.object->end() && *base == 10000) {
+        know({fields.scope}, {"rope_theta"});
     }
-
-    /// Returns the NTK factors of the axes.
-    std::vector<double> scales(std::size_t axes) {
-        if (!row_.theta_is_scaled) return std::vector<double>(axes, 1);
-        const Field field = find(config_, {"rope_scale"});
-        if (!field) {
-            warn(rotation_, "rope_scale is missing: assuming 2, 1, 1, the default of its class");
-            return {2, 1, 1};
-        }
-        std::vector<double> scales;
-        for (const Field& one : elements(field, 3, 3)) {
-            scales.push_back(positive_number(one));
-        }
-        return scales;
-    }
-
-    /// Adds warnings about the positions of the axes and about rules of the class.
-    void say_positions() {
-        warn(rotation_, "positions of the axes: {}", row_.positions);
-        if (row_.note != nullptr) rotation_.warnings.push_back(row_.note);
-        const Field other = row_.switched_by ? find(config_, {row_.switched_by}) : Field();
-        if (other && truth(other)) {
-            warn(rotation_, "{}: {}", stated(other), row_.switched);
-        }
-        const auto or_none = [](const char* key) { return key == nullptr ? "" : key; };
-        warn_of_unread(config_[0],
-                       {"rope_theta", row_.axes_key, row_.theta_is_scaled ? "rope_scale" : "",
-                        or_none(row_.asked_by), or_none(row_.switched_by), "rope_axes_dim",
-                        "rope_max_seq_len"},
-                       rotation_.warnings);
-        rotation_.warnings.push_back(of_unknown_norms);
-    }
-
-    const Scopes config_;
-    const Field name_;
-    const Denoiser& row_;
-    RopeParams rotation_;
-};
+    return 10000;
+}
 
 }  // namespace
 
@@ -367,7 +245,54 @@ bool is_diffusers(const json& config) {
 }
 
 RopeParams diffusers_rotation(const json& config) {
-    return DenoiserImport(config).run();
+    Reads reads;
+    const Scope scope = {&config, "", &reads};
+    const Field name = find({scope}, {"_class_name"});
+    const Denoiser& row = row_of(name);
+    RopeParams rotation;
+    ClassFields fields = {scope, text(name), rotation.warnings};
+    const Field asked = row.asked_by ? fields.find({row.asked_by}) : Field();
+    if (row.asked_by && !(asked && truth(asked))) {
+        not_supported("{} is {}: without it {} has no rotary embedding", row.asked_by,
+                      asked ? "false" : "missing", fields.owner);
+    }
+    const Size head = stated_head_dim(scope);
+    const std::vector<std::uint32_t> widths = axes_of(row, head, fields);
+    const std::uint64_t sum = std::accumulate(widths.begin(), widths.end(), std::uint64_t{0});
+    if (sum > max_head_dim || (head.value != 0 && head.value != sum)) {
+        invalid_data("{} adds up to {}: it must be the width of a head, {}", row.axes_key, sum,
+                     head.value != 0 ? head.said : "at most " + std::to_string(max_head_dim));
+    }
+    rotation.pairing = row.pairing;
+    rotation.head_dim = rotation.rotary_dim = std::uint32_t(sum);
+    const double theta = theta_of(row, fields);
+    const json otherwise = {2, 1, 1};
+    const std::vector<Field> scales = row.theta_is_scaled
+                                          ? fields.list("rope_scale", otherwise, 3, 3)
+                                          : std::vector<Field>();
+    for (std::size_t axis = 0; axis < widths.size(); ++axis) {
+        // Scales by NTK for the channels of the axis; 1 changes nothing, whatever their number.
+        const double scale = scales.empty() ? 1 : positive_number(scales[axis]),
+                     width = widths[axis];
+        add_axis(rotation, widths[axis],
+                 scale == 1 ? theta : theta * std::pow(scale, width / (width - 2)));
+    }
+    require_usable(rotation, rotation.inv_freq.size(), theta, "rope_theta");
+    warn(rotation, "positions of the axes: {}", row.positions);
+    if (row.note != nullptr) rotation.warnings.push_back(row.note);
+    const Field other = row.switched_by ? fields.find({row.switched_by}) : Field();
+    if (other && truth(other)) {
+        warn(rotation, "{}: {}", stated(other), row.switched);
+    }
+    // Keys of the pipeline's positions, of embeddings that are added, and of the time steps.
+    know({scope}, {"interpolation_scale", "rope_max_seq_len", "rope_temporal_skip_len",
+                   "spatial_interpolation_scale", "temporal_compression_ratio",
+                   "temporal_interpolation_scale", "time_theta"});
+    if (row.shares.size() == 2) know({scope}, {"rope_axes_dim"});
+    UnreadKeys unread({.name = fields.owner}, rotation.warnings);
+    judge_unread(scope, unread);
+    rotation.warnings.push_back(of_unknown_norms);
+    return rotation;
 }
 
 }  // namespace vkrope

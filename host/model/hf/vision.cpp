@@ -2,14 +2,13 @@
 // Imports vision towers that have a rotary embedding. Contains their table, which makes this file
 // longer than others. Source of every row: the classes of transformers to which the names belong;
 // MoonViT's modeling_kimi_vl.py.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
 #include <string>
-#include <string_view>
 #include <utility>
 
+#include "model/hf/class_fields.hpp"
 #include "model/hf/importers.hpp"
 #include "model/hf/nesting.hpp"
 #include "model/layers.hpp"
@@ -36,25 +35,31 @@ enum class Spectrum {
 };
 
 struct Tower {
-    Names names;  ///< model_type of the vision_config, or of the document
+    Names names;  ///< model_type of the tower, or of the objects around it
     Spectrum spectrum = Spectrum::same;
     Pairing pairing = VKROPE_HALF_SPLIT;
     std::uint32_t hidden_size = 0, heads = 0;  ///< defaults of its configuration class; 0: none
+    /// Key of its width. In other classes hidden_size may be the width of the language model.
+    const char* width_key = "hidden_size";
     const char* axes = "row, column";
     std::uint32_t axis_count = 2;
-    bool windows = false;  ///< each axis forms its pairs within a separate window
+    bool windows = false;          ///< each axis forms its pairs within a separate window
+    bool states_head_dim = false;  ///< head_dim need not be width / heads
     double rope_theta = 10000;
     /// Prefix of its keys; the memory attention of SAM 2 is one of several attentions in a file.
     const char* key_prefix = "";
-    bool prefix_optional = false;  ///< the prefix of its keys may be missing
-    bool whole_file = false;       ///< the fields are at the top level, without a language model
+    bool whole_file = false;  ///< the fields are at the top level, without a language model
     std::uint32_t image_size = 0, patch_size = 0;  ///< defaults, where the frequencies need them
     bool norms = false;  ///< Q and K have RMS norms of each head with a weight, V one without
-    const char* note = nullptr;  ///< a rule that the file does not state
+    const char* note = nullptr;     ///< a rule that the file does not state
+    const char* refused = nullptr;  ///< the reason why it is not read
 };
 
 const Tower towers[] = {
-    {.names = {"qwen2_vl", "qwen2_vl_vision"}, .hidden_size = 1280, .heads = 16},
+    {.names = {"qwen2_vl", "qwen2_vl_vision"},
+     .hidden_size = 1280,
+     .heads = 16,
+     .width_key = "embed_dim"},
     {.names = {"qwen2_5_vl", "qwen2_5_vl_vision", "qwen2_5_omni", "qwen2_5_omni_thinker",
                "qwen2_5_omni_vision_encoder"},
      .hidden_size = 3584,
@@ -67,8 +72,8 @@ const Tower towers[] = {
     {.names = {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision"},
      .hidden_size = 1536,
      .heads = 12},
-    {.names = {"ernie4_5_vl_moe", "ernie4_5_vl_moe_vision", "dots_ocr", "dots_vit", "paddleocr_vl",
-               "paddleocr_vl_vision"}},
+    {.names = {"ernie4_5_vl_moe", "ernie4_5_vl_moe_vision", "paddleocr_vl", "paddleocr_vl_vision"}},
+    {.names = {"dots_ocr", "dots_vit"}, .hidden_size = 1536, .heads = 12, .width_key = "embed_dim"},
     {.names = {"pixtral"}, .spectrum = Spectrum::alternating, .hidden_size = 1024, .heads = 16},
     {.names = {"llama4", "llama4_vision_model"},
      .pairing = VKROPE_INTERLEAVED,
@@ -89,13 +94,13 @@ const Tower towers[] = {
      .hidden_size = 1152,
      .heads = 16,
      .axes = "column, row; the same in each frame",
-     .key_prefix = "vt_",
-     .prefix_optional = true},
+     .key_prefix = "vt_"},
     {.names = {"gemma4", "gemma4_vision"},
      .hidden_size = 768,
      .heads = 12,
      .axes = "column, row; of padding 0, 0",
      .windows = true,
+     .states_head_dim = true,
      .rope_theta = 100,
      .norms = true},
     // MiniMaxM3Vision3DRotaryEmbedding of NVIDIA's Megatron Bridge, which the released weights
@@ -131,306 +136,232 @@ const Tower towers[] = {
      .whole_file = true,
      .image_size = 1008,
      .patch_size = 14},
-};
-
-constexpr Refusal unsupported_towers[] = {
     // The released weights need two angles per pair: facebookresearch/vjepa2#15.
-    {"vjepa2", two_angles_a_pair},
+    {.names = {"vjepa2"}, .whole_file = true, .refused = two_angles_a_pair},
 };
 
-constexpr double two_pi = 2 * std::numbers::pi;
-constexpr std::uint64_t max_side = 1 << 24, max_vision_layers = 4096;
+const Keys head_names = {"num_heads", "num_attention_heads"};
+constexpr std::uint64_t max_vision_layers = 4096;
 
-std::string type_of(const json& object) {
-    const Field field = find({{&object, ""}}, {"model_type"});
+/// An object that may be a tower.
+struct Place {
+    Scope scope;
+    std::string type;  ///< its model_type, or that of the nearest object around it
+    int likeness = 0;  ///< how much its content is like that of a vision tower; 0: not at all
+};
+
+std::string type_of(const Scope& scope) {
+    const Field field = find({scope}, {"model_type"});
     return field ? text(field) : std::string();
 }
 
-/// Returns vision_config, from the top level, from the thinker_config of an omni model, the
-/// vlm_config of a retriever or the detector_config of a tracker, or the backbone_config inside it.
-Scope vision_config(const json& config) {
-    if (const Field field = find_first({{&config, ""}}, {"vision_config"});
-        field && field.value->is_object()) {
-        const Scope whole = {field.value, "vision_config."};
-        const Field backbone = find_first({whole}, {"backbone_config"});
-        return backbone && backbone.value->is_object() ? Scope{backbone.value, backbone.name + "."}
-                                                       : whole;
+Place place_in(const Place& outer, const Field& object) {
+    Place place = {inside(outer.scope, object), outer.type};
+    const auto has = [&](const Keys& names) { return bool(find_first({place.scope}, names)); };
+    const std::string own = type_of(place.scope);
+    const Field mode = find_first({place.scope}, {"rope_mode"});
+    // MiniMax M3's tower has RoPE, although CLIP, whose model_type it may have, has none.
+    const bool turns_clip = own == "clip_vision_model" && mode && text(mode) == "3d";
+    if (!own.empty() && !turns_clip) place.type = own;
+    if (object.name.ends_with("vision_config")) {
+        place.likeness = 4;
+    } else if (has(head_names) && !has({"vocab_size"})) {
+        const bool sized = has({"hidden_size", "embed_dim", "rope_theta", "rope_parameters"});
+        place.likeness = find_row(towers, own) != nullptr                          ? 3
+                         : has({"patch_size", "image_size", "spatial_merge_size"}) ? 2
+                                                                                   : int(sized);
     }
-    for (const char* name : {"thinker_config", "vlm_config", "detector_config"}) {
-        if (const Field outer = find_first({{&config, ""}}, {name});
-            outer && outer.value->is_object()) {
-            Scope inner = vision_config(*outer.value);
-            inner.prefix = outer.name + "." + inner.prefix;
-            return inner;
-        }
-    }
-    invalid_argument("query.tower is 'vision': the model has no vision_config");
+    return place;
 }
 
-/// Returns whether model_type names a stand-alone vision tower.
-bool is_tower(const std::string& type) {
-    const Tower* tower = find_row(towers, type);
-    return (tower != nullptr && tower->whole_file) || type == "vjepa2";
+/// Appends the objects in a place, but not the memory attention of a tracker, which is not the
+/// tower of the file around it.
+void append_places(const Place& outer, const json* language, std::vector<Place>& places) {
+    for (const auto& [key, value] : outer.scope.object->items()) {
+        if (!value.is_object()) continue;
+        Place place = place_in(outer, {outer.scope.prefix + shown_key(key), &value});
+        const Tower* tower = find_row(towers, type_of(place.scope));
+        if (tower != nullptr && tower->whole_file && *tower->key_prefix != 0) continue;
+        if (&value == language && tower == nullptr) place.likeness = 0;
+        places.push_back(place);
+        append_places(place, language, places);
+    }
 }
 
-/// Reads one tower; each function sets the fields of the RopeParams that its name mentions.
-class VisionImport {
-   public:
-    VisionImport(const json& config, const Query& query)
-        : query_(query),
-          vision_(is_tower(type_of(config)) ? Scope{&config, ""} : vision_config(config)),
-          name_(name_of(config)), tower_(tower()) {}
-
-    RopeParams run() {
-        rotation_.pairing = tower_.pairing;
-        head_dim();
-        const double base = this->base();
-        axes(base);
-        switch (tower_.spectrum) {
-            case Spectrum::centred: centre(); break;
-            case Spectrum::windowed: shrink(); break;
-            default: require_no_layer();
-        }
-        if (tower_.spectrum != Spectrum::centred) {
-            warn(rotation_, "positions of the vision tower: {}", tower_.axes);
-        }
-        if (tower_.note != nullptr) rotation_.warnings.push_back(tower_.note);
-        norms();
-        name_unread_keys();
-        require_usable(rotation_, rotation_.inv_freq.size(), base, key("rope_theta").c_str());
-        return std::move(rotation_);
+/// Returns the object that is most like a vision tower, or the backbone inside it.
+Place find_tower(const Place& whole) {
+    std::vector<Place> places;
+    append_places(whole, language_model(whole.scope).config.object, places);
+    Place best;
+    for (const Place& place : places) {
+        if (place.likeness > best.likeness) best = place;
     }
-
-   private:
-    std::string name_of(const json& config) const {
-        const std::string own = type_of(*vision_.object);
-        return own.empty() || turns_clip() ? type_of(config) : own;
+    if (best.likeness == 0) {
+        invalid_argument(
+            "query.tower is 'vision': the model has no vision_config, and no other object with the "
+            "heads and sizes of a tower");
     }
-
-    const Tower& tower() const {
-        if (const char* reason = reason_of(unsupported_towers, name_)) {
-            not_supported("the vision tower {}: {}", name_, reason);
-        }
-        const Tower* tower = find_row(towers, name_);
-        if (tower == nullptr) {
-            not_supported(
-                "query.tower is 'vision': the vision tower \"{}\" is not known to have a rotary "
-                "embedding",
-                shown_key(name_));
-        }
-        return *tower;
-    }
-
-    /// Returns true for MiniMax M3's tower: it has RoPE, although CLIP, whose model_type it has,
-    /// has none.
-    bool turns_clip() const {
-        const Field mode = find_first({vision_}, {"rope_mode"});
-        return type_of(*vision_.object) == "clip_vision_model" && mode && text(mode) == "3d";
-    }
-
-    std::string key(const char* name) const { return vision_.prefix + tower_.key_prefix + name; }
-
-    Field own(const char* name) const {
-        const std::string prefixed = std::string(tower_.key_prefix) + name;
-        const Field field = find_first({vision_}, {prefixed.c_str()});
-        return field || !tower_.prefix_optional ? field : find_first({vision_}, {name});
-    }
-
-    void assume(const std::string& missing, std::uint64_t value) {
-        if (value == 0) {
-            invalid_data("{} is missing", missing);
-        }
-        warn(rotation_, "{} is missing: assuming {}, the default of {}", missing, value, name_);
-    }
-
-    /// Returns the number under the first of two names that the file has.
-    std::uint64_t number(const char* name, const char* other, std::uint64_t otherwise) {
-        for (const char* each : {name, other}) {
-            if (const Field field = own(each)) return whole_number(field, 1, max_side);
-        }
-        assume(key(name), otherwise);
-        return otherwise;
-    }
-    std::uint64_t number(const char* name, std::uint64_t otherwise) {
-        return number(name, name, otherwise);
-    }
-
-    void head_dim() {
-        rotation_.head_dim = rotation_.rotary_dim = stated_head_dim();
-        if (tower_.axis_count == 2 && rotation_.head_dim % 4 != 0) {
-            invalid_data(
-                "{}head_dim is {}: it must be a multiple of 4, for two axes of whole pairs",
-                vision_.prefix, rotation_.head_dim);
-        }
-        if (rotation_.head_dim < 2 * tower_.axis_count) {
-            invalid_data("{}head_dim is {}: it must be at least {}, a pair for each axis",
-                         vision_.prefix, rotation_.head_dim, 2 * tower_.axis_count);
+    for (const Place& place : places) {
+        if (place.likeness == best.likeness && *place.scope.object != *best.scope.object) {
+            invalid_data("{} and {} differ, and each may be the vision tower: remove one of them",
+                         best.scope.prefix, place.scope.prefix);
         }
     }
+    const Field backbone = find_first({best.scope}, {"backbone_config"});
+    return backbone && backbone.value->is_object() ? place_in(best, backbone) : best;
+}
 
-    std::uint32_t stated_head_dim() {
-        if (const Field field = own("head_dim")) {
-            return std::uint32_t(whole_number(field, 4, 65532));
-        }
-        // embed_dim comes first, because Qwen2-VL names the language model's width hidden_size.
-        const std::uint64_t width = number("embed_dim", "hidden_size", tower_.hidden_size);
-        std::uint64_t heads = number("num_heads", "num_attention_heads", tower_.heads);
-        if (const Field rate = own("downsample_rate")) heads *= whole_number(rate, 1, max_side);
-        if (width % heads != 0 || width / heads < 4 || width / heads > 65532) {
-            invalid_data(
-                "{} is {} and num_heads is {}: their quotient, head_dim, must be whole, 4 to 65532",
-                key("hidden_size"), width, heads);
-        }
-        return std::uint32_t(width / heads);
-    }
-
-    double base() const {
-        if (const Field theta = own("rope_theta")) {
-            return positive_number(theta);
-        }
-        if (const Field parameters = own("rope_parameters");
-            parameters && parameters.value->is_object()) {
-            const Field inner = find({{parameters.value, parameters.name + "."}}, {"rope_theta"});
-            return inner ? positive_number(inner) : tower_.rope_theta;
-        }
-        return tower_.rope_theta;
-    }
-
-    void name_unread_keys() {
-        const std::string theta = std::string(tower_.key_prefix) + "rope_theta";
-        if (warn_of_unread(vision_,
-                           {theta.c_str(), "rope_parameters", "rope_mode", "global_attn_indexes",
-                            "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes",
-                            "memory_attention_rope_dropout"},
-                           rotation_.warnings)) {
-            rotation_.ops.norms_known = tower_.norms;
-        }
-        const Field parameters = own("rope_parameters");
-        if (!parameters || !parameters.value->is_object()) return;
-        const Scope inside = {parameters.value, parameters.name + "."};
-        for (const auto& [name, value] : inside.object->items()) {
-            const bool is_type = name == "rope_type" || name == "type";
-            if (is_type && value != "default") {
-                not_supported("{}{} is {}: a vision tower has no scaling", inside.prefix, name,
-                              shown(value));
-            }
-            if (!is_type && name != "rope_theta" && is_set(value)) {
-                warn(rotation_, "ignored key {}{}", inside.prefix, shown_key(name));
-            }
+const Tower& tower_of(const Place& place) {
+    for (const auto& [key, value] : place.scope.object->items()) {
+        const Field field = {place.scope.prefix + shown_key(key), &value};
+        refuse_switch(field, key);
+        if (key == "position_embedding_type" && value != "rope") {
+            not_supported("{}: it is not RoPE", stated(field));
         }
     }
+    const Tower* tower = find_row(towers, place.type);
+    if (tower == nullptr || tower->refused != nullptr) {
+        not_supported("query.tower is 'vision': the vision tower \"{}\": {}", shown_key(place.type),
+                      tower ? tower->refused : "it is not known to have a rotary embedding");
+    }
+    return *tower;
+}
 
-    /// Sets the frequencies and the axis of each pair.
-    void axes(double base) {
-        const std::uint32_t count = tower_.axis_count, pairs = rotation_.head_dim / count / 2,
-                            width = 2 * pairs;
-        const bool by_turns = tower_.spectrum == Spectrum::by_turns;
-        rotation_.rotary_dim = count * width;
-        for (std::uint32_t pair = 0; pair < count * pairs; ++pair) {
-            const std::uint32_t axis = by_turns ? pair % count : pair / pairs,
-                                j = by_turns ? pair / count : pair % pairs;
-            const double exponent = tower_.spectrum == Spectrum::alternating ? 2.0 * j + axis
-                                                                             : 2.0 * j;
-            rotation_.inv_freq.push_back(std::pow(base, -exponent / width));
+std::uint32_t head_dim(const Tower& tower, ClassFields& fields) {
+    const Field own = fields.find({"head_dim"});
+    const Field own_heads = fields.find(head_names);
+    Size head = own ? size_of(own) : Size();
+    const bool has_sizes = fields.find({tower.width_key}) && own_heads;
+    if (!own || (has_sizes && !tower.states_head_dim)) {
+        Size heads = own_heads ? size_of(own_heads)
+                               : fields.size("num_attention_heads", tower.heads);
+        if (const Field rate = fields.find({"downsample_rate"})) {
+            heads = {heads.value * size_of(rate).value, heads.said + ", " + stated(rate)};
         }
-        rotation_.sections.axes = count;
-        for (std::uint32_t axis = 0; axis < count; ++axis) {
-            if (tower_.windows) rotation_.windows[axis] = {axis * width, width};
-            rotation_.sections.pairs[axis] = by_turns ? 1 : pairs;
+        const Size computed = quotient(fields.size(tower.width_key, tower.hidden_size), heads);
+        if (own && head.value != computed.value) {
+            invalid_data("{} but {}: they must agree", head.said, computed.said);
         }
+        head = computed;
     }
+    return rotated(head, tower.axis_count == 2 ? 4 : 2, 2 * tower.axis_count);
+}
 
-    void norms() {
-        ModelOps& ops = rotation_.ops;
-        ops.norms_known = true;
-        if (!tower_.norms) return;
-        Norm norm = {.kind = VKROPE_NORM_RMS, .eps = norm_eps(own("rms_norm_eps"), 1e-6)};
-        ops.tensor[V].norm = norm;
-        norm.weight = VKROPE_PARAMETER_CHANNEL;
-        ops.tensor[Q].norm = ops.tensor[K].norm = norm;
-    }
-
-    /// Returns the number of patches on a side of the images that the file is for.
-    std::uint64_t patches() {
-        const std::uint64_t image = number("image_size", tower_.image_size),
-                            patch = number("patch_size", tower_.patch_size);
-        if (image < patch) {
-            invalid_data("{} is {}: it must be at least patch_size, {}", key("image_size"), image,
-                         patch);
+double base_of(const Tower& tower, const ClassFields& fields) {
+    Field theta = fields.find({"rope_theta"});
+    if (const Field section = find_first({fields.scope}, {"rope_parameters"})) {
+        const Scope parameters = object(fields.scope, section);
+        const Field type = find({parameters}, {"rope_type", "type"}),
+                    own = find({parameters}, {"rope_theta"});
+        if (type && text(type) != "default" && text(type) != "axial") {
+            not_supported("{}: a vision tower has no scaling", stated(type));
         }
-        return image / patch;
+        if (theta && own && *theta.value != *own.value) disagree(theta, own);
+        if (own) theta = own;
     }
+    return theta ? positive_number(theta) : tower.rope_theta;
+}
 
-    void scale(double factor) {
-        for (double& frequency : rotation_.inv_freq) frequency *= factor;
+/// Sets the frequencies and the axis of each pair.
+void set_axes(const Tower& tower, double base, RopeParams& rotation) {
+    const std::uint32_t count = tower.axis_count, pairs = rotation.head_dim / count / 2,
+                        width = 2 * pairs;
+    const bool by_turns = tower.spectrum == Spectrum::by_turns;
+    rotation.rotary_dim = count * width;
+    for (std::uint32_t pair = 0; pair < count * pairs; ++pair) {
+        const std::uint32_t axis = by_turns ? pair % count : pair / pairs,
+                            j = by_turns ? pair / count : pair % pairs;
+        const bool between = tower.spectrum == Spectrum::alternating && axis == 1;
+        rotation.inv_freq.push_back(std::pow(base, -(2.0 * j + between) / width));
     }
+    rotation.sections.axes = count;
+    for (std::uint32_t axis = 0; axis < count; ++axis) {
+        if (tower.windows) rotation.windows[axis] = {axis * width, width};
+        rotation.sections.pairs[axis] = by_turns ? 1 : pairs;
+    }
+}
 
-    /// Includes the step of a coordinate in the frequencies; see Spectrum::centred.
-    void centre() {
-        require_no_layer();
-        const std::uint64_t side = patches();
-        scale(two_pi / double(side));
+/// Returns the factor of the frequencies of the queried layer; see Spectrum.
+double step_of(const Tower& tower, ClassFields& fields, const Query& query) {
+    const bool windowed = tower.spectrum == Spectrum::windowed;
+    if (!windowed && (query.layer >= 0 || !query.layer_type.empty())) {
+        invalid_argument("query.tower is 'vision': its layers all have the same RoPE");
+    }
+    if (!windowed && tower.spectrum != Spectrum::centred) return 1;
+    const Size image = fields.size("image_size", tower.image_size),
+               patch = fields.size("patch_size", tower.patch_size);
+    const std::uint64_t side = image.value / patch.value;  // patches of the images of the file
+    if (side == 0) {
+        invalid_data("{}: it must be at least patch_size, {}", image.said, patch.value);
+    }
+    if (!windowed) {
         const std::string n = std::to_string(side);
-        warn(rotation_,
+        warn(fields.warnings,
              "positions of the vision tower: 2 row + 1 - {}, 2 column + 1 - {}, and 0, 0 for a "
              "prefix token; for N patches on an axis instead of {}, use N there and multiply its "
              "frequencies by {} / N",
              n, n, n, n);
+        return 2 * std::numbers::pi / double(side);
     }
-
-    /// Scales the frequencies by window / N; see Spectrum::windowed.
-    void shrink() {
-        const std::uint64_t window = number("window_size", 24), side = patches();
-        Layers layers;
-        layers.prefix = vision_.prefix;
-        layers.named = {full_attention, windowed_attention};
-        layers.count = number("num_hidden_layers", 32);
-        if (layers.count > max_vision_layers) {
-            invalid_data("{} is {}: it must be at most {}", key("num_hidden_layers"), layers.count,
-                         max_vision_layers);
-        }
-        layers.list.assign(layers.count, windowed_attention);
-        const Field listed = own("global_attn_indexes");
-        const json otherwise = {7, 15, 23, 31};
-        if (!listed)
-            warn(rotation_, "{} is missing: assuming 7, 15, 23, 31", key("global_attn_indexes"));
-        if (listed && !listed.value->is_array()) {
-            invalid_data("{} must be a list", stated(listed));
-        }
-        for (const json& entry : listed ? *listed.value : otherwise) {
-            const Field one = {key("global_attn_indexes") + "[]", &entry};
-            layers.list[whole_number(one, 0, layers.count - 1)] = full_attention;
-        }
-        if (layers.choose(query_, rotation_.warnings).is_full()) {
-            scale(double(window) / double(side));
-            warn(rotation_,
-                 "for N patches on a side instead of {}, multiply the frequencies by {} / N", side,
-                 side);
-        }
+    const std::uint64_t window = fields.size("window_size", 24).value;
+    const Size count = fields.size("num_hidden_layers", 32);
+    if (count.value > max_vision_layers) {
+        invalid_data("{}: it must be at most {}", count.said, max_vision_layers);
     }
-
-    void require_no_layer() const {
-        if (query_.layer >= 0 || !query_.layer_type.empty()) {
-            invalid_argument("query.tower is 'vision': its layers all have the same RoPE");
-        }
+    Layers layers;
+    layers.prefix = fields.scope.prefix;
+    layers.named = {full_attention, windowed_attention};
+    layers.count = count.value;
+    layers.list.assign(layers.count, windowed_attention);
+    const json full = {7, 15, 23, 31};
+    for (const Field& one : fields.list("global_attn_indexes", full, 1, max_vision_layers)) {
+        layers.list[whole_number(one, 0, layers.count - 1)] = full_attention;
     }
-
-    const Query& query_;
-    const Scope vision_;
-    const std::string name_;
-    const Tower& tower_;
-    RopeParams rotation_;
-};
+    if (!layers.choose(query, fields.warnings).is_full()) return 1;
+    warn(fields.warnings,
+         "for N patches on a side instead of {}, multiply the frequencies by {} / N", side, side);
+    return double(window) / double(side);
+}
 
 }  // namespace
 
 bool is_vision_model(const json& config) {
-    const std::string type = type_of(config);
-    return is_tower(type) || type == "sam3" || type == "sam3_video";
+    const std::string type = type_of({&config, ""});
+    const Tower* tower = find_row(towers, type);
+    return (tower != nullptr && tower->whole_file) || type == "sam3" || type == "sam3_video";
 }
 
 RopeParams vision_rotation(const json& config, const Query& query) {
-    return VisionImport(config, query).run();
+    Reads reads;
+    Place place = {{&config, "", &reads}, type_of({&config, ""})};
+    const Tower* whole = find_row(towers, place.type);
+    if (whole == nullptr || !whole->whole_file) place = find_tower(place);
+    const Tower& tower = tower_of(place);
+    RopeParams rotation;
+    ClassFields fields = {place.scope, place.type, rotation.warnings, tower.key_prefix};
+    rotation.pairing = tower.pairing;
+    rotation.head_dim = head_dim(tower, fields);
+    const double base = base_of(tower, fields);
+    set_axes(tower, base, rotation);
+    const double step = step_of(tower, fields, query);
+    for (double& frequency : rotation.inv_freq) frequency *= step;
+    if (tower.spectrum != Spectrum::centred) {
+        warn(rotation, "positions of the vision tower: {}", tower.axes);
+    }
+    if (tower.note != nullptr) rotation.warnings.push_back(tower.note);
+    if (tower.norms) {
+        Norm norm = {.kind = VKROPE_NORM_RMS, .eps = norm_eps(fields.find({"rms_norm_eps"}), 1e-6)};
+        rotation.ops.tensor[V].norm = norm;
+        norm.weight = VKROPE_PARAMETER_CHANNEL;
+        rotation.ops.tensor[Q].norm = rotation.ops.tensor[K].norm = norm;
+    }
+    know({place.scope}, {"global_attn_indexes", "memory_attention_rope_dropout",
+                         "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes"});
+    UnreadKeys unread({.name = place.type}, rotation.warnings);
+    judge_unread(place.scope, unread);
+    rotation.ops.norms_known = tower.norms || !unread.says_norms();
+    require_usable(rotation, rotation.inv_freq.size(), base, fields.key("rope_theta").c_str());
+    return rotation;
 }
 
 }  // namespace vkrope
