@@ -88,9 +88,7 @@ bool is_checkpoint_params(const json& document) {
            (type == document.end() || *type == "transformer") && !document.contains("_class_name");
 }
 
-RopeParams checkpoint_rotation(const json& document, const Query& query) {
-    Reads reads;
-    const Scope scope = {&document, "", &reads};
+RopeParams checkpoint_rotation(const Scope& scope, const Query& query) {
     // Files whose scaling is in code: Meta's, with a factor of 8 or 32, and DeepSeek's.
     const Field scaled = find({scope}, {"use_scaled_rope"}),
                 deepseek = find({scope}, {"inter_dim"});
@@ -110,7 +108,7 @@ RopeParams checkpoint_rotation(const json& document, const Query& query) {
         layers.count = whole_number(count, 1, max_whole);
     }
     layers.choose(query, rotation.warnings);
-    rotation.pairing = value_or(query.pairing, VKROPE_INTERLEAVED);
+    rotation.pairing = VKROPE_INTERLEAVED;
     const bool latent = read_head(scope, rotation);
     const Field longest = find_first({scope}, {"max_position_embeddings", "max_seq_len"});
     rotation.max_position = longest ? whole_number(longest, 1, max_whole) : 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/field.hpp"
+#include "model/query.hpp"
 
 namespace vkrope {
 
@@ -46,6 +47,13 @@ inline Scope object(const Scope& outer, const Field& field) {
         refuse(field, "an object");
     }
     return inside(outer, field);
+}
+
+/// Fails if the query selects a layer of a model whose layers all have the same RoPE.
+inline void require_no_layer(const Query& query, const std::string& model) {
+    if (query.layer >= 0 || !query.layer_type.empty()) {
+        invalid_argument("{}: its layers all have the same RoPE", model);
+    }
 }
 
 /// Reads the fields of an object, and warns of each default that it assumes.

@@ -263,7 +263,8 @@ void judge_unread_keys(const Source& source, const LanguageModel& model, const Q
     }
 }
 
-RopeParams text_rotation(const Scope& whole, Query query) {
+RopeParams text_rotation(const Scope& whole, const Query& asked) {
+    Query query = asked;
     const bool of_indexer = query.layer_type == "indexer";
     if (of_indexer) {
         query.layer_type = {};
@@ -346,27 +347,6 @@ void check_tower(const Query& query) {
     }
 }
 
-/// Returns the rotation of a diffusion transformer, which has no separate vision tower.
-RopeParams denoiser_rotation(const json& document, const Query& query) {
-    if (query.tower == "vision") {
-        invalid_argument("query.tower is 'vision': a model of diffusers has no tower beside it");
-    }
-    const Field name = find({{&document, ""}}, {"_class_name"});
-    const bool ltx = name && name.value->is_string() && is_ltx(text(name));
-    if (query.layer >= 0 || (!ltx && !query.layer_type.empty())) {
-        invalid_argument("the model is of diffusers: its layers all have the same RoPE");
-    }
-    return ltx ? ltx_rotation(document, query) : diffusers_rotation(document);
-}
-
-/// Returns the rotation of a timm model, which is itself a vision tower.
-RopeParams patches_rotation(const json& document, const Query& query) {
-    if (query.layer >= 0 || !query.layer_type.empty()) {
-        invalid_argument("the model is of timm: its layers all have the same RoPE");
-    }
-    return timm_rotation(document);
-}
-
 }  // namespace
 
 HfConfig::HfConfig(std::string_view json_text) {
@@ -393,20 +373,14 @@ Result<RopeParams> HfConfig::rotation(const ModelQuery& asked) const {
         check_tower(query);
         Reads reads;
         const json document = without_ignored(document_, query);
-        if (is_checkpoint_params(document)) {
-            rotation = checkpoint_rotation(document, query);
-        } else if (is_timm(document)) {
-            rotation = patches_rotation(document, query);
-            rotation.pairing = value_or(query.pairing, rotation.pairing);
-        } else if (is_diffusers(document)) {
-            rotation = denoiser_rotation(document, query);
-            rotation.pairing = value_or(query.pairing, rotation.pairing);
-        } else if (query.tower == "vision" || is_vision_model(document)) {
-            rotation = vision_rotation(document, query);
-            rotation.pairing = value_or(query.pairing, rotation.pairing);
-        } else {
-            rotation = text_rotation({&document, "", &reads}, query);
-        }
+        const bool tower = query.tower == "vision" || is_vision_model(document);
+        const auto read = is_checkpoint_params(document) ? checkpoint_rotation
+                          : is_timm(document)            ? timm_rotation
+                          : is_diffusers(document)       ? diffusers_rotation
+                          : tower                        ? vision_rotation
+                                                         : text_rotation;
+        rotation = read({&document, "", &reads}, query);
+        rotation.pairing = value_or(query.pairing, rotation.pairing);
         for (const std::string& name : query.ignore) {
             warn(rotation, "ignored key {}: the query asks for it", shown_key(name));
         }

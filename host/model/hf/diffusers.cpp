@@ -22,25 +22,20 @@ using Widths = std::initializer_list<std::uint32_t>;
 /// Classes, with the defaults of their constructors.
 struct Denoiser {
     Names names;
-    /// Shares of the axes in the channels of a head; empty: the file lists the channels of each
-    /// axis
-    Widths shares = {};
+    Widths shares = {};  ///< of the axes in a head; empty: the file lists the channels of each axis
     const char* axes_key = "axes_dims_rope";  ///< key of the list
     Widths axes = {16, 56, 56};               ///< default of the list; empty: none
     Pairing pairing = VKROPE_INTERLEAVED;
     double theta = 0;              ///< default of rope_theta; 0: the class has none, and base 10000
     bool theta_is_scaled = false;  ///< the base of each axis is scaled by rope_scale
     std::uint32_t head_dim = 128;  ///< default of attention_head_dim, if it is read
-    const char* positions = "id 0, row, column";
-    const char* note = nullptr;         ///< a rule that the file does not state
+    /// Positions of the axes, and rules that the file does not state.
+    const char* positions = "id 0, row, column; a text token has id 0 on all axes";
     const char* asked_by = nullptr;     ///< no RoPE unless this key is true
     const char* switched_by = nullptr;  ///< a key that changes the positions if it is true
     const char* switched = nullptr;     ///< the change of positions
+    const char* refused = nullptr;      ///< the reason why it is not read
 };
-
-constexpr const char* text_stands = "tokens of the text are not turned";
-constexpr const char* text_at_0 = "a text token has id 0 on all axes";
-constexpr const char* frames = "frame, row, column";
 
 const Denoiser denoisers[] = {
     {.names = {"AnyFlowTransformer3DModel", "SkyReelsV2Transformer3DModel",
@@ -48,144 +43,124 @@ const Denoiser denoisers[] = {
                // in Wan's own files, see wan/modules/model.py
                "VaceWanModel", "WanModel"},
      .shares = {1, 1, 1},
-     .positions = frames},
-    {.names = {"BriaFiboTransformer2DModel", "BriaTransformer2DModel"},
-     .theta = 10000,
-     .note = text_at_0},
-    {.names = {"ChromaTransformer2DModel", "FluxControlNetModel", "FluxTransformer2DModel"},
-     .note = text_at_0},
+     .positions = "frame, row, column"},
+    {.names = {"BriaFiboTransformer2DModel", "BriaTransformer2DModel"}, .theta = 10000},
+    {.names = {"ChromaTransformer2DModel", "FluxControlNetModel", "FluxTransformer2DModel"}},
     {.names = {"ChronoEditTransformer3DModel"},
      .shares = {1, 1, 1},
-     .positions = frames,
-     .note = "of two frames the second has position temporal_skip_len - 1"},
+     .positions = "frame, row, column; of two frames the second has temporal_skip_len - 1"},
     // get_3d_rotary_pos_embed(), with the arguments of CogVideoXPipeline.
     {.names = {"CogVideoXTransformer3DModel", "ConsisIDTransformer3DModel"},
      .shares = {2, 3, 3},
      .head_dim = 64,
-     .positions = frames,
-     .note =
-         "tokens of the text are not turned; without patch_size_t rows and columns are resized to "
-         "the sample's, so that coordinates are whole numbers only there",
+     .positions = "frame, row, column; tokens of the text are not turned; without patch_size_t "
+                  "rows and columns are resized to the sample's, so that coordinates are whole "
+                  "numbers only there",
      .asked_by = "use_rotary_positional_embeddings"},
     {.names = {"CogView4Transformer2DModel"},
      .shares = {1, 1},
      .pairing = VKROPE_HALF_SPLIT,
      .head_dim = 40,
-     .positions =
-         "row * rope_axes_dim[0] / rows, column * rope_axes_dim[1] / columns, rounded down",
-     .note = text_stands},
+     .positions = "row * rope_axes_dim[0] / rows, column * rope_axes_dim[1] / columns, rounded "
+                  "down; tokens of the text are not turned"},
     {.names = {"CosmosControlNetModel", "CosmosTransformer3DModel"},
      .shares = {1, 1, 1},
      .pairing = VKROPE_HALF_SPLIT,
      .theta_is_scaled = true,
-     .positions = frames,
-     .note =
-         "for a video of F frames per second, multiply the frequencies of the first axis by 24 / "
-         "F"},
+     .positions = "frame, row, column; for a video of F frames per second, multiply the "
+                  "frequencies of the first axis by 24 / F"},
     {.names = {"Flux2Transformer2DModel"},
      .axes = {32, 32, 32, 32},
      .theta = 2000,
-     .positions = "image, row, column, text token",
-     .note = "a text token has 0, 0, 0 and its number"},
+     .positions = "image, row, column, text token; a text token has 0, 0, 0 and its number"},
     {.names = {"GlmImageTransformer2DModel"},
      .shares = {1, 1},
      .pairing = VKROPE_HALF_SPLIT,
      .head_dim = 40,
-     .positions = "row, column",
-     .note = text_stands},
-    {.names = {"HiDreamImageTransformer2DModel"}, .axes = {}, .note = text_at_0},
+     .positions = "row, column; tokens of the text are not turned"},
+    {.names = {"HiDreamImageTransformer2DModel"}, .axes = {}},
     {.names = {"HunyuanImageTransformer2DModel"},
      .axes_key = "rope_axes_dim",
      .axes = {64, 64},
      .theta = 256,
-     .positions = "row, column",
-     .note = text_stands},
+     .positions = "row, column; tokens of the text are not turned"},
     {.names = {"HunyuanVideo15Transformer3DModel", "HunyuanVideoTransformer3DModel",
                "MotifVideoTransformer3DModel"},
      .axes_key = "rope_axes_dim",
      .theta = 256,
-     .positions = frames,
-     .note = text_stands},
+     .positions = "frame, row, column; tokens of the text are not turned"},
     {.names = {"HunyuanVideoFramepackTransformer3DModel"},
      .axes_key = "rope_axes_dim",
      .theta = 256,
-     .positions = frames,
-     .note =
-         "tokens of the text are not turned; frames are those of the pipeline's indices, and the "
-         "reduced frames of the history have means of cos and sin, which no rotation can "
-         "represent"},
+     .positions = "frame, row, column; tokens of the text are not turned; frames are those of the "
+                  "pipeline's indices, and the reduced frames of the history have means of cos and "
+                  "sin, which no rotation can represent"},
     {.names = {"Kandinsky5Transformer3DModel"},
      .axes_key = "axes_dims",
      .axes = {16, 24, 24},
-     .positions = frames,
-     .note = "divide the frequencies of an axis by the pipeline's scale_factor of it; the text "
-             "blocks have one position, and default frequencies of the whole head"},
-    {.names = {"Krea2Transformer2DModel"}, .axes = {32, 48, 48}, .theta = 1000, .note = text_at_0},
+     .positions = "frame, row, column; divide the frequencies of an axis by the pipeline's "
+                  "scale_factor of it; the text blocks have one position, and default frequencies "
+                  "of the whole head"},
+    {.names = {"Krea2Transformer2DModel"}, .axes = {32, 48, 48}, .theta = 1000},
     {.names = {"LongCatImageTransformer2DModel"},
-     .positions = "id 1, row + 512, column + 512",
-     .note = "text token i has 0, i, i; 512 is the pipeline's length of the text"},
+     .positions = "id 1, row + 512, column + 512; text token i has 0, i, i; 512 is the pipeline's "
+                  "length of the text"},
     {.names = {"Lumina2Transformer2DModel"},
      .axes_key = "axes_dim_rope",
      .axes = {32, 32, 32},
-     .positions = "text token, row, column",
-     .note = "text tokens count from 0 on the first axis, where the image has their number"},
+     .positions = "text token, row, column; text tokens count from 0 on the first axis, where the "
+                  "image has their number"},
     // QwenEmbedRope with scale_rope.
     {.names = {"NucleusMoEImageTransformer2DModel", "QwenImageControlNetModel",
                "QwenImageTransformer2DModel"},
-     .positions = "frame + number of the image, row - ceil(rows / 2), column - ceil(columns / 2)",
-     .note = "a text token has one position on all axes; the first has the largest of rows / 2 and "
-             "columns / 2, rounded down, of all images",
+     .positions = "frame + number of the image, row - ceil(rows / 2), column - ceil(columns / 2); "
+                  "a text token has one position on all axes; the first has the largest of rows / "
+                  "2 and columns / 2, rounded down, of all images",
      .switched_by = "use_layer3d_rope",
-     .switched =
-         "the last image has frame -1, and the first text token at least the number of images "
-         "before it"},
-    {.names = {"OvisImageTransformer2DModel"}, .note = "text token i has 0, i, i"},
+     .switched = "the last image has frame -1, and the first text token at least the number of "
+                 "images before it"},
+    {.names = {"OvisImageTransformer2DModel"},
+     .positions = "id 0, row, column; text token i has 0, i, i"},
     {.names = {"SanaVideoTransformer3DModel"},
      .shares = {1, 1, 1},
      .head_dim = 112,
-     .positions = frames,
-     .note = "of linear attention: its normaliser takes Q and K that are not turned"},
+     .positions = "frame, row, column; of linear attention: its normaliser takes Q and K that are "
+                  "not turned"},
     {.names = {"WanAnimate2Transformer3DModel"},
      .shares = {1, 1, 1},
-     .positions = frames,
-     .note =
-         "the reference begins at refer_offset_t, refer_offset_h and refer_offset_w (-1: the side "
-         "of the video), with refer_stride between its frames"},
+     .positions = "frame, row, column; the reference begins at refer_offset_t, refer_offset_h and "
+                  "refer_offset_w (-1: the side of the video), with refer_stride between its "
+                  "frames"},
     {.names = {"ZImageTransformer2DModel"},
      .axes_key = "axes_dims",
      .axes = {32, 48, 48},
      .theta = 256,
-     .positions = "text token, row, column",
-     .note = "text tokens count from 1 on the first axis, where the image has their number, padded "
-             "to a multiple of 32, plus 1"},
+     .positions = "text token, row, column; text tokens count from 1 on the first axis, where the "
+                  "image has their number, padded to a multiple of 32, plus 1"},
+    {.names = {"AuraFlowTransformer2DModel", "CogView3PlusTransformer2DModel",
+               "DiTTransformer2DModel", "PixArtTransformer2DModel", "SD3ControlNetModel",
+               "SD3Transformer2DModel", "SanaTransformer2DModel"},
+     .refused = no_rotary_embedding},
+    {.names = {"ErnieImageTransformer2DModel"}, .refused = two_angles_a_pair},
+    {.names = {"MochiTransformer3DModel"},
+     .refused = "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and "
+                "pairs; with it, fill a RopeParams whose sections have VKROPE_SECTIONS_SUM, with a "
+                "head group for each head"},
+    {.names = {"ZImageControlNetModel"},
+     .refused = "it rotates as the transformer beside it, whose config.json has the axes"},
 };
 
-constexpr Refusal refused[] = {
-    {"AuraFlowTransformer2DModel", no_rotary_embedding},
-    {"CogView3PlusTransformer2DModel", no_rotary_embedding},
-    {"DiTTransformer2DModel", no_rotary_embedding},
-    {"ErnieImageTransformer2DModel", two_angles_a_pair},
-    {"MochiTransformer3DModel",
-     "its frequencies are learned, the weight pos_frequencies of 3 axes, heads and pairs; with it, "
-     "fill a RopeParams whose sections have VKROPE_SECTIONS_SUM, with a head group for each head"},
-    {"PixArtTransformer2DModel", no_rotary_embedding},
-    {"SD3ControlNetModel", no_rotary_embedding},
-    {"SD3Transformer2DModel", no_rotary_embedding},
-    {"SanaTransformer2DModel", no_rotary_embedding},
-    {"ZImageControlNetModel",
-     "it rotates as the transformer beside it, whose config.json has the axes"},
-};
+/// Classes whose angles have a phase.
+constexpr auto ltx = names("LTXVideoTransformer3DModel", "LTX2VideoTransformer3DModel");
 
 const Denoiser& row_of(const Field& name) {
-    if (const char* reason = reason_of(refused, text(name))) {
-        not_supported("{}: {}", stated(name), reason);
+    const Denoiser* row = find_row(denoisers, text(name));
+    if (row == nullptr || row->refused != nullptr) {
+        not_supported("{}: {}", stated(name),
+                      row ? row->refused
+                          : "it is unknown; the transformer of a pipeline has its own config.json");
     }
-    const Denoiser* found = find_row(denoisers, text(name));
-    if (found == nullptr) {
-        not_supported("{}: it is unknown; the transformer of a pipeline has its own config.json",
-                      stated(name));
-    }
-    return *found;
+    return *row;
 }
 
 /// Returns the width of a head as stated in the file; 0 if it is not stated.
@@ -237,17 +212,22 @@ double theta_of(const Denoiser& row, ClassFields& fields) {
 
 }  // namespace
 
-bool is_diffusers(const json& config) {
-    if (!find({{&config, ""}}, {"_class_name"})) return false;
-    const auto type = config.find("model_type");  // t2v or i2v in Wan's own files
-    return type == config.end() || !type->is_string() ||
+bool is_diffusers(const json& document) {
+    if (!find({{&document, ""}}, {"_class_name"})) return false;
+    const auto type = document.find("model_type");  // t2v or i2v in Wan's own files
+    return type == document.end() || !type->is_string() ||
            find_model_type(type->get<std::string>()) == nullptr;
 }
 
-RopeParams diffusers_rotation(const json& config) {
-    Reads reads;
-    const Scope scope = {&config, "", &reads};
+RopeParams diffusers_rotation(const Scope& scope, const Query& query) {
+    if (query.tower == "vision") {
+        invalid_argument("query.tower is 'vision': a model of diffusers has no tower beside it");
+    }
     const Field name = find({scope}, {"_class_name"});
+    if (contains(ltx, text(name))) {
+        return ltx_rotation(scope, query);
+    }
+    require_no_layer(query, "the model is of diffusers");
     const Denoiser& row = row_of(name);
     RopeParams rotation;
     ClassFields fields = {scope, text(name), rotation.warnings};
@@ -279,7 +259,6 @@ RopeParams diffusers_rotation(const json& config) {
     }
     require_usable(rotation, rotation.inv_freq.size(), theta, "rope_theta");
     warn(rotation, "positions of the axes: {}", row.positions);
-    if (row.note != nullptr) rotation.warnings.push_back(row.note);
     const Field other = row.switched_by ? fields.find({row.switched_by}) : Field();
     if (other && truth(other)) {
         warn(rotation, "{}: {}", stated(other), row.switched);

@@ -85,9 +85,7 @@ void turn(RopeParams& rotation, const Attention& of) {
 }
 
 Attention first_generation(ClassFields& fields, const Query& query, Warnings& warnings) {
-    if (!query.layer_type.empty()) {
-        invalid_argument("the model is of diffusers: its layers all have the same RoPE");
-    }
+    require_no_layer(query, "the model is of diffusers");
     const double side = 32 * double(fields.size("patch_size", 1).value) / 2048,
                  patch_t = double(fields.size("patch_size_t", 1).value);
     warnings.push_back(
@@ -99,6 +97,10 @@ Attention first_generation(ClassFields& fields, const Query& query, Warnings& wa
 }
 
 Attention second_generation(ClassFields& fields, const Query& query, Warnings& warnings) {
+    if (query.layer >= 0) {
+        invalid_argument("query.layer is {}: layer_type selects an attention of LTX-2",
+                         query.layer);
+    }
     const std::string_view kind = query.layer_type.empty() ? video : query.layer_type;
     const bool of_video = kind == video || kind == video_cross;
     const bool cross = kind == video_cross || kind == audio_cross;
@@ -157,14 +159,7 @@ Attention second_generation(ClassFields& fields, const Query& query, Warnings& w
 
 }  // namespace
 
-bool is_ltx(const std::string& class_name) {
-    return class_name == "LTXVideoTransformer3DModel" ||
-           class_name == "LTX2VideoTransformer3DModel";
-}
-
-RopeParams ltx_rotation(const json& config, const Query& query) {
-    Reads reads;
-    const Scope scope = {&config, "", &reads};
+RopeParams ltx_rotation(const Scope& scope, const Query& query) {
     const std::string name = text(find({scope}, {"_class_name"}));
     RopeParams rotation;
     ClassFields fields = {scope, name, rotation.warnings};

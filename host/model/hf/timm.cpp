@@ -95,24 +95,22 @@ std::uint64_t number_after(const std::string& name, std::string_view mark) {
 
 }  // namespace
 
-bool is_timm(const json& config) {
-    const auto name = config.find("architecture");
-    return name != config.end() && name->is_string() && !config.contains("model_type");
+bool is_timm(const json& document) {
+    const auto name = document.find("architecture");
+    return name != document.end() && name->is_string() && !document.contains("model_type");
 }
 
-RopeParams timm_rotation(const json& config) {
-    Reads reads;
-    const Scope scope = {&config, "", &reads};
+RopeParams timm_rotation(const Scope& scope, const Query& query) {
+    require_no_layer(query, "the model is of timm");
     const Field name = find({scope}, {"architecture"}), inner = find({scope}, {"pretrained_cfg"});
     const Architecture& model = architecture_of(name);
-    if (const Field arguments = find({scope}, {"model_args"})) {  // override the function's own
-        const Scope inside = object(scope, arguments);
-        for (const char* key : {"embed_dim", "img_size", "num_heads", "patch_size",
-                                "ref_feat_shape", "use_rot_pos_emb"}) {
-            if (const Field field = find({inside}, {key})) {
-                not_supported("{}: only the architecture's own value is known", stated(field));
-            }
-        }
+    const Field arguments = find({scope}, {"model_args"});  // they override those of the function
+    const Field own = arguments ? find_first({object(scope, arguments)},
+                                             {"embed_dim", "img_size", "num_heads", "patch_size",
+                                              "ref_feat_shape", "use_rot_pos_emb"})
+                                : Field();
+    if (own) {
+        not_supported("{}: only the architecture's own value is known", stated(own));
     }
     const Field size = find({inner ? object(scope, inner) : scope}, {"input_size"});
     if (!size) {
@@ -126,23 +124,19 @@ RopeParams timm_rotation(const json& config) {
     const std::vector<Field> sides = elements(size, 3, 3);  // channels, rows, columns
     const std::uint64_t rows = whole_number(sides[1], patch, max_size) / patch,
                         columns = whole_number(sides[2], patch, max_size) / patch;
+    const std::uint64_t reference = model.reference != 0 ? model.reference
+                                                         : number_after(text(name), "_") / patch;
     std::string positions;
     for (const bool column : {model.column_first, !model.column_first}) {
         const std::uint64_t patches = column ? columns : rows;
-        double factor = 1;
-        if (centred) factor = 2 * std::numbers::pi / double(patches);
-        if (model.grid == Grid::referred) {
-            const std::uint64_t reference = model.reference != 0
-                                                ? model.reference
-                                                : number_after(text(name), "_") / patch;
-            factor = double(reference) / double(patches);
-        }
-        add_axis(rotation, model.head_dim / 2, model.theta, factor);
+        const double factor = centred                        ? 2 * std::numbers::pi
+                              : model.grid == Grid::referred ? double(reference)
+                                                             : double(patches);
+        add_axis(rotation, model.head_dim / 2, model.theta, factor / double(patches));
         const std::string index = column ? "column" : "row";
-        positions += positions.empty() ? "" : ", ";
-        positions += centred             ? "2 " + index + " + 1 - " + std::to_string(patches)
-                     : model.offset == 0 ? index
-                                         : index + " + " + std::to_string(model.offset);
+        positions += (positions.empty() ? "" : ", ") +
+                     (centred ? "2 " + index + " + 1 - " + std::to_string(patches) : index) +
+                     (model.offset != 0 ? " + " + std::to_string(model.offset) : "");
     }
     require_usable(rotation, rotation.inv_freq.size(), model.theta, "rope_temperature");
     warn(rotation,

@@ -34,11 +34,16 @@ enum class Spectrum {
     windowed,
 };
 
+/// Two sizes whose quotient counts; 0: none.
+struct Ratio {
+    std::uint32_t whole = 0, part = 0;
+};
+
 struct Tower {
     Names names;  ///< model_type of the tower, or of the objects around it
     Spectrum spectrum = Spectrum::same;
     Pairing pairing = VKROPE_HALF_SPLIT;
-    std::uint32_t hidden_size = 0, heads = 0;  ///< defaults of its configuration class; 0: none
+    Ratio width = {};  ///< defaults of its class: the width, and the number of heads
     /// Key of its width. In other classes hidden_size may be the width of the language model.
     const char* width_key = "hidden_size";
     const char* axes = "row, column";
@@ -49,55 +54,44 @@ struct Tower {
     /// Prefix of its keys; the memory attention of SAM 2 is one of several attentions in a file.
     const char* key_prefix = "";
     bool whole_file = false;  ///< the fields are at the top level, without a language model
-    std::uint32_t image_size = 0, patch_size = 0;  ///< defaults, where the frequencies need them
-    bool norms = false;  ///< Q and K have RMS norms of each head with a weight, V one without
+    Ratio side = {};          ///< defaults of image_size and patch_size
+    bool norms = false;       ///< Q and K have RMS norms of each head with a weight, V one without
     const char* note = nullptr;     ///< a rule that the file does not state
     const char* refused = nullptr;  ///< the reason why it is not read
 };
 
 const Tower towers[] = {
-    {.names = {"qwen2_vl", "qwen2_vl_vision"},
-     .hidden_size = 1280,
-     .heads = 16,
-     .width_key = "embed_dim"},
+    {.names = {"qwen2_vl", "qwen2_vl_vision"}, .width = {1280, 16}, .width_key = "embed_dim"},
     {.names = {"qwen2_5_vl", "qwen2_5_vl_vision", "qwen2_5_omni", "qwen2_5_omni_thinker",
                "qwen2_5_omni_vision_encoder"},
-     .hidden_size = 3584,
-     .heads = 16},
+     .width = {3584, 16}},
     {.names = {"qwen3_vl", "qwen3_vl_vision", "qwen3_vl_moe", "qwen3_vl_moe_vision", "qwen3_5",
                "qwen3_5_vision", "qwen3_5_moe", "qwen3_5_moe_vision", "qwen3_omni_moe",
                "qwen3_omni_moe_thinker", "qwen3_omni_moe_vision_encoder"},
-     .hidden_size = 1152,
-     .heads = 16},
-    {.names = {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision"},
-     .hidden_size = 1536,
-     .heads = 12},
+     .width = {1152, 16}},
+    {.names = {"glm4v", "glm4v_vision", "glm4v_moe", "glm4v_moe_vision"}, .width = {1536, 12}},
     {.names = {"ernie4_5_vl_moe", "ernie4_5_vl_moe_vision", "paddleocr_vl", "paddleocr_vl_vision"}},
-    {.names = {"dots_ocr", "dots_vit"}, .hidden_size = 1536, .heads = 12, .width_key = "embed_dim"},
-    {.names = {"pixtral"}, .spectrum = Spectrum::alternating, .hidden_size = 1024, .heads = 16},
+    {.names = {"dots_ocr", "dots_vit"}, .width = {1536, 12}, .width_key = "embed_dim"},
+    {.names = {"pixtral"}, .spectrum = Spectrum::alternating, .width = {1024, 16}},
     {.names = {"llama4", "llama4_vision_model"},
      .pairing = VKROPE_INTERLEAVED,
-     .hidden_size = 768,
-     .heads = 16,
+     .width = {768, 16},
      .axes = "column + 1, row + 1"},
     {.names = {"moonvit"},
      .spectrum = Spectrum::by_turns,
      .pairing = VKROPE_INTERLEAVED,
-     .hidden_size = 1152,
-     .heads = 16,
+     .width = {1152, 16},
      .axes = "column, row"},
     // Rope2DPosEmbRepeated of the released file's own modeling_kimi_k25.py, and
     // Kimi_K25VisionRotaryEmbedding in transformers, whose loader rearranges the weights.
     {.names = {"kimi_k25", "kimi_k25_vision"},
      .spectrum = Spectrum::by_turns,
      .pairing = VKROPE_INTERLEAVED,
-     .hidden_size = 1152,
-     .heads = 16,
+     .width = {1152, 16},
      .axes = "column, row; the same in each frame",
      .key_prefix = "vt_"},
     {.names = {"gemma4", "gemma4_vision"},
-     .hidden_size = 768,
-     .heads = 12,
+     .width = {768, 12},
      .axes = "column, row; of padding 0, 0",
      .windows = true,
      .states_head_dim = true,
@@ -106,22 +100,18 @@ const Tower towers[] = {
     // MiniMaxM3Vision3DRotaryEmbedding of NVIDIA's Megatron Bridge, which the released weights
     // require.
     {.names = {"minimax_m3_vl", "minimax_m3_vl_vision"},
-     .hidden_size = 1280,
-     .heads = 16,
+     .width = {1280, 16},
      .axes = "frame, row, column",
      .axis_count = 3},
     {.names = {"dinov3_vit"},
      .spectrum = Spectrum::centred,
-     .hidden_size = 384,
-     .heads = 6,
+     .width = {384, 6},
      .rope_theta = 100,
      .whole_file = true,
-     .image_size = 224,
-     .patch_size = 16},
+     .side = {224, 16}},
     {.names = {"sam2_video", "sam3_tracker_video"},
      .pairing = VKROPE_INTERLEAVED,
-     .hidden_size = 256,
-     .heads = 1,
+     .width = {256, 1},
      .axes = "column, row",
      .key_prefix = "memory_attention_",
      .whole_file = true,
@@ -130,12 +120,10 @@ const Tower towers[] = {
     {.names = {"sam3_vit_model"},
      .spectrum = Spectrum::windowed,
      .pairing = VKROPE_INTERLEAVED,
-     .hidden_size = 1024,
-     .heads = 16,
+     .width = {1024, 16},
      .axes = "column, row, in the window of the layer if it has one",
      .whole_file = true,
-     .image_size = 1008,
-     .patch_size = 14},
+     .side = {1008, 14}},
     // The released weights need two angles per pair: facebookresearch/vjepa2#15.
     {.names = {"vjepa2"}, .whole_file = true, .refused = two_angles_a_pair},
 };
@@ -234,11 +222,11 @@ std::uint32_t head_dim(const Tower& tower, ClassFields& fields) {
     const bool has_sizes = fields.find({tower.width_key}) && own_heads;
     if (!own || (has_sizes && !tower.states_head_dim)) {
         Size heads = own_heads ? size_of(own_heads)
-                               : fields.size("num_attention_heads", tower.heads);
+                               : fields.size("num_attention_heads", tower.width.part);
         if (const Field rate = fields.find({"downsample_rate"})) {
             heads = {heads.value * size_of(rate).value, heads.said + ", " + stated(rate)};
         }
-        const Size computed = quotient(fields.size(tower.width_key, tower.hidden_size), heads);
+        const Size computed = quotient(fields.size(tower.width_key, tower.width.whole), heads);
         if (own && head.value != computed.value) {
             invalid_data("{} but {}: they must agree", head.said, computed.said);
         }
@@ -284,12 +272,10 @@ void set_axes(const Tower& tower, double base, RopeParams& rotation) {
 /// Returns the factor of the frequencies of the queried layer; see Spectrum.
 double step_of(const Tower& tower, ClassFields& fields, const Query& query) {
     const bool windowed = tower.spectrum == Spectrum::windowed;
-    if (!windowed && (query.layer >= 0 || !query.layer_type.empty())) {
-        invalid_argument("query.tower is 'vision': its layers all have the same RoPE");
-    }
+    if (!windowed) require_no_layer(query, "query.tower is 'vision'");
     if (!windowed && tower.spectrum != Spectrum::centred) return 1;
-    const Size image = fields.size("image_size", tower.image_size),
-               patch = fields.size("patch_size", tower.patch_size);
+    const Size image = fields.size("image_size", tower.side.whole),
+               patch = fields.size("patch_size", tower.side.part);
     const std::uint64_t side = image.value / patch.value;  // patches of the images of the file
     if (side == 0) {
         invalid_data("{}: it must be at least patch_size, {}", image.said, patch.value);
@@ -325,15 +311,14 @@ double step_of(const Tower& tower, ClassFields& fields, const Query& query) {
 
 }  // namespace
 
-bool is_vision_model(const json& config) {
-    const std::string type = type_of({&config, ""});
+bool is_vision_model(const json& document) {
+    const std::string type = type_of({&document, ""});
     const Tower* tower = find_row(towers, type);
     return (tower != nullptr && tower->whole_file) || type == "sam3" || type == "sam3_video";
 }
 
-RopeParams vision_rotation(const json& config, const Query& query) {
-    Reads reads;
-    Place place = {{&config, "", &reads}, type_of({&config, ""})};
+RopeParams vision_rotation(const Scope& document, const Query& query) {
+    Place place = {document, type_of(document)};
     const Tower* whole = find_row(towers, place.type);
     if (whole == nullptr || !whole->whole_file) place = find_tower(place);
     const Tower& tower = tower_of(place);
