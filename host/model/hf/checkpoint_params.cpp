@@ -129,11 +129,10 @@ RopeParams checkpoint_rotation(const Scope& scope, const Query& query) {
         rotation.ops.tensor[Q].scale_tokens = true;
     }
     require_usable(rotation, rotation.inv_freq.size(), rotation.base, "rope_theta");
-    Warnings of_unread;
-    UnreadKeys unread({.name = "a params.json"}, of_unread);
-    judge_unread(scope, unread);
-    if (!of_unread.empty()) {  // what the key means is in code
-        not_supported("{}; {}", of_unread[0], use_config);
+    Warnings unread;
+    warn_of_unread(scope, "a params.json", unread);
+    if (!unread.empty()) {  // what the key means is in code
+        not_supported("{}; {}", unread[0], use_config);
     }
     warn(rotation,
          "the file has dim and no model_type of a class: assuming the params.json of an original "

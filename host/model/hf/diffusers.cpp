@@ -268,8 +268,7 @@ RopeParams diffusers_rotation(const Scope& scope, const Query& query) {
                    "spatial_interpolation_scale", "temporal_compression_ratio",
                    "temporal_interpolation_scale", "time_theta"});
     if (row.shares.size() == 2) know({scope}, {"rope_axes_dim"});
-    UnreadKeys unread({.name = fields.owner}, rotation.warnings);
-    judge_unread(scope, unread);
+    warn_of_unread(scope, fields.owner, rotation.warnings);
     rotation.warnings.push_back(of_unknown_norms);
     return rotation;
 }

@@ -168,8 +168,7 @@ RopeParams ltx_rotation(const Scope& scope, const Query& query) {
                           : first_generation(fields, query, rotation.warnings));
     // Other attentions of LTX-2 need the sides; the frequencies are always double.
     if (second) know({scope}, {"base_height", "base_width", "rope_double_precision"});
-    UnreadKeys unread({.name = name}, rotation.warnings);
-    judge_unread(scope, unread);
+    warn_of_unread(scope, name, rotation.warnings);
     rotation.warnings.push_back(of_unknown_norms);
     return rotation;
 }

@@ -266,17 +266,9 @@ void judge_unread_around(const LanguageModel& model, UnreadKeys& keys) {
     }
 }
 
-bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
-                    Warnings& warnings) {
-    Reads reads;
-    UnreadKeys keys({.name = "this class"}, warnings);
-    for (const auto& [key, value] : scope.object->items()) {
-        if (contains(read, key) || is_other_part(key, value)) continue;
-        const Field field = {scope.prefix + shown_key(key), &value};
-        if (!keys.judge(field, key)) {
-            judge_value(value, {&value, field.name + ".", &reads}, keys, false);
-        }
-    }
+bool warn_of_unread(const Scope& scope, const std::string& model, Warnings& warnings) {
+    UnreadKeys keys({.name = model}, warnings);
+    judge_unread(scope, keys);
     return keys.says_norms();
 }
 

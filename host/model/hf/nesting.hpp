@@ -36,9 +36,8 @@ void judge_unread(const Scope& scope, UnreadKeys& keys);
 /// that are not objects, or that are read in the language model's own object.
 void judge_unread_around(const LanguageModel& model, UnreadKeys& keys);
 
-/// Judges the unread keys of an object that no language model has, but for those in `read`.
-/// Returns whether some key indicates norms.
-bool warn_of_unread(const Scope& scope, std::initializer_list<const char*> read,
-                    Warnings& warnings);
+/// Judges the unread keys of an object that is no language model. Returns whether some key
+/// indicates norms.
+bool warn_of_unread(const Scope& scope, const std::string& model, Warnings& warnings);
 
 }  // namespace vkrope

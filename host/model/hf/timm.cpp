@@ -17,17 +17,16 @@ namespace {
 
 enum class Grid {
     counted,   ///< patch i has position i + offset
-    referred,  ///< (i + offset) reference / N, for N patches on the axis: EVA's resizing
+    referred,  ///< (i + offset) 16 / N, for N patches on the axis: EVA's resizing
+    native,    ///< the same with the patches of the image size at the end of the name for 16
     centred,   ///< (2i + 1 - N) / N turns per period: DINOv3
     learned,   ///< the frequencies are weights
 };
 
-/// Functions of timm, whose names state the side of a patch; the defaults are those of its class
-/// Eva.
+/// Functions of timm; the defaults are those of its class Eva.
 struct Architecture {
     Names names;
     Grid grid = Grid::referred;
-    std::uint32_t reference = 16;  ///< 0: the patches of the image size at the end of the name
     std::uint32_t offset = 0, head_dim = 64;
     bool column_first = false;  ///< grid_indexing is 'xy'
     double theta = 10000;
@@ -40,12 +39,9 @@ const Architecture architectures[] = {
                "eva02_tiny_patch14_224", "eva02_tiny_patch14_336",
                "vit_base_patch16_rope_reg1_gap_256", "vit_betwixt_patch16_rope_reg4_gap_256",
                "vit_medium_patch16_rope_reg1_gap_256", "vit_mediumd_patch16_rope_reg1_gap_256"}},
-    {.names = {"vit_base_patch16_dinov3", "vit_base_patch16_dinov3_qkvb",
-               "vit_huge_plus_patch16_dinov3", "vit_huge_plus_patch16_dinov3_qkvb",
-               "vit_large_patch16_dinov3", "vit_large_patch16_dinov3_qkvb",
-               "vit_small_patch16_dinov3", "vit_small_patch16_dinov3_qkvb",
-               "vit_small_plus_patch16_dinov3", "vit_small_plus_patch16_dinov3_qkvb",
-               "vit_tiny_patch16_dinov3_qkvb"},
+    {.names = {"vit_base_patch16_dinov3", "vit_huge_plus_patch16_dinov3",
+               "vit_large_patch16_dinov3", "vit_small_patch16_dinov3",
+               "vit_small_plus_patch16_dinov3", "vit_tiny_patch16_dinov3"},
      .grid = Grid::centred,
      .theta = 100},
     {.names = {"vit_7b_patch16_dinov3"}, .grid = Grid::centred, .head_dim = 128, .theta = 100},
@@ -65,18 +61,19 @@ const Architecture architectures[] = {
                "vit_pe_lang_large_patch14_448", "vit_pe_spatial_base_patch16_512",
                "vit_pe_spatial_large_patch14_448", "vit_pe_spatial_small_patch16_512",
                "vit_pe_spatial_tiny_patch16_512"},
-     .reference = 0,
+     .grid = Grid::native,
      .offset = 1,
      .column_first = true},
     {.names = {"vit_pe_core_gigantic_patch14_448", "vit_pe_lang_gigantic_patch14_448",
                "vit_pe_spatial_gigantic_patch14_448"},
-     .reference = 0,
+     .grid = Grid::native,
      .head_dim = 96,
      .column_first = true},
 };
 
 const Architecture& architecture_of(const Field& name) {
-    const Architecture* found = find_row(architectures, text(name));
+    const std::string of = text(name);
+    const Architecture* found = find_row(architectures, of.substr(0, of.find("_qkvb")));
     if (found == nullptr || found->grid == Grid::learned) {
         not_supported("{}: {}", stated(name),
                       found == nullptr
@@ -109,13 +106,9 @@ RopeParams timm_rotation(const Scope& scope, const Query& query) {
                                              {"embed_dim", "img_size", "num_heads", "patch_size",
                                               "ref_feat_shape", "use_rot_pos_emb"})
                                 : Field();
-    if (own) {
-        not_supported("{}: only the architecture's own value is known", stated(own));
-    }
+    if (own) not_supported("{}: only the architecture's own value is known", stated(own));
     const Field size = find({inner ? object(scope, inner) : scope}, {"input_size"});
-    if (!size) {
-        invalid_data("pretrained_cfg.input_size is missing: the frequencies need it");
-    }
+    if (!size) invalid_data("pretrained_cfg.input_size is missing: the frequencies need it");
     RopeParams rotation;
     const bool centred = model.grid == Grid::centred;
     rotation.pairing = centred ? VKROPE_HALF_SPLIT : VKROPE_INTERLEAVED;
@@ -124,14 +117,14 @@ RopeParams timm_rotation(const Scope& scope, const Query& query) {
     const std::vector<Field> sides = elements(size, 3, 3);  // channels, rows, columns
     const std::uint64_t rows = whole_number(sides[1], patch, max_size) / patch,
                         columns = whole_number(sides[2], patch, max_size) / patch;
-    const std::uint64_t reference = model.reference != 0 ? model.reference
-                                                         : number_after(text(name), "_") / patch;
     std::string positions;
     for (const bool column : {model.column_first, !model.column_first}) {
         const std::uint64_t patches = column ? columns : rows;
         const double factor = centred                        ? 2 * std::numbers::pi
-                              : model.grid == Grid::referred ? double(reference)
-                                                             : double(patches);
+                              : model.grid == Grid::referred ? 16
+                              : model.grid == Grid::native
+                                  ? double(number_after(text(name), "_") / patch)
+                                  : double(patches);
         add_axis(rotation, model.head_dim / 2, model.theta, factor / double(patches));
         const std::string index = column ? "column" : "row";
         positions += (positions.empty() ? "" : ", ") +
@@ -149,9 +142,7 @@ RopeParams timm_rotation(const Scope& scope, const Query& query) {
              rows, columns);
     }
     // No function sets qk_norm, and without qk_norm EvaBlock has no norms of Q and K.
-    UnreadKeys unread({.name = text(name)}, rotation.warnings);
-    judge_unread(scope, unread);
-    rotation.ops.norms_known = !unread.says_norms();
+    rotation.ops.norms_known = !warn_of_unread(scope, text(name), rotation.warnings);
     return rotation;
 }
 

@@ -342,9 +342,8 @@ RopeParams vision_rotation(const Scope& document, const Query& query) {
     }
     know({place.scope}, {"global_attn_indexes", "memory_attention_rope_dropout",
                          "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes"});
-    UnreadKeys unread({.name = place.type}, rotation.warnings);
-    judge_unread(place.scope, unread);
-    rotation.ops.norms_known = tower.norms || !unread.says_norms();
+    const bool other_norms = warn_of_unread(place.scope, place.type, rotation.warnings);
+    rotation.ops.norms_known = tower.norms || !other_norms;
     require_usable(rotation, rotation.inv_freq.size(), base, fields.key("rope_theta").c_str());
     return rotation;
 }
