@@ -168,13 +168,13 @@ Says what_says(const std::string& name, bool has_numbers) {
         (of_table || contains_any(words, arithmetic_words))) {
         return Says::nothing;
     }
-    if (weak && contains_any(words, score_words) && contains_any(words, scale_words) &&
-        !contains_any(words, other_scores)) {
-        return Says::scores;
-    }
     if (weak && has_numbers && !contains_any(words, other_numbers) &&
         (contains_any(words, number_words) || is_position_scale(words))) {
         return Says::angles;
+    }
+    if (weak && contains_any(words, score_words) && contains_any(words, scale_words) &&
+        !contains_any(words, other_scores)) {
+        return Says::scores;
     }
     if (row == std::end(letters)) return Says::nothing;
     const bool may_be_other = row->says == Says::scaling || row->says == Says::scores ||

@@ -157,18 +157,6 @@ std::string bare(std::string name) {
     return letters;
 }
 
-/// Returns the model_type that `architectures` names; empty if it names no class of the table.
-std::string named_by_architecture(const Field& architectures) {
-    for (const json& entry : *architectures.value) {
-        if (!entry.is_string()) continue;
-        const std::string name = bare(entry.get<std::string>());
-        for (const std::string_view type : model_type_names()) {
-            if (bare(std::string(type)) == name) return std::string(type);
-        }
-    }
-    return {};
-}
-
 /// Reads the model_type of the language model, or else of the whole document, or else what
 /// `architectures` names. Fails for classes whose rotation is not supported.
 ///
@@ -186,7 +174,7 @@ ModelClass model_class(const Scope& whole, const Scope& config, const Scopes& to
     std::string name = field ? text(field) : "";
     if (!field && architectures && architectures.value->is_array()) {
         field = architectures;
-        name = named_by_architecture(architectures);
+        name = named_by_architecture(architectures, model_type_names());
     }
     if (name.empty() && (!field || field.name == architectures.name)) {
         warnings.push_back(
@@ -228,6 +216,19 @@ bool is_base(const std::string& key, Base which) {
 }
 
 }  // namespace
+
+std::string named_by_architecture(const Field& architectures,
+                                  const std::vector<std::string_view>& types) {
+    if (!architectures || !architectures.value->is_array()) return {};
+    for (const json& entry : *architectures.value) {
+        if (!entry.is_string()) continue;
+        const std::string name = bare(entry.get<std::string>());
+        for (const std::string_view type : types) {
+            if (bare(std::string(type)) == name) return std::string(type);
+        }
+    }
+    return {};
+}
 
 Scopes Source::both() const {
     Scopes scopes = top;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/hf/model_types.hpp"
@@ -100,5 +101,9 @@ bool has_local_base(const Scopes& top);
 /// in_section  name of the field in a section
 void warn_unless_of_a_type(const Source& source, const Field& own, const Keys& names,
                            const char* in_section, Warnings& warnings);
+
+/// Returns the one of these model_types that `architectures` names; empty if none.
+std::string named_by_architecture(const Field& architectures,
+                                  const std::vector<std::string_view>& types);
 
 }  // namespace vkrope

@@ -11,6 +11,7 @@
 #include "model/hf/class_fields.hpp"
 #include "model/hf/importers.hpp"
 #include "model/hf/nesting.hpp"
+#include "model/hf/source.hpp"
 #include "model/layers.hpp"
 #include "model/names.hpp"
 #include "model/rotation_rules.hpp"
@@ -138,9 +139,14 @@ struct Place {
     int likeness = 0;  ///< how much its content is like that of a vision tower; 0: not at all
 };
 
+/// Returns the model_type, or that which `architectures` names.
 std::string type_of(const Scope& scope) {
-    const Field field = find({scope}, {"model_type"});
-    return field ? text(field) : std::string();
+    if (const Field field = find({scope}, {"model_type"})) {
+        return text(field);
+    }
+    std::vector<std::string_view> types = {"sam3", "sam3_video"};
+    for (const Tower& tower : towers) types.insert(types.end(), tower.names);
+    return named_by_architecture(find({scope}, {"architectures"}), types);
 }
 
 Place place_in(const Place& outer, const Field& object) {
