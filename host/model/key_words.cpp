@@ -42,10 +42,7 @@ const Letters letters[] = {
       "layers_pattern", "attn_pattern", "attention_pattern", "override_pattern", "global_attn",
       "full_attn", "full_attention", "linear_attn"}},
     {Says::layers, true, {"local_layer", "global_layer", "full_layer"}},
-    {Says::scores,
-     false,
-     {"query_pre_attn", "softcap", "soft_cap", "logit_cap", "logits_cap", "temperature_",
-      "llama_4_scal", "llama4_scal"}},
+    {Says::scores, false, {"query_pre_attn", "temperature_", "llama_4_scal", "llama4_scal"}},
     {Says::scores, true, {"logn", "mscale"}},
     {Says::scaling,
      false,
@@ -67,7 +64,7 @@ constexpr auto arithmetic_words = names("backend", "bf16", "cache", "compile", "
 constexpr auto score_words = names("attention", "attn", "k", "key", "q", "qk", "query", "score",
                                    "scores", "softmax");
 constexpr auto scale_words = names("cap", "capping", "multiplier", "scalar", "scale", "scaling",
-                                   "temp", "temperature");
+                                   "softcap", "softcapping", "temp", "temperature");
 
 /// Words beside them of what comes before or after the scores.
 constexpr auto other_scores = names("final", "in", "out", "output", "value", "weights");
@@ -90,6 +87,15 @@ constexpr auto embedding_words = names("emb", "embed", "embedding", "embeddings"
 bool contains_any(const std::vector<std::string>& words, const auto& names) {
     return std::any_of(words.begin(), words.end(),
                        [&](const std::string& word) { return contains(names, word); });
+}
+
+bool changes_scores(const std::vector<std::string>& words) {
+    const bool of_scores = contains_any(words, score_words);
+    // Without a word of attention, "logits" are those of the vocabulary.
+    const bool caps = contains_any(words, names("soft", "softcap", "softcapping")) &&
+                      !contains_any(words, names("logits"));
+    return ((of_scores && contains_any(words, scale_words)) || caps) &&
+           !contains_any(words, other_scores);
 }
 
 bool is_position_scale(const std::vector<std::string>& words) {
@@ -172,18 +178,14 @@ Says what_says(const std::string& name, bool has_numbers) {
         (contains_any(words, number_words) || is_position_scale(words))) {
         return Says::angles;
     }
-    if (weak && contains_any(words, score_words) && contains_any(words, scale_words) &&
-        !contains_any(words, other_scores)) {
-        return Says::scores;
-    }
+    const bool other = std::any_of(
+        std::begin(others), std::end(others),
+        [&](std::string_view part) { return key.find(part) != key.npos; });
+    if (weak && !other && changes_scores(words)) return Says::scores;
     if (row == std::end(letters)) return Says::nothing;
     const bool may_be_other = row->says == Says::scaling || row->says == Says::scores ||
                               row->says == Says::layers;
-    const bool other = may_be_other && std::any_of(std::begin(others), std::end(others),
-                                                   [&](std::string_view part) {
-                                                       return key.find(part) != key.npos;
-                                                   });
-    return other ? Says::nothing : row->says;
+    return may_be_other && other ? Says::nothing : row->says;
 }
 
 }  // namespace vkrope

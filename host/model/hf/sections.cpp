@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/hf/readers.hpp"
+#include "model/unread.hpp"
 
 namespace vkrope {
 namespace {
@@ -71,6 +72,11 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         return {};  // one position per token
     }
     if (model.alternating == Alternating::two) {
+        const Field kind = find_first({config}, {"rope_type"});
+        if (kind && *kind.value != "2d" && !is_plain(*kind.value)) {
+            not_supported("{}: the axes of {} alternate, which it calls 2d", stated(kind),
+                          model.name);
+        }
         return by_turns(pairs);
     }
     const Field time = then_time ? find_first({config}, {"freq_allocation"}) : Field();
