@@ -1538,7 +1538,12 @@ typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t b
  * has ggml's axes: 3, or 4 if pairs are beyond their sections. Latent attention, layers without
  * RoPE, warnings and errors are as in vkrope_model_from_hf_config; the only tower is "text".
  * rope.freq_base, rope.dimension_count and the widths of rows may be lists of one number per layer,
- * where 0 means a layer without RoPE; an additional single number must equal that of some layer.
+ * where 0 means a layer without RoPE; an additional single number must equal that of some layer. A
+ * key of RoPE with the word local, sliding or swa is for the sliding layers; where it is not known
+ * which these are, a query by layer is VKROPE_ERROR_INVALID_ARGUMENT.
+ *
+ * vkrope_rope_params::softmax_scale includes attention.scale where llama.cpp reads it, and scales
+ * that its code has. A cap of the scores is a warning.
  *
  * vkrope_rope_params::ops describes the norms of Q and K that the layer has weights for, with the
  * eps of the file, and the architecture's norms without weights, its clamping, and its scaling of

@@ -50,7 +50,7 @@ void GgufImport::scale() {
         require(scale_ntk(rotation_.inv_freq, positive_number(alpha)), "rope.scaling.alpha");
     }
     const std::string type = scaling_type();
-    const double factor = type == "none" ? 1 : this->factor(type);
+    const double factor = this->factor(type);
     std::vector<double> divisors = this->divisors(type);
     if (row_.half_on_full && divisors.size() > rotation_.inv_freq.size()) {
         divisors.resize(rotation_.inv_freq.size());  // the list fits the widest layers
@@ -101,6 +101,12 @@ double GgufImport::factor(const std::string& type) {
              stated(older));
     }
     const Field& any = field ? field : older;
+    if (type == "none") {
+        if (is_on(any) && *any.value != 1) {
+            warn(rotation_, "{}{}", ignored(any), stated(scaling("type")));
+        }
+        return 1;
+    }
     if (any && finite_number(any) != 0) {
         return positive_number(any);
     }
