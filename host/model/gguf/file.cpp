@@ -141,7 +141,7 @@ void check_magic(GgufCursor& cursor) {
     for (const char c : begins) {
         constexpr std::string_view digits = "0123456789abcdef";
         const auto byte = static_cast<unsigned char>(c);
-        bytes = bytes + " " + digits[byte >> 4] + digits[byte & 15];
+        bytes += {' ', digits[byte >> 4], digits[byte & 15]};
     }
     invalid_data(
         "the file does not begin with GGUF, the bytes 47 47 55 46: it begins with \"{}\",{}, so it "

@@ -78,9 +78,11 @@ Field GgufImport::find_of(std::span<const std::string_view> marks, const std::st
     const std::vector<std::string> wanted = meaning_of(name);
     Field found = file_.find(prefix_ + name + "_swa");
     found.value = nullptr;
-    for (const auto& [key, value] : file_.values()) {
-        const auto in_this_key = [&](std::string_view mark) { return key.find(mark) != key.npos; };
-        if (!key.starts_with(prefix_) || std::none_of(marks.begin(), marks.end(), in_this_key)) {
+    for (const auto& value : file_.values()) {
+        const std::string& key = value.first;
+        if (!key.starts_with(prefix_)) continue;
+        if (std::none_of(marks.begin(), marks.end(),
+                         [&](std::string_view mark) { return key.find(mark) != key.npos; })) {
             continue;
         }
         std::vector<std::string> meaning = meaning_of(key.substr(prefix_.size()));

@@ -198,7 +198,7 @@ Field GgufImport::of_layer(const std::string& name) {
     const Field& single = own ? own : all;
     const Field& list = each ? each : all;
     if (!list.is_list()) return picked(single);
-    const Field number = picked(list, each && !single.is_list() ? single : Field());
+    Field number = picked(list, each && !single.is_list() ? single : Field());
     require_agreement(list, sliding, number, slides_);
     require_agreement(list, full, number, !slides_);
     require_agreement(list, all, number, false);

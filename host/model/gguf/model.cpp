@@ -32,7 +32,7 @@ GgufRead reader_of(const std::string& path) {
 std::string end_of_part(std::uint64_t number, std::uint64_t count) {
     char text[64];
     std::snprintf(text, sizeof text, "-%05llu-of-%05llu.gguf",
-                  static_cast<unsigned long long>(number + 1),
+                  static_cast<unsigned long long>(number) + 1,
                   static_cast<unsigned long long>(count));
     return text;
 }

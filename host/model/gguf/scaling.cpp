@@ -82,7 +82,7 @@ void GgufImport::scale() {
 /// without a factor.
 std::string GgufImport::scaling_type() {
     const Field field = scaling("type");
-    const std::string type = field ? text(field) : "linear";
+    std::string type = field ? text(field) : "linear";
     if (type.empty() || (field && is_plain(*field.value))) return "none";  // also of other formats
     if (type != "linear" && type != "yarn" && type != "longrope") {
         not_supported("{} is \"{}\": it must be none, linear, yarn or longrope", field.name,
