@@ -10,6 +10,7 @@
 #include "model/gguf/architectures.hpp"
 
 #include "model/names.hpp"
+#include "model/rotation_rules.hpp"
 
 namespace vkrope {
 namespace {
@@ -17,6 +18,10 @@ namespace {
 constexpr GgufSections if_given = GgufSections::if_given, required = GgufSections::required;
 
 using enum LayerRule;
+
+constexpr const char* of_rounded_yarn =
+    "llama.cpp rounds the range of YaRN, which is read here; gpt-oss's config.json has truncate "
+    "false, and its own code does not round";
 
 /// Architectures by pairing.
 constexpr auto interleaved = names(
@@ -71,7 +76,7 @@ const GgufArchitecture differences[] = {
      .norms = {.of_v_too = true}},
     {.names = {"gemma4"}, .layers = {local_base}, .score_scale = 1, .norms = {.of_v_too = true}},
     {.names = {"glm4", "glm4moe"}, .sections = if_given},
-    {.names = {"gpt-oss"}, .rounds_yarn = true, .layers = {.period = 2}},
+    {.names = {"gpt-oss"}, .yarn_differs = of_rounded_yarn, .layers = {.period = 2}},
     {.names = {"granite", "granitehybrid", "granitemoe", "graniteswitch"},
      .finetuned_is_rope = true,
      .score_key = "attention.scale"},
@@ -96,7 +101,7 @@ const GgufArchitecture differences[] = {
     {.names = {"mistral4"},
      .latent = true,
      .deepseek_yarn = true,
-     .softmax_differs = true,
+     .yarn_differs = of_readers_that_differ,
      .query_scale = VKROPE_QUERY_SCALING_MINISTRAL3},
     {.names = {"modern-bert"}, .layers = {local_base, 3, true}, .window_decides = true},
     {.names = {"olmo2"}, .layers = {scaled_on_full, 4}, .window_decides = true},

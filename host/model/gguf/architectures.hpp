@@ -38,10 +38,9 @@ struct GgufArchitecture {
     /// DeepSeek's YaRN: the unit of rope.scaling.yarn_log_multiplier is 0.1, and this multiplier
     /// also scales the softmax.
     bool deepseek_yarn = false;
-    bool rounds_yarn = false;  ///< llama.cpp rounds YaRN's range, which the model's code does not
-    bool softmax_differs = false;    ///< readers disagree on YaRN's effect on its softmax
-    double yarn_beta_fast = 32;      ///< default if the file has no value
-    bool finetuned_is_rope = false;  ///< rope.scaling.finetuned false: the model has no RoPE
+    const char* yarn_differs = nullptr;  ///< warning of other readers of its YaRN
+    double yarn_beta_fast = 32;          ///< default if the file has no value
+    bool finetuned_is_rope = false;      ///< rope.scaling.finetuned false: the model has no RoPE
     LayerPattern layers = {};
     /// Has sliding layers only if attention.sliding_window is above 0.
     bool window_decides = false;

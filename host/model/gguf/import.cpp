@@ -326,17 +326,9 @@ void GgufImport::judge_unread() {
 
 /// Warns of differences from readers of the config.json of the same model.
 void GgufImport::readers_differ() {
-    const bool yarn = rotation_.rope_type == "yarn";
-    if (row_.rounds_yarn && yarn) {
-        warn(rotation_,
-             "llama.cpp rounds the range of YaRN, which is read here; {}'s config.json has "
-             "truncate false, and its own code does not round",
-             shown_key(name_));
-    }
-    if (row_.softmax_differs && rotation_.softmax_scale != 1) {
-        rotation_.warnings.push_back(of_readers_that_differ);
-    }
-    if (!row_.known() && row_.latent && yarn) {
+    if (rotation_.rope_type != "yarn") return;
+    if (row_.yarn_differs != nullptr) rotation_.warnings.push_back(row_.yarn_differs);
+    if (!row_.known() && row_.latent) {
         warn(rotation_,
              "general.architecture \"{}\" is unknown: whether YaRN also scales its softmax is not "
              "known: that is left out",
