@@ -2,6 +2,7 @@
 #include "model/hf/source.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "model/hf/readers.hpp"
@@ -220,12 +221,11 @@ bool is_base(const std::string& key, Base which) {
 std::string named_by_architecture(const Field& architectures,
                                   const std::vector<std::string_view>& types) {
     if (!architectures || !architectures.value->is_array()) return {};
+    std::map<std::string, std::string> known;  // a hostile file has many architectures
+    for (const std::string_view type : types) known.emplace(bare(std::string(type)), type);
     for (const json& entry : *architectures.value) {
-        if (!entry.is_string()) continue;
-        const std::string name = bare(entry.get<std::string>());
-        for (const std::string_view type : types) {
-            if (bare(std::string(type)) == name) return std::string(type);
-        }
+        const auto found = known.find(entry.is_string() ? bare(entry.get<std::string>()) : "");
+        if (found != known.end()) return found->second;
     }
     return {};
 }

@@ -151,9 +151,10 @@ std::string type_of(const Scope& scope) {
 
 Place place_in(const Place& outer, const Field& object) {
     Place place = {inside(outer.scope, object), outer.type};
-    const auto has = [&](const Keys& names) { return bool(find_first({place.scope}, names)); };
-    const std::string own = type_of(place.scope);
-    const Field mode = find_first({place.scope}, {"rope_mode"});
+    const Scope unread = {object.value, place.scope.prefix};  // a hostile file has many objects
+    const auto has = [&](const Keys& names) { return bool(find_first({unread}, names)); };
+    const std::string own = type_of(unread);
+    const Field mode = find_first({unread}, {"rope_mode"});
     // MiniMax M3's tower has RoPE, although CLIP, whose model_type it may have, has none.
     const bool turns_clip = own == "clip_vision_model" && mode && text(mode) == "3d";
     if (!own.empty() && !turns_clip) place.type = own;
@@ -174,9 +175,9 @@ void append_places(const Place& outer, const json* language, std::vector<Place>&
     for (const auto& [key, value] : outer.scope.object->items()) {
         if (!value.is_object()) continue;
         Place place = place_in(outer, {outer.scope.prefix + shown_key(key), &value});
-        const Tower* tower = find_row(towers, type_of(place.scope));
+        const Tower* tower = find_row(towers, place.type);
         if (tower != nullptr && tower->whole_file && *tower->key_prefix != 0) continue;
-        if (&value == language && tower == nullptr) place.likeness = 0;
+        if (&value == language && place.likeness < 3) place.likeness = 0;
         places.push_back(place);
         append_places(place, language, places);
     }
@@ -346,7 +347,7 @@ RopeParams vision_rotation(const Scope& document, const Query& query) {
         norm.weight = VKROPE_PARAMETER_CHANNEL;
         rotation.ops.tensor[Q].norm = rotation.ops.tensor[K].norm = norm;
     }
-    know({place.scope}, {"global_attn_indexes", "memory_attention_rope_dropout",
+    know({place.scope}, {"global_attn_indexes", "rope_mode", "memory_attention_rope_dropout",
                          "memory_attention_rope_feat_sizes", "memory_attention_rope_k_sizes"});
     const bool other_norms = warn_of_unread(place.scope, place.type, rotation.warnings);
     rotation.ops.norms_known = tower.norms || !other_norms;
