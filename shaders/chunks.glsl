@@ -69,9 +69,10 @@ void turned_angles(const Token token, const uint position, const uint pair, cons
     VkropeTurns turns = VkropeTurns(uvec4(0), uvec4(0), uvec4(0), uvec4(0));
     uint at = turn_header_vec4s + token.head_group * ((summed_axes + phase) * fractions_vec4s);
     if (section_order == sections_sum) {
-        for (uint axis = 0; axis < axes; ++axis)
+        VKROPE_UNROLL for (uint axis = 0; axis < axes; ++axis) {
             vkrope_add_axis(at + axis * fractions_vec4s, vkrope_axis_angle(axis).row, pair, n,
                             turns);
+        }
     } else {
         vkrope_add_axis(at, position, pair, n, turns);
     }
@@ -146,7 +147,7 @@ void angles_of(const Token token, const uvec2 pairs, const uint channel, out Uni
         }
     } else {
         float cosines[8], sines[8];
-        for (uint i = 0; i < 8; ++i) {
+        VKROPE_UNROLL for (uint i = 0; i < 8; ++i) {
             cosines[i] = sines[i] = 0;
             if (i < unit_elements) {
                 const uint pair = i < unit_elements / 2 ? pairs.x + i

@@ -2,15 +2,22 @@
 // Loads and stores f32, f16 and bf16 in 32-bit words, so that no 16-bit storage feature is needed.
 //
 // A unit is up to 8 adjacent elements. Needs interface.h. Declares no binding, push constant or
-// workgroup size. Two macros are optional:
+// workgroup size. Three macros are optional:
 //
 //   VKROPE_CONVERSION      conversion_*, for shaders that enable the extension
 //                          GL_EXT_shader_explicit_arithmetic_types_float16; if undefined, f16 is
 //                          converted with integers
 //   VKROPE_RARE_BRANCHES   true: a branch, which nearly every unit skips, handles NaNs that become
 //                          bf16; if undefined or false, all elements go through a select
+//   VKROPE_UNROLL          precedes the loops that a compiler must unroll, because their counter
+//                          indexes an array: [[unroll]], for shaders that enable the extension
+//                          GL_EXT_control_flow_attributes; if undefined, nothing
 #ifndef VKROPE_ELEMENT_GLSL
 #define VKROPE_ELEMENT_GLSL
+
+#ifndef VKROPE_UNROLL
+#define VKROPE_UNROLL
+#endif
 
 // A unit as stored: the words of 1, 2, 4 or 8 elements, from a.x on. A single 16-bit element is in
 // the low half of a.x.

@@ -156,7 +156,7 @@ float vkrope_waiting[12];
 float vkrope_tree_add(const uint levels, const uint index, const float leaf) {
     float sum = leaf;
     bool carries = true;
-    for (uint level = 0; level < levels; ++level) {
+    VKROPE_UNROLL for (uint level = 0; level < levels; ++level) {
         precise float both = vkrope_waiting[level] + sum;
         const bool right = ((index >> level) & 1u) != 0;
         if (carries && !right) vkrope_waiting[level] = sum;

@@ -12,6 +12,7 @@
 #extension GL_EXT_samplerless_texture_functions : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_control_flow_attributes : require
 
 #include "interface.h"
 
@@ -65,6 +66,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_PUSH push
 #define VKROPE_CONVERSION conversion
 #define VKROPE_RARE_BRANCHES (rare_branches != 0)
+#define VKROPE_UNROLL [[unroll]]
 #define VKROPE_ANGLE_TEXTURE angle_texture
 #define VKROPE_ANGLE_WORD(index) table_word[index]
 #define VKROPE_ANGLE_QUAD(index) table_wide[index]

@@ -240,7 +240,7 @@ uint vkrope_quad_of_share(const uint type, const uint lanes, const uint part, co
 uint vkrope_most_of_quads(const uint type, const VkropeShare share, const uint first,
                           const uint end) {
     uint most = 0;
-    for (uint i = first; i < end; ++i) {
+    VKROPE_UNROLL for (uint i = first; i < end; ++i) {
         const uvec4 bits = floatBitsToUint(share.quads[i]);
         if (vkrope_is_signed_block(type)) {
             uint low = (bits.y << 1) > (bits.x << 1) ? bits.y : bits.x;
@@ -258,9 +258,10 @@ uint vkrope_most_of_quads(const uint type, const VkropeShare share, const uint f
 VkropeExtremes vkrope_extremes_of_quads(const uint type, const VkropeShare share, const uint first,
                                         const uint end) {
     VkropeExtremes extremes = vkrope_no_extremes(type);
-    for (uint i = first; i < end; ++i)
+    VKROPE_UNROLL for (uint i = first; i < end; ++i) {
         extremes = vkrope_join_extremes(type, extremes,
                                         vkrope_extremes_of_four(type, share.quads[i]));
+    }
     return extremes;
 }
 
@@ -281,9 +282,10 @@ VkropeShare vkrope_begin_blocks(const uint type, const VkropeRow row, const uint
     share.part = row.lane % lanes;
     share.finite = false;
     if (vkrope_has_share(type, row)) {
-        for (uint i = 0; i < quads; ++i)
+        VKROPE_UNROLL for (uint i = 0; i < quads; ++i) {
             share.quads[i] = vkrope_staged_quad(
                 row, 8 * share.block + vkrope_quad_of_share(type, lanes, share.part, i));
+        }
         VkropeExtremes lower = vkrope_no_extremes(type), upper = vkrope_no_extremes(type);
         bool has_nan = true;
         if (!vkrope_has_minimum(type)) {
@@ -323,16 +325,18 @@ void vkrope_end_blocks(const uint type, const VkropeRow row, const uint shown, c
         const VkropeBlock block = vkrope_block(type, extremes);
         uint packed[4];
         if (share.finite && !block.lifted) {
-            for (uint i = 0; i < quads; ++i)
+            VKROPE_UNROLL for (uint i = 0; i < quads; ++i) {
                 packed[i] = vkrope_pack_codes(
                     vkrope_finite_block_codes(type, share.quads[i], block));
+            }
         } else {
-            for (uint i = 0; i < quads; ++i)
+            VKROPE_UNROLL for (uint i = 0; i < quads; ++i) {
                 packed[i] = vkrope_pack_codes(vkrope_block_codes(type, share.quads[i], block));
+            }
         }
         const uint at = row.at + vkrope_block_pitch(type, row) * share.block;
         uint fifth_bits = 0;
-        for (uint i = 0; i < near; ++i) {
+        VKROPE_UNROLL for (uint i = 0; i < near; ++i) {
             const uint quad = vkrope_quad_of_share(type, lanes, share.part, i);
             uint word = packed[i];
             if (type != element_q8_0) {

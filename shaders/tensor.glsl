@@ -329,13 +329,13 @@ void T(copy_group)(const uint lane, const uint from, const uint to, const uint f
     const uint end = T(chunks_of_head) * min(VKROPE_TENSOR_HEADS - first, T(group_heads));
     for (uint start = lane; start < end; start += lanes * copies_together) {
         ChunkWords words[copies_together];
-        for (uint i = 0; i < copies_together; ++i) {
+        VKROPE_UNROLL for (uint i = 0; i < copies_together; ++i) {
             const uint at = start + i * lanes;
             if (at < end)
                 words[i] = T(load_chunk)(from + (first + at / T(chunks_of_head)) * from_head,
                                          T(copied_channels)(at % T(chunks_of_head)));
         }
-        for (uint i = 0; i < copies_together; ++i) {
+        VKROPE_UNROLL for (uint i = 0; i < copies_together; ++i) {
             const uint at = start + i * lanes;
             const uint row = to + (first + at / T(chunks_of_head)) * to_head;
             const uvec2 channels = T(copied_channels)(at % T(chunks_of_head));

@@ -104,6 +104,8 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
                                          shader::constant_count, modes);
         if (!made) return made.status;
         words[i] = std::move(made.value);
+        // The compiler of a software device takes a time that grows with the square of the code.
+        set_loop_controls(words[i], kernel.cpu_device && pipeline.geometry.ops != shader::ops_none);
     }
     return {};
 }

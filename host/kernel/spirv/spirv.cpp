@@ -178,6 +178,16 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
     return result;
 }
 
+void set_loop_controls(Spirv& module, bool rolled) noexcept {
+    for (std::size_t at = header_words; at < module.count;
+         at += length_of(module.words.get() + at)) {
+        std::uint32_t* words = module.words.get() + at;
+        if (op_of(words) != OpLoopMerge) continue;
+        const std::uint32_t otherwise = rolled ? std::uint32_t(LoopControlDontUnrollMask) : 0;
+        words[3] = rolled && words[3] == LoopControlUnrollMask ? words[3] : otherwise;
+    }
+}
+
 namespace {
 
 struct FloatControl {

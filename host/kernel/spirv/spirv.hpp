@@ -39,6 +39,10 @@ Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const st
 /// computed before their uses
 Result<Spirv> prune(const Spirv& module) noexcept;
 
+/// Sets the control of every loop. With `rolled`, a driver unrolls only the loops with [[unroll]]
+/// (VKROPE_UNROLL); otherwise the driver decides, for these loops too.
+void set_loop_controls(Spirv& module, bool rolled) noexcept;
+
 /// A binding of descriptor set 0.
 struct Binding {
     std::uint32_t number;

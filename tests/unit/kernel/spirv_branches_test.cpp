@@ -14,7 +14,7 @@ namespace vkrope::test {
 
 namespace {
 
-constexpr std::uint32_t u_min = 38;
+constexpr std::uint32_t u_min = 38, unroll = 1;
 
 struct Function {
     std::uint32_t id = 0;
@@ -118,8 +118,10 @@ struct Indices {
 class IndexReader {
    public:
     explicit IndexReader(const std::vector<std::uint32_t>& words) : all_(instructions(words)) {
+        bool unrolled = false;  // the next comparison is the condition of a loop with [[unroll]]
         for (const Instruction& i : all_) {
             const auto& o = i.operands;
+            if (i.op == op_loop_merge) unrolled = o[2] == unroll;
             if (i.op == op_constant) constants_.insert(o[1]);
             if (i.op == op_type_array) element_[o[0]] = o[1];
             if (i.op == op_type_struct) members_[o[0]] = {o.begin() + 1, o.end()};
@@ -129,7 +131,8 @@ class IndexReader {
             if (i.op == op_load) loads_[o[1]] = o[2];
             if (i.op == op_i_add) sums_[o[1]] = {o[2], o[3]};
             if (i.op == op_store) stores_[o[0]].push_back(o[1]);
-            if (i.op == op_u_less_than) bounds_[loaded(o[2])].push_back(o[3]);
+            if (i.op == op_u_less_than && unrolled) bounds_[loaded(o[2])].push_back(o[3]);
+            if (i.op == op_u_less_than) unrolled = false;
         }
     }
 
@@ -169,8 +172,9 @@ class IndexReader {
         return found == loads_.end() ? 0 : found->second;
     }
 
-    // Returns whether `index` is the counter of a loop that a compiler unrolls: a variable that
-    // starts at a constant, is incremented by a constant, and is compared with a constant.
+    // Returns whether `index` is the counter of a loop that every compiler unrolls: a variable that
+    // starts at a constant, is incremented by a constant, and is compared with a constant in the
+    // condition of a loop with [[unroll]].
     bool is_counter(std::uint32_t index) const {
         const std::uint32_t variable = loaded(index);
         const auto stores = stores_.find(variable);
@@ -220,8 +224,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "of several axes, a constant indexes the array of a token's angles, and a constant or a loop's "
-    "counter every other array of a lane") {
+    "of several axes, a constant indexes the array of a token's angles, and a constant or the "
+    "counter of an unrolled loop every other array of a lane") {
     const std::vector<std::vector<std::uint32_t>> sections = {
         {16, 8, 8}, {11, 11, 10}, {4, 4, 4, 4, 4, 4, 4, 4}, {16, 16}};
     for (const std::uint32_t order : {shader::sections_sequential, shader::sections_interleaved}) {

@@ -21,8 +21,8 @@ inline constexpr std::uint32_t op_extension = 10, op_ext_inst = 12, op_entry_poi
                                op_i_add = 128, op_u_div = 134, op_s_div = 135, op_f_div = 136,
                                op_s_mod = 139, op_u_less_than = 176, op_control_barrier = 224,
                                op_atomic_load = 227, op_atomic_store = 228, op_atomic_and = 240,
-                               op_atomic_or = 241, op_atomic_xor = 242, op_selection_merge = 247,
-                               op_branch_conditional = 250;
+                               op_atomic_or = 241, op_atomic_xor = 242, op_loop_merge = 246,
+                               op_selection_merge = 247, op_branch_conditional = 250;
 // Decorations and storage classes.
 inline constexpr std::uint32_t spec_id = 1, decoration_binding = 33, no_contraction = 42,
                                storage_workgroup = 4, storage_private = 6, storage_function = 7,

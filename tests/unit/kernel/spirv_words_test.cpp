@@ -162,6 +162,32 @@ TEST_CASE("branches that constants rule out are removed, with what only they rea
     }
 }
 
+TEST_CASE("loops stay rolled, except those with [[unroll]], or the driver decides") {
+    const KernelVariation& of_processors = kernel_variations[1];
+    for (const bool rolled : {false, true}) {
+        Spirv module = kernel_module(kernel_kinds().front(), of_processors,
+                                     shader::conversion_integer, true, shader::ops_owned);
+        const auto before = instructions(words_of(module));
+        set_loop_controls(module, rolled);
+        const auto after = instructions(words_of(module));
+        REQUIRE(before.size() == after.size());
+        std::size_t marked = 0, loops = 0;
+        for (std::size_t i = 0; i < before.size(); ++i) {
+            auto expected = before[i].operands;
+            if (before[i].op == op_loop_merge) {
+                constexpr std::uint32_t unroll = 1, dont_unroll = 2;
+                const bool has_mark = expected[2] == unroll;
+                expected[2] = !rolled ? 0 : has_mark ? unroll : dont_unroll;
+                marked += has_mark;
+                ++loops;
+            }
+            CHECK(after[i].operands == expected);
+        }
+        CHECK(marked > 0);
+        CHECK(loops > marked);
+    }
+}
+
 TEST_CASE("a list of bindings is sorted, has each binding once, and refuses more than fit") {
     BindingList list;
     for (const std::uint32_t number : {7u, 3u, 5u, 3u})
