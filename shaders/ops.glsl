@@ -81,12 +81,19 @@ struct T(Parameters) {
     Unit bias, weight, norm_bias;
 };
 
-// Loads the parameters that have this shape.
+// Loads the parameters that have this shape. A condition without `shape` is a constant, so that a
+// kernel without parameters does not bind them.
 void T(load_parameters)(uint shape, const uint head, const uvec2 channels, inout T(Parameters) p) {
-    if (T(bias) == shape) p.bias = T(parameters)(shape, T(bias_at), head, channels.x);
-    if (T(weight) == shape) p.weight = T(parameters)(shape, T(weight_at), head, channels.y);
-    if (T(norm_bias) == shape)
-        p.norm_bias = T(parameters)(shape, T(norm_bias_at), head, channels.y);
+    if (T(bias) != shape_none) {
+        if (T(bias) == shape) p.bias = T(parameters)(shape, T(bias_at), head, channels.x);
+    }
+    if (T(weight) != shape_none) {
+        if (T(weight) == shape) p.weight = T(parameters)(shape, T(weight_at), head, channels.y);
+    }
+    if (T(norm_bias) != shape_none) {
+        if (T(norm_bias) == shape)
+            p.norm_bias = T(parameters)(shape, T(norm_bias_at), head, channels.y);
+    }
 }
 
 // Decodes a unit, and adds its bias.

@@ -50,14 +50,6 @@ void ops_rows(const uint index, const uint z, const uint head_lane, const uint a
     }
 }
 
-// Waits if the rows of two tensors have different places in shared memory, because a lane might
-// write where another lane still reads. Lanes that share rows wait in any case.
-void separate_tensors(const uint dim_a, const uint dim_b, const uint parts_a, const uint parts_b) {
-    if (chunk_lanes == 1 && dim_a != 0 && dim_b != 0) {
-        if (dim_a != dim_b || parts_a != parts_b) barrier();
-    }
-}
-
 // Processes a lane's share of the rows of a token. Lanes without a token process the last token and
 // store nothing.
 void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_lane) {
@@ -84,11 +76,9 @@ void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_la
     if (q_head_dim != 0) {
         if (q_has_share()) q_ops_rounds(q);
     }
-    separate_tensors(q_head_dim, k_head_dim, q_parts, k_parts);
     if (k_head_dim != 0) {
         if (k_has_share()) k_ops_rounds(k);
     }
-    separate_tensors(k_head_dim, v_head_dim, k_parts, v_parts);
     if (v_head_dim != 0) {
         if (v_has_share() && vkrope_has(flag_v)) v_ops_rounds(v);
     }

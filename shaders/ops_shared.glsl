@@ -40,15 +40,6 @@ uint T(shared_head)(T(Share) share, const uint i) {
     return share.first + share.head_lane + i * head_lanes;
 }
 
-// Loads the words of chunk `index` in head `head`.
-void T(load_shared_chunk)(T(Share) share, const uint index, const uint head, out Words a,
-                          out Words b) {
-    const uvec2 at = share.from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head +
-                     T(row_channels)(index);
-    a = T(load)(at.x);
-    b = T(load)(at.y);
-}
-
 // 0 if each lane owns its rows. The value is the same for all tensors, because they use shared
 // memory in turn.
 const uint T(waits) = (chunk_lanes - 1) | ((q_ops | k_ops | v_ops) & op_token);
@@ -56,6 +47,22 @@ const uint T(waits) = (chunk_lanes - 1) | ((q_ops | k_ops | v_ops) & op_token);
 // Separates writes of a lane from reads of the other lanes of its row, or of its token.
 void T(row_barrier)() {
     if (T(waits) != 0) barrier();
+}
+
+// Numbers of sums and of words from a row in shared memory to the next. A lane that owns its rows
+// has the same place for those of every tensor, so that it never waits for a lane that still reads.
+const uint T(sums_pitch) = T(waits) == 0 ? exchanged / (head_lanes * group_tokens * T(parts))
+                                         : T(units);
+const uint T(words_pitch) = T(waits) == 0 ? staged / (head_lanes * group_tokens)
+                                          : VKROPE_ROW_WORDS(T(head_dim), staged_gaps);
+
+// Loads the words of chunk `index` in head `head`.
+void T(load_shared_chunk)(T(Share) share, const uint index, const uint head, out Words a,
+                          out Words b) {
+    const uvec2 at = share.from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head +
+                     T(row_channels)(index);
+    a = T(load)(at.x);
+    b = T(load)(at.y);
 }
 
 vec2 T(leaves)(uint what, const VkropeNorm norm, const Unit u) {
@@ -77,9 +84,9 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
                 Words A = share.a, B = share.b;
                 if (T(many_chunks) != 0) T(load_shared_chunk)(share, index, head, A, B);
                 const T(Summed) summed = T(summed_of)(share.token, index, A, B, head);
-                vkrope_exchange(T(parts), row * T(units) + summed.units.x,
+                vkrope_exchange(T(parts), row * T(sums_pitch) + summed.units.x,
                                 T(leaves)(what, norm, summed.a));
-                vkrope_exchange(T(parts), row * T(units) + summed.units.y,
+                vkrope_exchange(T(parts), row * T(sums_pitch) + summed.units.y,
                                 T(leaves)(what, norm, summed.b));
             }
         }
@@ -88,7 +95,7 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
     for (uint stage = 0; stage < T(stages); ++stage) {
         for (uint i = 0; i < T(round_heads); ++i) {
             const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
-            vkrope_shared_stage(vkrope_shared_sums(T(parts), row * T(units), T(units), stage),
+            vkrope_shared_stage(vkrope_shared_sums(T(parts), row * T(sums_pitch), T(units), stage),
                                 share.chunk_lane, chunk_lanes);
         }
         T(row_barrier)();
@@ -97,8 +104,8 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
 
 // Returns the sum of a row of exchanged units.
 vec2 T(row_sum)(uint row) {
-    return vkrope_shared_rest(T(levels),
-                              vkrope_shared_sums(T(parts), row * T(units), T(units), T(stages)));
+    return vkrope_shared_rest(
+        T(levels), vkrope_shared_sums(T(parts), row * T(sums_pitch), T(units), T(stages)));
 }
 
 vec2 T(shared_sums)(uint what, const T(Share) share, const VkropeNorm norm) {
@@ -203,10 +210,13 @@ void T(load_share_parameters)(inout T(Share) share) {
 
 // ---- Staged rows: transformed or quantised ----
 
-// Returns the index of the words after the rows, one word for each lane of a row.
+// Returns the index of the words after the rows, one word for each lane of a row, or of the word
+// after the row of a lane that owns it.
 uint T(exchanged_words)(T(Share) share) {
-    return head_lanes * group_tokens * VKROPE_ROW_WORDS(T(head_dim), staged_gaps) +
-           gl_LocalInvocationID.x - share.chunk_lane;
+    const uint row_words = VKROPE_ROW_WORDS(T(head_dim), staged_gaps);
+    uint at = head_lanes * group_tokens * row_words + gl_LocalInvocationID.x - share.chunk_lane;
+    if (T(waits) == 0) at = gl_LocalInvocationID.x * T(words_pitch) + row_words;
+    return at;
 }
 
 // Computes the scale of a row from the extremes that its lanes have found.
@@ -360,9 +370,9 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
 }
 
 void T(ops_staged)(T(Share) share, const VkropeNorm norm) {
-    const VkropeRow row = VkropeRow((share.token_lane * head_lanes + share.head_lane) *
-                                        VKROPE_ROW_WORDS(T(head_dim), staged_gaps),
-                                    T(head_dim), share.chunk_lane, chunk_lanes);
+    const VkropeRow row = VkropeRow(
+        (share.token_lane * head_lanes + share.head_lane) * T(words_pitch), T(head_dim),
+        share.chunk_lane, chunk_lanes);
     for (uint i = 0; i < T(lane_heads); ++i) {
         const uint head = T(shared_head)(share, i);
         for (uint n = 0; n < T(lane_row_chunks); ++n) {

@@ -56,7 +56,8 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
         const std::uint64_t units = tensor.head_dim / geometry.unit_elements;
         const std::uint64_t sums = geometry.group_tokens *
                                    (rows * units + (token ? tensor.heads : 0));
-        const bool one = (op_bits(tensor) & shader::op_one_sum) != 0;
+        // A lane that owns its rows has room for both parts of the sums of any tensor.
+        const bool one = geometry.chunk_lanes != 1 && (op_bits(tensor) & shader::op_one_sum) != 0;
         most = std::max(most, one ? sums : 2 * sums);
     });
     return most;

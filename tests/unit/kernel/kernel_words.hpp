@@ -71,10 +71,10 @@ inline Spirv kernel_of(const shader::Constants& values) {
 }
 
 /// `counts`: out_of_range has a binding. `ops`: which lanes compute an RMS norm of Q over a head,
-/// and a layer norm of K after the rotation.
+/// and a layer norm of K after the rotation. `weights`: both norms have weights.
 inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                            std::uint32_t conversion, bool counts = true,
-                           std::uint32_t ops = shader::ops_none) {
+                           std::uint32_t ops = shader::ops_none, bool weights = true) {
     const bool gpu = v.batch != 0;
     const std::uint32_t dim = 16 * v.windows;
     shader::Constants values = {.workgroup_size = 64,
@@ -120,7 +120,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
         values.norms_held = 8;
         q.ops = shader::op_rms | shader::op_before | shader::op_clip;
         k.ops = shader::op_layer | shader::op_after | shader::op_scale;
-        q.weight = k.weight = k.norm_bias = shader::shape_channel;
+        if (weights) q.weight = k.weight = k.norm_bias = shader::shape_channel;
     }
     return kernel_of(values);
 }

@@ -363,7 +363,8 @@ TEST_CASE("16-bit rows that share words with others are read and written by atom
 }
 
 TEST_CASE(
-    "kernels with norms break no rule, and lanes that share no row take one barrier at most") {
+    "kernels with norms break no rule, lanes that share no row take no barrier, and parameters are "
+    "bound where there are some") {
     const KernelKind& kind = kernel_kinds().front();
     for (const std::uint32_t ops : {shader::ops_none, shader::ops_owned, shader::ops_shared}) {
         for (const KernelVariation& v : kernel_variations) {
@@ -378,13 +379,19 @@ TEST_CASE(
                 barriers += i.op == op_control_barrier;
                 shared += i.op == op_variable && i.operands[2] == storage_workgroup;
             }
-            // A lane that owns a row takes one barrier before K, whose rows are longer than Q's.
             const bool several_lanes = v.batch != 0 && 16 * v.windows != 2 * v.unit;
-            if (ops == shader::ops_shared)
-                CHECK((several_lanes ? barriers > 1 : barriers == 1));
+            if (ops == shader::ops_shared && several_lanes)
+                CHECK(barriers > 1);
             else
                 CHECK(barriers == 0);
             CHECK(shared == (ops == shader::ops_shared ? 1 : 0));
+            for (const bool weights : {false, true}) {
+                BindingList bound;
+                REQUIRE(add_bindings(
+                    kernel_module(kind, v, shader::conversion_integer, true, ops, weights), bound));
+                CHECK(bound.has(shader::binding_parameters) ==
+                      (ops != shader::ops_none && weights));
+            }
         }
     }
 }
