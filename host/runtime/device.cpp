@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "defaults.hpp"
 #include "no_throw.hpp"
 #include "runtime/device_impl.hpp"
 #include "status.hpp"
@@ -40,7 +41,11 @@ Status DeviceState::create(const OwnedOptions& options, std::unique_ptr<Instance
     instance = std::move(made);
     candidate = std::move(chosen);
     properties = candidate.info();
-    timeout_ns = options.timeout_ns;
+    // A software device compiles a pipeline in the first submission that uses it, which takes
+    // seconds of a processor that may be busy.
+    const bool compiles = properties.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    timeout_ns = value_or(options.timeout_ns,
+                          (compiles ? 300u : 30u) * std::uint64_t{1'000'000'000});
     if (Status s = create_device(options); !s) return s;
     if (Status s = create_allocator(*this); !s) return s;
     if (Status s = create_commands(); !s) return s;

@@ -55,7 +55,7 @@ OwnedOptions::OwnedOptions(const DeviceOptions* from) {
     push_descriptors = !of.no_push_descriptors;
     on_message = of.on_message;
     user_data = of.user_data;
-    timeout_ns = value_or(of.timeout_ns, std::uint64_t{30'000'000'000});
+    timeout_ns = of.timeout_ns;
     pipeline_cache_bytes = value_or(of.pipeline_cache_bytes, std::uint64_t{64} << 20);
 }
 

@@ -21,7 +21,8 @@ namespace vkrope {
     X(vkGetPhysicalDeviceProperties2)        \
     X(vkGetPhysicalDeviceQueueFamilyProperties)
 
-/// vkrope_device_options with defaults filled in, and with copies of the strings.
+/// vkrope_device_options with copies of the strings, and with defaults filled in, except that of
+/// timeout_ns, which depends on the device.
 struct OwnedOptions {
     std::string select, pipeline_cache_folder;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;

@@ -25,9 +25,9 @@ namespace {
 const DeviceOptions options{.get_instance_proc_addr = fake_get_instance_proc_addr,
                             .timeout_ns = 1'000'000};
 
-Device open_device(const FakeConfig& config = {}) {
+Device open_device(const FakeConfig& config = {}, const DeviceOptions& with = options) {
     fake().restart(config);
-    auto opened = Device::open(options);
+    auto opened = Device::open(with);
     INFO(opened.status.what);
     REQUIRE(opened);
     return std::move(opened.value);
@@ -111,6 +111,20 @@ TEST_CASE(
                 CHECK(fake().count(entry) == 0);
         }
         check_clean();
+    }
+}
+
+TEST_CASE("a wait is as long as the caller says, or else 30 s, or 300 s on a CPU device") {
+    for (const VkPhysicalDeviceType type :
+         {VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU}) {
+        for (const std::uint64_t timeout_ns : {std::uint64_t{0}, std::uint64_t{7}}) {
+            DeviceOptions with = options;
+            with.timeout_ns = timeout_ns;
+            Device device = open_device({.type = type}, with);
+            REQUIRE(device.submit([](VkCommandBuffer) { return Status{}; }));
+            const std::uint64_t otherwise = type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 300 : 30;
+            CHECK(fake().timeout_ns == (timeout_ns != 0 ? timeout_ns : otherwise * 1'000'000'000));
+        }
     }
 }
 

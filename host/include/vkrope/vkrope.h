@@ -1624,8 +1624,10 @@ typedef struct vkrope_device_options {
     VkBool32 no_push_descriptors VKROPE_ZERO;
     /** Optional; on_message and user_data must outlive the device. */
     vkrope_message_callback on_message VKROPE_ZERO;
-    void* user_data VKROPE_ZERO;     /**< passed to on_message */
-    uint64_t timeout_ns VKROPE_ZERO; /**< longest wait for one submission; 0: 30 s */
+    void* user_data VKROPE_ZERO; /**< passed to on_message */
+    /** Longest wait for one submission; 0: 30 s, or 300 s on a CPU device, which compiles a
+     * pipeline in the first submission that uses it. */
+    uint64_t timeout_ns VKROPE_ZERO;
     /** Folder, in UTF-8, that keeps compiled pipelines between processes, in one file for each
      * device and driver; null: no folder. It must exist, and only users whom you trust may write to
      * it: a checksum finds damage, not malice. If a file is damaged, or cannot be read or written,

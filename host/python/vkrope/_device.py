@@ -93,7 +93,8 @@ class Device(Owner):
         push_descriptors:  False: descriptor sets are used even if push descriptors are available
         on_message:        called with (is_error, identifier, text) for each message of the loader,
                            a layer or a driver
-        timeout_ns:        longest wait for one submission, in nanoseconds
+        timeout_ns:        longest wait for one submission, in nanoseconds; None: 30 s, or 300 s on
+                           a CPU device, which compiles a pipeline in its first submission
         pipeline_cache_folder:  an existing folder that keeps compiled pipelines between processes;
                            only users whom you trust may write to it. Failures are messages
         pipeline_cache_bytes:  largest total size of the files in this folder; 0: 64 MiB
@@ -111,7 +112,7 @@ class Device(Owner):
         validation: bool = False,
         push_descriptors: bool = True,
         on_message: Message | None = None,
-        timeout_ns: int = 30_000_000_000,
+        timeout_ns: int | None = None,
         pipeline_cache_folder: str | os.PathLike[str] = "",
         pipeline_cache_bytes: int = 0,
     ) -> None:
@@ -121,7 +122,9 @@ class Device(Owner):
         folder = ffi.new("char[]", os.fspath(pipeline_cache_folder).encode())
         options = new_struct(
             "vkrope_device_options", select=name, validation=validation,
-            timeout_ns=in_range("timeout_ns", timeout_ns, 2**64 - 1, 1),
+            timeout_ns=0
+            if timeout_ns is None
+            else in_range("timeout_ns", timeout_ns, 2**64 - 1, 1),
             no_push_descriptors=not push_descriptors, pipeline_cache_folder=folder,
             pipeline_cache_bytes=in_range(
                 "pipeline_cache_bytes", pipeline_cache_bytes, 2**64 - 1

@@ -59,7 +59,9 @@ void add_options(tools::CommandLine& program, Options& options) {
                      "Run with the validation layer; an error of it fails the check.");
     program
         .add_integer("--timeout", options.timeout_s, 1u, 86400u,
-                     "Seconds to wait for one submission, 1 to 86400 (30).", "SECONDS")
+                     "Seconds to wait for one submission, 1 to 86400 (30; 300 on a CPU device, "
+                     "which compiles a pipeline in the first submission that uses it).",
+                     "SECONDS")
         .from_environment("VKROPE_TIMEOUT");
     program.add_integer("--check-timeout", options.check_timeout_s, 1u, 864000u,
                         "Wait no longer for one check; 1 to 864000 (ten times --timeout; at least "

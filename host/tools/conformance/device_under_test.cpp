@@ -57,9 +57,13 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
 
 }  // namespace
 
+std::uint32_t default_timeout_s(VkPhysicalDeviceType type) noexcept {
+    return type == VK_PHYSICAL_DEVICE_TYPE_CPU ? 300 : 30;
+}
+
 DeviceUnderTest::DeviceUnderTest(DeviceOptions options, std::optional<Traits> traits)
-    : timeout_ns_(options.timeout_ns == 0 ? 30'000'000'000 : options.timeout_ns),
-      layer_error_(std::make_shared<std::string>()), traits_(std::move(traits)) {
+    : timeout_ns_(options.timeout_ns), layer_error_(std::make_shared<std::string>()),
+      traits_(std::move(traits)) {
     options.user_data = layer_error_.get();
     options.on_message = [](void* first, VkBool32 is_error, const char* id, const char* text) {
         if (!is_error) {
@@ -71,6 +75,9 @@ DeviceUnderTest::DeviceUnderTest(DeviceOptions options, std::optional<Traits> tr
         }
     };
     device_ = tools::value_of(Device::open(options), tools::Subject::device);
+    if (timeout_ns_ == 0) {
+        timeout_ns_ = default_timeout_s(info().type) * std::uint64_t{1'000'000'000};
+    }
 }
 
 DeviceUnderTest::~DeviceUnderTest() {

@@ -16,6 +16,9 @@
 
 namespace vkrope::conformance {
 
+/// Returns the seconds of vkrope_device_options::timeout_ns 0.
+std::uint32_t default_timeout_s(VkPhysicalDeviceType type) noexcept;
+
 class DeviceUnderTest {
    public:
     /// Opens the device. With options.validation, keeps the errors of the layer for layer_error().
@@ -29,7 +32,7 @@ class DeviceUnderTest {
 
     Device& device() noexcept { return device_; }
     const DeviceInfo& info() const noexcept { return device_.info(); }
-    /// Timeout of one submission.
+    /// Timeout of one submission: that of the options, or the default.
     std::uint64_t timeout_ns() const noexcept { return timeout_ns_; }
 
     /// Returns the traits of the device, measured on first use.

@@ -21,8 +21,8 @@ struct Options {
     std::string filter;
     Extent extent;
     bool list = false, validation = false;
-    std::uint32_t timeout_s = 30, repeat = 1;
-    std::optional<std::uint32_t> check_timeout_s;
+    std::uint32_t repeat = 1;
+    std::optional<std::uint32_t> timeout_s, check_timeout_s;
     std::string waivers;
 
     // Files to write.

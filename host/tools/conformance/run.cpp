@@ -11,6 +11,7 @@
 #include "cli/program.hpp"
 #include "cli/terminal.hpp"
 #include "conformance/cases/suite.hpp"
+#include "conformance/device_under_test.hpp"
 #include "conformance/interrupt.hpp"
 #include "conformance/isolation/bench_run.hpp"
 #include "conformance/isolation/device_run.hpp"
@@ -38,15 +39,16 @@ void make_output_folder(const std::string& folder) {
 }
 
 /// Allows several submissions per check, before each of which a driver may compile shaders.
-std::chrono::seconds limit_of(const Options& options) {
-    const std::uint32_t quick = 10 * options.timeout_s, full = 12 * 1800;
+std::chrono::seconds limit_of(const Options& options, VkPhysicalDeviceType type) {
+    const std::uint32_t quick = 10 * options.timeout_s.value_or(default_timeout_s(type)),
+                        full = 12 * 1800;
     return std::chrono::seconds(options.check_timeout_s.value_or(
         options.extent.level == Level::full ? std::max(quick, full) : quick));
 }
 
 DeviceOptions device_options(const Options& options) {
     return {.validation = options.validation,
-            .timeout_ns = std::uint64_t{options.timeout_s} * 1'000'000'000};
+            .timeout_ns = std::uint64_t{options.timeout_s.value_or(0)} * 1'000'000'000};
 }
 
 /// Returns the report of a driver that could not be loaded, which only says how it ended.
@@ -65,7 +67,7 @@ void print_text(std::string_view text) {
 struct Run {
     const Options& options;
     const std::vector<std::string>& command;  ///< starts this program again
-    Watch watch;
+    Watch watch;                              ///< for the search for devices
     /// Set if a line could not be printed: the run ends, and the report keeps the results so far.
     std::optional<tools::Failure> unprinted = {};
     Report report = {};
@@ -171,7 +173,9 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
         }
         return !run.unprinted;
     };
-    DeviceReport report = run_device(run.command, device, groups, run.watch, ended);
+    const Watch watch = {.limit = limit_of(options, device.info.type),
+                         .printed = run.watch.printed};
+    DeviceReport report = run_device(run.command, device, groups, watch, ended);
     report.whole_suite = !options.no_builtin && options.filter.empty();
     return report;
 }
@@ -272,7 +276,8 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin,
     }
     Run run = {.options = options,
                .command = command,
-               .watch = {.limit = limit_of(options), .printed = print_text}};
+               .watch = {.limit = limit_of(options, VK_PHYSICAL_DEVICE_TYPE_OTHER),
+                         .printed = print_text}};
     check_writable("--json", options.json == "-" ? "" : report_path(options.json, run.report));
     check_writable("--junit", options.junit);
     const std::vector<FoundDevice> selected = selected_devices(run);

@@ -40,8 +40,10 @@ VKAPI_ATTR VkResult VKAPI_CALL reset_fences(VkDevice device, std::uint32_t count
 }
 
 VKAPI_ATTR VkResult VKAPI_CALL wait_for_fences(VkDevice device, std::uint32_t count,
-                                               const VkFence* fences, VkBool32, std::uint64_t) {
+                                               const VkFence* fences, VkBool32,
+                                               std::uint64_t timeout_ns) {
     const Unobserved unobserved;
+    fake().timeout_ns = timeout_ns;
     const VkResult result = fake().enter_fallible("vkWaitForFences");
     // The work of a lost device counts as finished. After any other failure the work continues.
     if (result == VK_ERROR_DEVICE_LOST) fake().finish();

@@ -137,6 +137,7 @@ class Fake {
    public:
     FakeConfig config;
     Failure failure;
+    std::uint64_t timeout_ns = 0;  ///< of the last wait for fences
 
     /// Resets the fake to a state in which nothing was created or called.
     void restart(FakeConfig with = {});
