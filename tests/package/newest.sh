@@ -40,7 +40,7 @@ else
     packages=$(echo "$said" | sed -n 's/([^)]*)//g; s/^dev: .*: //p')
     echo "./dev names these packages:" "$packages"
     # shellcheck disable=SC2086 # a word for each package
-    inside sh -c 'apt-get update && exec apt-get install -y --no-install-recommends "$@"' sh \
-        $packages >"$SCRATCH/apt.log" 2>&1 || { tail -n 20 "$SCRATCH/apt.log"; exit 1; }
+    inside DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages \
+        >"$SCRATCH/apt.log" 2>&1 || { tail -n 20 "$SCRATCH/apt.log"; exit 1; }
     dev build && dev install /tmp/installed && dev bundle
 fi
