@@ -32,6 +32,15 @@ inline Size quotient(const Size& width, const Size& heads) {
     return {head_dim, said + ", which makes head_dim " + std::to_string(head_dim)};
 }
 
+/// Returns the width of a head that is stated, computed, or both; neither: 0.
+inline Size agreed(const Field& stated, const Size& computed) {
+    const Size own = stated ? size_of(stated) : computed;
+    if (computed.value != 0 && own.value != computed.value) {
+        invalid_data("{} but {}: they must agree", own.said, computed.said);
+    }
+    return own;
+}
+
 /// Returns a width that rotates. Fails unless it is a multiple of `unit`, at least `least`.
 inline std::uint32_t rotated(const Size& width, std::uint64_t unit, std::uint64_t least) {
     if (width.value % unit != 0 || width.value < least || width.value > max_head_dim) {
@@ -61,13 +70,13 @@ struct ClassFields {
     Scope scope;
     std::string owner;  ///< the class, in messages
     Warnings& warnings;
-    std::string prefix = "";  ///< of its keys; they may also be without it
+    std::string prefix = {};  ///< of its keys; they may also be without it
 
     std::string key(const char* name) const { return scope.prefix + prefix + name; }
 
     Field find(const Keys& keys) const {
         Keys own = keys;
-        for (std::string& name : own.names) name = prefix + name;
+        for (std::string& name : own.names) name.insert(0, prefix);
         const Field field = vkrope::find({scope}, own);
         return field ? field : vkrope::find({scope}, keys);
     }

@@ -165,12 +165,10 @@ const Denoiser& row_of(const Field& name) {
 
 /// Returns the width of a head as stated in the file; 0 if it is not stated.
 Size stated_head_dim(const Scope& config) {
-    if (const Field own = find({config}, {"attention_head_dim"})) {
-        return size_of(own);
-    }
     const Field width = find({config}, {"hidden_size", "dim"}),
                 heads = find({config}, {"num_attention_heads", "num_heads", "n_heads"});
-    return width && heads ? quotient(size_of(width), size_of(heads)) : Size();
+    return agreed(find({config}, {"attention_head_dim"}),
+                  width && heads ? quotient(size_of(width), size_of(heads)) : Size());
 }
 
 /// Returns the channels of each axis.

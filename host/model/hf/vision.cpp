@@ -223,23 +223,18 @@ const Tower& tower_of(const Place& place) {
 }
 
 std::uint32_t head_dim(const Tower& tower, ClassFields& fields) {
-    const Field own = fields.find({"head_dim"});
-    const Field own_heads = fields.find(head_names);
-    Size head = own ? size_of(own) : Size();
+    const Field own = fields.find({"head_dim"}), own_heads = fields.find(head_names);
     const bool has_sizes = fields.find({tower.width_key}) && own_heads;
+    Size computed;
     if (!own || (has_sizes && !tower.states_head_dim)) {
         Size heads = own_heads ? size_of(own_heads)
                                : fields.size("num_attention_heads", tower.width.part);
         if (const Field rate = fields.find({"downsample_rate"})) {
             heads = {heads.value * size_of(rate).value, heads.said + ", " + stated(rate)};
         }
-        const Size computed = quotient(fields.size(tower.width_key, tower.width.whole), heads);
-        if (own && head.value != computed.value) {
-            invalid_data("{} but {}: they must agree", head.said, computed.said);
-        }
-        head = computed;
+        computed = quotient(fields.size(tower.width_key, tower.width.whole), heads);
     }
-    return rotated(head, tower.axis_count == 2 ? 4 : 2, 2 * tower.axis_count);
+    return rotated(agreed(own, computed), tower.axis_count == 2 ? 4 : 2, 2 * tower.axis_count);
 }
 
 double base_of(const Tower& tower, const ClassFields& fields) {
