@@ -68,9 +68,9 @@ struct Layers {
     std::string prefix;              ///< prefix of keys in messages
     std::vector<std::string> named;  ///< layer types that have their own parameters
     LayerRule rule = LayerRule::same;
-    std::uint64_t count = 0;           ///< 0: unknown
-    std::vector<std::string> list;     ///< type of each layer, repeated; empty: not known
-    std::vector<bool> rotating;        ///< for each layer; empty: see no_rope_interval
+    std::uint64_t count = 0;        ///< 0: unknown
+    std::vector<std::string> list;  ///< type of each layer, repeated; empty: not known
+    std::vector<bool> rotating;     ///< for each layer; empty: see no_rope_interval
     /// True for each layer that attends to an image; false beyond the end.
     std::vector<bool> crossing;
     std::uint64_t no_rope_interval = 0;  ///< 0: none
