@@ -34,7 +34,7 @@ inline Size quotient(const Size& width, const Size& heads) {
 
 /// Returns the width of a head that is stated, computed, or both; neither: 0.
 inline Size agreed(const Field& stated, const Size& computed) {
-    const Size own = stated ? size_of(stated) : computed;
+    Size own = stated ? size_of(stated) : computed;
     if (computed.value != 0 && own.value != computed.value) {
         invalid_data("{} but {}: they must agree", own.said, computed.said);
     }

@@ -166,8 +166,9 @@ RopeParams ltx_rotation(const Scope& scope, const Query& query) {
     const bool second = name == "LTX2VideoTransformer3DModel";
     turn(rotation, second ? second_generation(fields, query, rotation.warnings)
                           : first_generation(fields, query, rotation.warnings));
-    // Other attentions of LTX-2 need the sides; the frequencies are always double.
-    if (second) know({scope}, {"base_height", "base_width", "rope_double_precision"});
+    if (second) {  // keys of other attentions, and of the time steps
+        know({scope}, {"base_height", "base_width", "cross_attn_timestep_scale_multiplier"});
+    }
     warn_of_unread(scope, name, rotation.warnings);
     rotation.warnings.push_back(of_unknown_norms);
     return rotation;
