@@ -79,9 +79,9 @@ bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope)
                         says_a_scaling(value);
     if (scales || (says == Says::angles && !(value == true && is_switch_of_rope(key)))) {
         not_supported(
-            "{}: its name concerns the angles, and nothing reads it for {}; state a scaling in "
-            "rope_parameters and set this to null, or give the name to query.ignore (--ignore)",
-            stated(field), model_.name);
+            "{}: its name concerns the angles, and nothing reads it for {}; {}give the name to "
+            "query.ignore (--ignore)",
+            stated(field), model_.name, model_.instead);
     }
     switch (says) {
         case Says::scaling: warn(field, model_.name + " is not known to have it"); return false;

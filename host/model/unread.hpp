@@ -18,6 +18,8 @@ struct ReadModel {
     bool layer_asked = false;  ///< the query selects a layer or a type of layers
     bool scaled = false;       ///< some scaling was read
     bool has_norms = false;    ///< norms of Q and K were read
+    /// What the owner of the file can do about a key of angles, before "give the name to ...".
+    const char* instead = "state a scaling in rope_parameters and set this to null, or ";
 };
 
 class UnreadKeys {

@@ -301,7 +301,8 @@ void GgufImport::judge_unread() {
                      .rotates = kind_.rotates,
                      .layer_asked = query_.layer >= 0 || !query_.layer_type.empty(),
                      .scaled = rotation_.rope_type != "default",
-                     .has_norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE},
+                     .has_norms = rotation_.ops.tensor[Q].norm.kind != VKROPE_NORM_NONE,
+                     .instead = ""},
                     rotation_.warnings);
     for (const auto& [key, value] : file_.values()) {
         const Field field = file_.find(key);
