@@ -13,7 +13,7 @@ namespace {
 // GGML_ROPE_TYPE_... of ggml.h.
 enum Mode : std::uint32_t { normal = 0, neox = 2, mrope = 8, vision = 24, imrope = 40 };
 
-Status check_sections(const GgmlRope& rope) noexcept {
+Status check_ggml_sections(const GgmlRope& rope) noexcept {
     std::uint64_t sum = 0;
     for (const std::uint32_t pairs : rope.sections) sum += pairs;
     const bool several = rope.mode != normal && rope.mode != neox;
@@ -127,7 +127,7 @@ vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* given, double
         }
         vkrope_rope_params rotation;
         if (Status s = plain_rotation(rope, rotation); !s) return s;
-        if (Status s = check_sections(rope); !s) return s;
+        if (Status s = check_ggml_sections(rope); !s) return s;
         if (rope.ext_factor > 0) {
             if (Status s = require_above_one(rope.freq_base, "freq_base"); !s) return s;
         }
@@ -165,8 +165,8 @@ vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* given, double
         } else if (rope.freq_scale != 1 && rope.freq_scale != 0) {
             rotation.rope_type = "linear";
         }
-        if (Status s = status_of(vkrope_scale_ggml, inv_freq, rotation.inv_freq_count,
-                                 rope.freq_base, &scaling, &rotation.attention_factor);
+        if (Status s = scale_as_ggml(inv_freq, rotation.inv_freq_count, rope.freq_base, scaling,
+                                     !whole, rotation.attention_factor);
             !s)
             return s;
         *made = rotation;

@@ -41,6 +41,11 @@ inline Status require_frequencies(const double* inv_freq, std::size_t count) noe
                  static_cast<unsigned long long>(count));
 }
 
+/// vkrope_scale_ggml. `powers`: the frequencies must be the powers of the base, unless the sections
+/// of vision mode begin them again.
+Status scale_as_ggml(double* inv_freq, std::size_t count, double base, const GgmlScaling& scaling,
+                     bool powers, double& attention_factor) noexcept;
+
 /// Checks the count and the values of divisors for `pairs` frequencies.
 inline Status require_divisors(const double* divisors, std::size_t count, std::size_t pairs,
                                const char* name) noexcept {

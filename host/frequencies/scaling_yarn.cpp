@@ -57,6 +57,20 @@ Status check_betas(double beta_fast, double beta_slow) noexcept {
     return {};
 }
 
+/// Checks that the frequencies are the powers of the base for `rotary_dim` channels, which the
+/// blended range assumes. The tolerance is that of powers computed in float.
+Status check_powers(const double* inv_freq, std::size_t count, double base,
+                    double rotary_dim) noexcept {
+    for (std::size_t j = 0; j < count; ++j) {
+        const double power = std::pow(base, -2.0 * double(j) / rotary_dim);
+        if (std::fabs(std::fabs(inv_freq[j]) - power) <= 1e-5 * power) continue;
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "base is %g: inv_freq[%llu] is %g, but must be its power %g", base, ull{j},
+                     inv_freq[j], power);
+    }
+    return {};
+}
+
 Status check(double base, const YarnScaling& scaling) noexcept {
     if (Status status = require_above_one(base, "base"); !status) {
         return status;
@@ -140,6 +154,7 @@ Status blend_yarn(double* inv_freq, std::size_t count, double base, const YarnSc
         return status;
     }
     const double rotary_dim = 2.0 * double(count);
+    if (Status status = check_powers(inv_freq, count, base, rotary_dim); !status) return status;
     Range range = {
         pair_of(scaling.beta_fast, rotary_dim, base, scaling.original_max_position_embeddings),
         pair_of(scaling.beta_slow, rotary_dim, base, scaling.original_max_position_embeddings)};
@@ -158,6 +173,38 @@ Status blend_yarn(double* inv_freq, std::size_t count, double base, const YarnSc
 }
 
 }  // namespace
+
+Status scale_as_ggml(double* inv_freq, std::size_t count, double base, const GgmlScaling& given,
+                     bool powers, double& attention_factor) noexcept {
+    const GgmlScaling scaling = completed(given);
+    if (Status status = check(base, scaling, count); !status) {
+        return status;
+    }
+    const double rotary_dim = scaling.n_dims != 0 ? double(scaling.n_dims) : 2.0 * double(count);
+    const bool blends = scaling.ext_factor != 0;
+    if (blends && powers) {
+        if (Status status = check_powers(inv_freq, count, base, rotary_dim); !status) return status;
+    }
+    Range range;
+    if (blends) {
+        range = clamped(widened({pair_of(scaling.beta_fast, rotary_dim, base, scaling.n_ctx_orig),
+                                 pair_of(scaling.beta_slow, rotary_dim, base, scaling.n_ctx_orig)}),
+                        rotary_dim);
+    }
+    const double width = std::max(range.high - range.low, narrowest_ramp);
+    for (std::size_t j = 0; j < count; ++j) {
+        const double kept = blends ? (1 - ramp(double(j), range, width)) * scaling.ext_factor : 0;
+        const double frequency = scaling.freq_factor_count != 0
+                                     ? inv_freq[j] / scaling.freq_factors[j]
+                                     : inv_freq[j];
+        inv_freq[j] = frequency * scaling.freq_scale * (1 - kept) + frequency * kept;
+    }
+    attention_factor = scaling.attn_factor;
+    if (blends) {
+        attention_factor *= 1 + 0.1 * std::log(1 / scaling.freq_scale);
+    }
+    return {};
+}
 
 }  // namespace vkrope
 
@@ -183,12 +230,12 @@ vkrope_result vkrope_scale_deepseek_yarn(double* inv_freq, size_t count, double 
         if (Status s = require_frequencies(inv_freq, count); !s) return s;
         if (Status s = not_null(attention_factor, "attention_factor"); !s) return s;
         if (Status s = not_null(softmax_scale, "softmax_scale"); !s) return s;
-        const DeepseekYarnScaling& scaling = *given;
-        // Here 0 is a valid mscale and does not mean "not set": mscale and mscale_all_dim are
-        // checked as in blend_yarn but not passed to it.
-        if (Status status = require_not_negative(scaling.mscale, "mscale"); !status) {
-            return status;
+        DeepseekYarnScaling scaling = *given;
+        if (!std::isfinite(scaling.mscale)) {
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "mscale is %g: it must be finite",
+                         scaling.mscale);
         }
+        scaling.mscale = std::max(value_or(scaling.mscale, 1.0), 0.0);  // m(0) is 1
         if (Status status = require_not_negative(scaling.mscale_all_dim, "mscale_all_dim");
             !status) {
             return status;
@@ -213,33 +260,6 @@ vkrope_result vkrope_scale_ggml(double* inv_freq, size_t count, double base,
         if (Status s = not_null(given, "scaling"); !s) return s;
         if (Status s = require_frequencies(inv_freq, count); !s) return s;
         if (Status s = not_null(attention_factor, "attention_factor"); !s) return s;
-        const GgmlScaling scaling = completed(*given);
-        if (Status status = check(base, scaling, count); !status) {
-            return status;
-        }
-        const double rotary_dim = scaling.n_dims != 0 ? double(scaling.n_dims)
-                                                      : 2.0 * double(count);
-        const bool blends = scaling.ext_factor != 0;
-        Range range;
-        if (blends) {
-            range = clamped(
-                widened({pair_of(scaling.beta_fast, rotary_dim, base, scaling.n_ctx_orig),
-                         pair_of(scaling.beta_slow, rotary_dim, base, scaling.n_ctx_orig)}),
-                rotary_dim);
-        }
-        const double width = std::max(range.high - range.low, narrowest_ramp);
-        for (std::size_t j = 0; j < count; ++j) {
-            const double kept = blends ? (1 - ramp(double(j), range, width)) * scaling.ext_factor
-                                       : 0;
-            const double frequency = scaling.freq_factor_count != 0
-                                         ? inv_freq[j] / scaling.freq_factors[j]
-                                         : inv_freq[j];
-            inv_freq[j] = frequency * scaling.freq_scale * (1 - kept) + frequency * kept;
-        }
-        *attention_factor = scaling.attn_factor;
-        if (blends) {
-            *attention_factor *= 1 + 0.1 * std::log(1 / scaling.freq_scale);
-        }
-        return {};
+        return scale_as_ggml(inv_freq, count, base, *given, true, *attention_factor);
     });
 }

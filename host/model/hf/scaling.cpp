@@ -233,6 +233,7 @@ class Scaling {
     void deepseek_yarn() const {
         auto scaling = yarn_parameters<DeepseekYarnScaling>();
         scaling.mscale = magnitude("mscale", 1);
+        if (scaling.mscale == 0) scaling.mscale = -1;  // a 0 in the file means no magnitude
         scaling.mscale_all_dim = magnitude("mscale_all_dim", 0);
         if (const Field truncate = own("truncate"); truncate && !truth(truncate)) {
             not_supported("{}: DeepSeek's YaRN truncates", stated(truncate));

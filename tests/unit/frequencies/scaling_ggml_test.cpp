@@ -136,13 +136,27 @@ TEST_CASE(
                        attention_factor));
     CHECK(close(none[0], before[0]));
     for (std::size_t j = 1; j < 32; ++j) CHECK(close(none[j], before[j] / 4.0L));
-    // With n_dims = 32 the first 16 of 32 pairs are blended exactly as a list of only 16 pairs.
-    std::vector<double> half(16), twice(32);
+    // With n_dims = 32 the first 16 of 32 pairs are blended exactly as a list of only 16 pairs. In
+    // vision mode the frequencies begin again after them.
+    std::vector<double> half(16), twice;
     REQUIRE(default_inv_freq(10000, 32, half.data()));
-    for (std::size_t j = 0; j < 32; ++j) twice[j] = half[j % 16];
+    for (std::size_t j = 0; j < 32; ++j) twice.push_back(std::pow(10000, -double(j) / 16));
+    const std::vector<double> again = {half.begin(), half.end()};
     GgmlScaling scaling = {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 4096};
     REQUIRE(scale_ggml(half, 10000, scaling, attention_factor));
     scaling.n_dims = 32;
     REQUIRE(scale_ggml(twice, 10000, scaling, attention_factor));
-    for (std::size_t j = 0; j < 16; ++j) CHECK(twice[j] == half[j]);
+    const Result<RopeParams> vision = rope_params_from_ggml({.head_dim = 64,
+                                                             .n_dims = 32,
+                                                             .mode = 24,
+                                                             .n_ctx_orig = 4096,
+                                                             .freq_scale = 0.25,
+                                                             .ext_factor = 1,
+                                                             .sections = {16, 16}});
+    REQUIRE_MESSAGE(vision, vision.status.what);
+    for (std::size_t j = 0; j < 16; ++j) {
+        CHECK(twice[j] == half[j]);
+        CHECK(vision->inv_freq[j] == half[j]);
+        CHECK(close(vision->inv_freq[j + 16], again[j] / 4.0L));  // beyond the blended range
+    }
 }

@@ -80,21 +80,52 @@ TEST_CASE("YaRN at its edges") {
     REQUIRE(scale_yarn(after, 10000, {.factor = 0.5, .original_max_position_embeddings = 4096},
                        attention_factor));
     CHECK(attention_factor == 1);
-    // With one pair, low is max(0, floor(2 ln(...) / ...)) = 0, so the pair does not change. Zero
-    // frequencies stay zero.
-    std::vector<double> one = {1.0}, still = {0, 0};
+    // With one pair, low is max(0, floor(2 ln(...) / ...)) = 0, so the pair does not change.
+    std::vector<double> one = {1.0};
     REQUIRE(scale_yarn(one, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
                        attention_factor));
     CHECK(one[0] == 1);
-    REQUIRE(scale_yarn(still, 10000, {.factor = 4, .original_max_position_embeddings = 4096},
-                       attention_factor));
-    CHECK(still == std::vector<double>{0, 0});
+}
+
+TEST_CASE("YaRN: the frequencies must be the powers of the base, as exactly as floats are") {
+    const YarnScaling yarn = {.factor = 4, .original_max_position_embeddings = 4096};
+    const DeepseekYarnScaling deepseek = {.factor = 4, .original_max_position_embeddings = 4096};
+    const GgmlScaling ggml = {.freq_scale = 0.25, .ext_factor = 1, .n_ctx_orig = 4096};
+    const auto accepted = [&](const std::vector<double>& given, double base) {
+        double factor = 0, softmax = 0;
+        std::vector<double> a = given, b = given, c = given;
+        const Status made[] = {scale_yarn(a, base, yarn, factor),
+                               scale_deepseek_yarn(b, base, deepseek, factor, softmax),
+                               scale_ggml(c, base, ggml, factor)};
+        for (const Status& status : made) {
+            CHECK(bool(status) == bool(made[0]));
+            if (!status) test::check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, "base");
+        }
+        return bool(made[0]);
+    };
+    const std::vector<double> powers = plain(10000, 64);
+    std::vector<double> floats(powers.begin(), powers.end()), negative, scaled, still(64);
+    for (double& number : floats) number = float(number);
+    for (const double number : powers) {
+        negative.push_back(-number);
+        scaled.push_back(number / 4);
+    }
+    CHECK(accepted(powers, 10000));
+    CHECK(accepted(floats, 10000));
+    CHECK(accepted(negative, 10000));
+    CHECK(!accepted(powers, 500000));
+    CHECK(!accepted(powers, 10001));
+    CHECK(!accepted(scaled, 10000));
+    CHECK(!accepted(still, 10000));
+    // Without YaRN ggml does not use the base.
+    double factor = 0;
+    CHECK(scale_ggml(scaled, 10000, {.freq_scale = 0.25}, factor));
 }
 
 TEST_CASE("YaRN's attention factor: given, of both mscales, or of the factor") {
     const long double ln = std::log(40.0L);
     const auto of = [](double given, double mscale, double all_dim) {
-        std::vector<double> inv_freq = {1, 0.1};
+        std::vector<double> inv_freq = {1, 0.01};
         double attention_factor = 0;
         REQUIRE(scale_yarn(inv_freq, 10000,
                            {.factor = 40,
@@ -155,20 +186,25 @@ TEST_CASE("DeepSeek's YaRN splits the magnitude between rotation and softmax") {
     CHECK(attention_factor == 1);
     CHECK(close(softmax_scale, (0.0707L * ln + 1) * (0.0707L * ln + 1)));
 
-    scaling.mscale = 1, scaling.mscale_all_dim = 0;
-    REQUIRE(scale_deepseek_yarn(deepseek, 10000, scaling, attention_factor, softmax_scale));
-    CHECK(close(attention_factor, 0.1L * ln + 1));
-    CHECK(softmax_scale == 1);
-    scaling.mscale = 0, scaling.mscale_all_dim = 1;
-    REQUIRE(scale_deepseek_yarn(deepseek, 10000, scaling, attention_factor, softmax_scale));
+    const auto scale = [&](double mscale, double all_dim) {
+        scaling.mscale = mscale, scaling.mscale_all_dim = all_dim;
+        std::vector<double> unscaled = plain(10000, 64);
+        REQUIRE(scale_deepseek_yarn(unscaled, 10000, scaling, attention_factor, softmax_scale));
+    };
+    for (const double one : {1.0, 0.0}) {  // 1 is the default
+        scale(one, 0);
+        CHECK(close(attention_factor, 0.1L * ln + 1));
+        CHECK(softmax_scale == 1);
+    }
+    scale(-1, 1);  // without the magnitude of mscale
     CHECK(close(attention_factor, 1 / (0.1L * ln + 1)));
     CHECK(close(softmax_scale, (0.1L * ln + 1) * (0.1L * ln + 1)));
 
     refused(scale_deepseek_yarn(unscaled, 1e4, {0, 4096}, attention_factor, softmax_scale),
             "factor 0");
-    refused(
-        scale_deepseek_yarn(unscaled, 1e4, {4, 4096, 32, 1, -1}, attention_factor, softmax_scale),
-        "mscale -1");
+    refused(scale_deepseek_yarn(unscaled, 1e4, {4, 4096, 32, 1, -infinity}, attention_factor,
+                                softmax_scale),
+            "mscale -inf");
     refused(scale_deepseek_yarn(unscaled, 1e4, {4, 4096, 32, 1, 1, infinity}, attention_factor,
                                 softmax_scale),
             "mscale_all_dim inf");
