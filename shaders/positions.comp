@@ -42,12 +42,16 @@ uvec2 sum(const uvec2 a, const uvec2 b) {
     return uvec2(low, a.y + b.y + carry);
 }
 
-// Returns the start of sequence i in this rank's tokens: cu_seqlens[i] / cp_size. A value beyond 32
-// bits counts as 2^32 - 1.
-uint sequence_start(const uint i) {
-    const uint at = (push.offsets & 0xffu) + (has(position_flag_ragged_64) ? 2 * i : i);
-    const uint value = has(position_flag_ragged_64) && source[at + 1] != 0 ? ~0u : source[at];
-    return value / push.cp_size;
+// Sets `start` to cu_seqlens[i] / cp_size, the start of sequence i in this rank's tokens. A value
+// beyond 32 bits counts as 2^32 - 1. Returns false if no sequence can start there: the value is
+// negative, or the chunks of the shards are not of equal length.
+bool sequence_start(const uint i, out uint start) {
+    const bool wide = has(position_flag_ragged_64);
+    const uint at = (push.offsets & 0xffu) + (wide ? 2 * i : i);
+    const uint low = source[at], high = wide ? source[at + 1] : 0u - (low >> 31);
+    const uint value = high != 0 ? ~0u : low, chunks = push.cp_size == 1 ? 1 : 2 * push.cp_size;
+    start = value / push.cp_size;
+    return (high >> 31) == 0 && value % chunks == 0;
 }
 
 uvec2 offset_of(const uint sequence) {
@@ -86,18 +90,16 @@ void main() {
         uint sequence = index / push.tokens, token = index % push.tokens, length = push.tokens;
         bool member = true;
         if (has(position_flag_ragged)) {
-            // Finds the last sequence that starts at or before the token.
-            uint low = 0, high = push.sequences;
-            while (high - low > 1) {
-                const uint middle = low + (high - low) / 2;
-                if (sequence_start(middle) <= index)
-                    low = middle;
-                else
-                    high = middle;
+            // Finds the sequence of the token. The search ends where the sums fall: the token then
+            // has no sequence.
+            uint start = 0, end;
+            member = sequence_start(0, end) && end <= index;
+            for (sequence = 0; member; ++sequence) {
+                start = end;
+                member = sequence_start(sequence + 1, end) && start <= end;
+                if (index < end || sequence + 1 == push.sequences) break;
             }
-            const uint start = sequence_start(low), end = sequence_start(low + 1);
-            member = start <= index && index < end;
-            sequence = low;
+            member = member && index < end;
             token = index - start;
             length = end - start;
         }
@@ -113,9 +115,9 @@ void main() {
         }
         if (has(position_flag_ids_f32))
             position = fixed_point(source[(push.offsets & 0xffu) + index]);
-        const bool inside = position.y == 0u - (position.x >> 31);
-        if (!inside && member && has(position_flag_count))
+        const bool inside = member && position.y == 0u - (position.x >> 31);
+        if (!inside && has(position_flag_count))
             atomicAdd(out_of_range[(push.offsets >> 16) & 0xffu], 1);
-        out_ids[(push.offsets >> 24) + index] = !member ? 0u : inside ? position.x : 0x80000000u;
+        out_ids[(push.offsets >> 24) + index] = inside ? position.x : 0x80000000u;
     }
 }

@@ -95,23 +95,83 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("cu_seqlens of any values: every id is written, and no other bytes are") {
-    std::mt19937 generator(23);
-    for (int round = 0; round < 20; ++round) {
-        std::vector<std::int32_t> values = {90, 60, 30, 0};  // descending
-        if (round != 0) {
-            values.resize(2 + generator() % 30);
-            for (std::int32_t& number : values) {
-                const auto any = std::int32_t(generator());
-                number = round % 2 ? any % 200 : any;
+namespace {
+
+// Returns the ids of a ragged batch of one rank: a token of the first sequence that ends after it,
+// if the sums rise from 0 or more up to that end.
+std::vector<std::int32_t> ragged_ids(const std::vector<std::int64_t>& sums, std::uint32_t tokens) {
+    std::vector<std::int32_t> ids(tokens, INT32_MIN);
+    for (std::uint32_t t = 0; t < tokens; ++t) {
+        for (std::size_t i = 0; i + 1 < sums.size() && sums[i] >= 0; ++i) {
+            if (sums[i] > t || sums[i + 1] < sums[i]) break;
+            if (t < sums[i + 1]) {
+                ids[t] = std::int32_t(t - sums[i]);
+                break;
             }
         }
-        Buffer starts = upload(device(), bytes_of(values));
-        PositionCall call{.tokens = 100};
+    }
+    return ids;
+}
+
+}  // namespace
+
+TEST_CASE("a token of no sequence, and one from where cu_seqlens fall on, has no position") {
+    std::vector<std::vector<std::int64_t>> batches = {
+        {0, 30, 100},           // as they should be
+        {0, 30, 30, 100},       // with an empty sequence
+        {0, 30, 90},            // do not reach the tokens
+        {0, 30, 120},           // beyond the tokens
+        {10, 30, 100},          // begin above 0
+        {-10, 30, 100},         // begin below 0
+        {30, 70, 40},           // lengths instead of sums
+        {0, 30, 70, 40},        // the same after a 0
+        {0, 60, 20, 100},       // fall, and rise again
+        {0, 60, -20, 100},      // fall below 0
+        {0, -1},                // has no sequence
+        {0, 0, 0},              // has only empty ones
+        {90, 60, 30, 0},        // descend
+        {0, 50, (1LL << 32)},   // beyond 32 bits
+        {0, -(1LL << 40), 100}  // below 32 bits
+    };
+    std::mt19937 generator(23);
+    for (int round = 0; round < 12; ++round) {
+        std::vector<std::int64_t>& sums = batches.emplace_back(2 + generator() % 30);
+        for (std::int64_t& number : sums)
+            number = std::int32_t(generator()) % (round < 8 ? 200 : 1 << 30);
+        if (round % 2) std::sort(sums.begin(), sums.end() - 1), sums[0] = 0;
+    }
+    for (const std::vector<std::int64_t>& sums : batches) {
+        const bool fits = std::all_of(sums.begin(), sums.end(),
+                                      [](std::int64_t sum) { return sum == std::int32_t(sum); });
+        const std::vector<std::int32_t> narrow(sums.begin(), sums.end());
+        const Buffer starts = upload(device(), bytes_of(sums)),
+                     narrow_starts = upload(device(), bytes_of(narrow));
+        for (const bool wide : {true, false}) {
+            if (!wide && !fits) continue;
+            CAPTURE(&sums - batches.data());
+            CAPTURE(wide);
+            PositionCall call{.tokens = 100};
+            call.cu_seqlens = wide ? starts.whole() : narrow_starts.whole();
+            call.cu_seqlens_int64 = wide;
+            call.sequences = std::uint32_t(sums.size()) - 1;
+            const std::vector<std::int32_t> expected = ragged_ids(sums, 100);
+            std::uint32_t outside = 0;
+            CHECK(expand(device(), call, &outside) == expected);
+            CHECK(outside == std::count(expected.begin(), expected.end(), INT32_MIN));
+        }
+    }
+}
+
+TEST_CASE("shards of a sequence whose length is no multiple of 2 cp_size have no positions") {
+    for (const std::uint32_t length : {16u, 18u, 19u}) {
+        const std::vector<std::int32_t> sums = {0, std::int32_t(length)};
+        const Buffer starts = upload(device(), bytes_of(sums));
+        PositionCall call{.tokens = length / 2, .cp_size = 2};
         call.cu_seqlens = starts.whole();
-        call.sequences = std::uint32_t(values.size()) - 1;
-        call.cp_size = 1 + round % 3;
-        CHECK(expand(device(), call).size() == 100);
+        call.sequences = 1;
+        std::uint32_t outside = 0;
+        expand(device(), call, &outside);
+        CHECK(outside == (length % 4 == 0 ? 0 : call.tokens));
     }
 }
 

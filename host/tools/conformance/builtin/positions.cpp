@@ -10,6 +10,7 @@ namespace vkrope::conformance {
 namespace {
 
 constexpr std::int64_t lowest = INT32_MIN, highest = INT32_MAX;
+constexpr std::int64_t no_position = lowest - 1;  // of a token of no sequence
 
 Trial two_sequences(std::uint32_t tokens, PositionSource source) {
     Trial trial = trial_of(VKROPE_F16, 32, tokens);
@@ -73,7 +74,7 @@ void hold_ragged(Test& test, bool wide) {
         const Buffer starts_buffer = integers(test.device, starts, wide),
                      offsets_buffer = integers(test.device, offsets, wide);
         PositionCall call = {.tokens = static_cast<std::uint32_t>(starts.back()) + 9,
-                             .first = 3};  // the last tokens are padding
+                             .first = 3};  // the last tokens are of no sequence
         call.cu_seqlens = starts_buffer.whole();
         call.cu_seqlens_int64 = wide;
         call.sequences = sequences;
@@ -81,7 +82,7 @@ void hold_ragged(Test& test, bool wide) {
             call.offsets = offsets_buffer.whole();
             call.offsets_int64 = wide;
         }
-        std::vector<std::int64_t> expected(call.tokens);
+        std::vector<std::int64_t> expected(call.tokens, no_position);
         for (std::uint32_t i = 0; i < sequences; ++i) {
             for (std::int64_t t = starts[i]; t < starts[i + 1]; ++t) {
                 expected[static_cast<std::size_t>(t)] = 3 + t - starts[i] +
