@@ -2,8 +2,6 @@
 // Replaces fields that are 0 by their defaults, which vkrope.h documents.
 #pragma once
 
-#include <cstring>
-
 #include "status.hpp"
 
 namespace vkrope {
@@ -32,7 +30,9 @@ inline KernelInfo completed(KernelInfo info) noexcept {
     for (VkBool32* flag :
          {&info.scatter_kv, &info.phase, &info.channel_angles, &info.two_parameter_sets})
         *flag = *flag != VK_FALSE;
-    for (TensorInfo& of : info.tensor) of.ops.scale = scale_of(of.ops);
+    for (TensorInfo& of : info.tensor) {
+        if (of.head_dim != 0) of.ops.scale = scale_of(of.ops);
+    }
     return info;
 }
 
@@ -41,19 +41,6 @@ inline vkrope_rope_params completed(vkrope_rope_params rotation) noexcept {
     rotation.attention_factor = value_or(rotation.attention_factor, 1.0);
     rotation.head_groups = value_or(rotation.head_groups, 1u);
     return rotation;
-}
-
-/// Checks a layout that the caller may have filled. Call this function before reading the format as
-/// a VkFormat, because the format may be any number.
-inline Status check_plan(const AngleTableLayout* plan, const char* name) noexcept {
-    if (Status s = not_null(plan, name); !s) return s;
-    std::uint32_t format;
-    std::memcpy(&format, &plan->format, sizeof format);
-    if (format == VK_FORMAT_UNDEFINED || format == VK_FORMAT_R32G32B32A32_SFLOAT) return {};
-    return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s.format is %u: it must be the format that vkrope_plan_angles chose, %u or %u",
-                 name, format, unsigned(VK_FORMAT_UNDEFINED),
-                 unsigned(VK_FORMAT_R32G32B32A32_SFLOAT));
 }
 
 }  // namespace vkrope

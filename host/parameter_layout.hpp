@@ -3,6 +3,8 @@
 // frequencies tier plans and fills the buffer, and the kernel tier reads it.
 #pragma once
 
+#include <cstring>
+
 #include "defaults.hpp"
 
 namespace vkrope {
@@ -12,6 +14,25 @@ constexpr bool has_ops(const Ops& ops) noexcept {
     return ops.norm.kind != VKROPE_NORM_NONE || ops.bias != VKROPE_PARAMETER_NONE ||
            ops.clip != 0 || scale_of(ops) != 1 || ops.scale_call || ops.scale_tokens ||
            ops.hadamard != 0;
+}
+
+/// Checks that the other fields of a tensor with head_dim 0 are 0.
+inline Status check_absent(const char* tensor, const TensorInfo& of) noexcept {
+    if (of.head_dim != 0) return {};
+    constexpr Ops none = {};
+    static_assert(sizeof none == 68, "without padding");
+    const struct {
+        const char* field;
+        bool set;
+    } fields[] = {{"in", of.in != 0},
+                  {"out", of.out != 0},
+                  {"rotary_offset", of.rotary_offset != 0},
+                  {"heads", of.heads != 0},
+                  {"ops", std::memcmp(&of.ops, &none, sizeof none) != 0}};
+    for (const auto& [field, set] : fields) {
+        if (Status s = not_set(tensor, field, set, "head_dim is 0"); !s) return s;
+    }
+    return {};
 }
 
 /// Returns the shape of a scale that the caller provides.

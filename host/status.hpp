@@ -35,6 +35,16 @@ inline Status not_null(const void* pointer, const char* name) noexcept {
     return pointer ? Status{} : error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null", name);
 }
 
+/// Checks that a field is not set, because what it belongs to is absent.
+///
+/// owner  the struct of the field
+/// why    a field of the struct and its value, which say that it is absent
+inline Status not_set(const char* owner, const char* field, bool set, const char* why) noexcept {
+    if (!set) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s.%s is given: %s.%s, so the other fields must be 0", owner, field, owner, why);
+}
+
 /// Writes the value, if there is one, to the caller's pointer `to`, and returns the status.
 template <class Value>
 Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept {

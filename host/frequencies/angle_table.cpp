@@ -4,12 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "bits.hpp"
-#include "defaults.hpp"
+#include "angle_layout.hpp"
 #include "frequencies/angle_table_layout.hpp"
 #include "frequencies/table_entry.hpp"
-#include "interface.h"
-#include "status.hpp"
 
 namespace vkrope {
 namespace {
@@ -93,7 +90,7 @@ void fill_texture_line(const AngleTableLayout& plan, std::uint32_t line,
     const std::uint32_t columns = plan.extent.width / plan.row_texels;
     for (std::uint64_t column = 0; column < columns; ++column) {
         const std::uint64_t row = (column << plan.fold_log2) + line;
-        if (row < texture_rows(plan)) {
+        if (row < table_rows(plan)) {
             write_texture_row(plan, row, writer);
             writer.zeros(padding);
         } else {
@@ -141,17 +138,21 @@ void write_turns(const vkrope_rope_params& rotation, void* memory) noexcept {
     }
 }
 
+/// Checks that a layout is of a table whose content this library computes.
+Status has_content(const AngleTableLayout& plan) noexcept {
+    if (plan.source != VKROPE_ANGLES_COS_SIN_CACHE) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "layout.source is %u: the content of a cos_sin_cache is the caller's",
+                 unsigned(plan.source));
+}
+
 Status fill_lines(const vkrope_rope_params& rotation, const AngleTableLayout& plan,
                   std::uint32_t first_line, std::uint32_t lines, void* memory,
                   std::size_t bytes) noexcept {
     if (Status status = check(rotation); !status) {
         return status;
     }
-    if (plan.source == VKROPE_ANGLES_AUTOMATIC || plan.source >= VKROPE_ANGLES_COS_SIN_CACHE) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "layout.source is %u: it must be the source that vkrope_plan_angles chose",
-                     unsigned(plan.source));
-    }
+    if (Status status = has_content(plan); !status) return status;
     if (Status status = check_source(rotation, plan.source); !status) {
         return status;
     }
@@ -169,12 +170,13 @@ Status fill_lines(const vkrope_rope_params& rotation, const AngleTableLayout& pl
             "differ from the rotation's; make the layout from this rotation",
             plan.phase, plan.head_groups, summed_axes(plan.sections));
     }
-    if (!consistent(plan)) {
-        return error(
-            VKROPE_ERROR_INVALID_ARGUMENT,
-            "layout.bytes is %llu: it must be the size that vkrope_plan_angles returned for "
-            "%u positions",
-            ull{plan.bytes}, plan.rows);
+    if (Status status = check_layout("layout.", plan); !status) {
+        return status;
+    }
+    if (value_or(plan.attention_factor, 1.0) != rotation.attention_factor) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "layout.attention_factor is %g: it must be the rotation's, %g",
+                     plan.attention_factor, rotation.attention_factor);
     }
     if (memory == nullptr || reinterpret_cast<std::uintptr_t>(memory) % alignof(float) != 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -218,7 +220,7 @@ vkrope_result vkrope_fill_angles(const vkrope_rope_params* rotation,
                                  vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = check_plan(plan, "layout"); !s) return s;
+        if (Status s = not_null(plan, "layout"); !s) return s;
         return fill_lines(completed(*rotation), *plan, 0, angle_lines(*plan).count, memory, bytes);
     });
 }
@@ -229,7 +231,7 @@ vkrope_result vkrope_fill_angle_lines(const vkrope_rope_params* rotation,
                                       vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = check_plan(plan, "layout"); !s) return s;
+        if (Status s = not_null(plan, "layout"); !s) return s;
         return fill_lines(completed(*rotation), *plan, first_line, lines, memory, bytes);
     });
 }
@@ -237,7 +239,8 @@ vkrope_result vkrope_fill_angle_lines(const vkrope_rope_params* rotation,
 vkrope_result vkrope_get_angle_lines(const vkrope_angle_table_layout* plan,
                                      vkrope_angle_lines* lines, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
-        if (Status s = check_plan(plan, "layout"); !s) return s;
+        if (Status s = check_layout(plan); !s) return s;
+        if (Status s = has_content(*plan); !s) return s;
         return hand_out(Result<AngleLines>{{}, angle_lines(*plan)}, lines, "lines");
     });
 }

@@ -5,35 +5,26 @@
 #include <cmath>
 #include <limits>
 
-#include "bits.hpp"
-#include "defaults.hpp"
-#include "interface.h"
-#include "status.hpp"
+#include "angle_layout.hpp"
 #include "window_rules.hpp"
 
 namespace vkrope {
 namespace {
 
-constexpr std::uint64_t max_buffer_bytes =
-    0xffffffff;  // VkPhysicalDeviceLimits::maxStorageBufferRange is a uint32_t
-constexpr std::uint64_t texel_bytes = 4 * sizeof(float);
-constexpr std::uint64_t pair_bytes = 2 * sizeof(float);
-
 using ull = unsigned long long;  // the type of %llu on every platform
 
-struct TextureShape {
-    std::uint64_t width = 0;
-    std::uint32_t height = 0;
-
-    std::uint64_t bytes() const noexcept { return width * height * texel_bytes; }
-};
-
-/// Returns the shape of a texture. After 2^fold_log2 rows, rows continue in the next column.
-TextureShape texture_shape(const AngleTableLayout& plan) noexcept {
-    const std::uint64_t rows_per_column = std::uint64_t{1} << plan.fold_log2;
-    const std::uint64_t rows = texture_rows(plan),
-                        columns = (rows + rows_per_column - 1) >> plan.fold_log2;
-    return {columns * plan.row_texels, std::uint32_t(columns == 1 ? rows : rows_per_column)};
+// Sets the fields that follow from the others. Returns an error if size_t cannot hold the bytes.
+Status complete(AngleTableLayout& plan) noexcept {
+    const DerivedLayout made = derived(plan);
+    plan.format = made.format;
+    plan.extent = {std::uint32_t(made.width), std::uint32_t(made.height)};
+    plan.usage = made.usage;
+    plan.bytes = std::size_t(made.bytes);
+    plan.row_texels = made.row_texels;
+    if (plan.bytes == made.bytes) return {};
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                 "max_position is %u: the table has %llu bytes, but size_t holds at most %llu",
+                 plan.rows, ull{made.bytes}, ull{std::numeric_limits<std::size_t>::max()});
 }
 
 Status plan_texture(AngleTableLayout& plan, std::uint32_t max_image_side) noexcept {
@@ -41,45 +32,27 @@ Status plan_texture(AngleTableLayout& plan, std::uint32_t max_image_side) noexce
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "max_image_side is 0: it must be the device's maxImageDimension2D");
     }
-    const std::uint64_t rows_per_column = std::min<std::uint64_t>(
-        std::uint64_t{1} << floor_log2(max_image_side), power_at_least(texture_rows(plan)));
-    plan.fold_log2 = floor_log2(rows_per_column);
-    plan.row_texels = (plan.pairs + 1) / 2;
-    const TextureShape shape = texture_shape(plan);
-    if (shape.width > max_image_side) {
+    plan.fold_log2 = std::min(floor_log2(max_image_side),
+                              floor_log2(power_at_least(table_rows(plan))));
+    const std::uint64_t width = derived(plan).width;
+    if (width > max_image_side) {
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "max_position is %u: %u pairs need a texture %llu texels wide, but the device "
                      "allows %u",
-                     plan.rows, plan.pairs, ull{shape.width}, max_image_side);
+                     plan.rows, plan.pairs, ull{width}, max_image_side);
     }
-    plan.format = VK_FORMAT_R32G32B32A32_SFLOAT;
-    plan.extent = {std::uint32_t(shape.width), shape.height};
-    plan.usage = VK_IMAGE_USAGE_SAMPLED_BIT;
-    plan.bytes = std::size_t(shape.bytes());
-    if (plan.bytes != shape.bytes()) {
-        return error(
-            VKROPE_ERROR_LIMIT_EXCEEDED,
-            "max_position is %u: the texture has %llu bytes, but size_t holds at most %llu",
-            plan.rows, ull{shape.bytes()}, ull{std::numeric_limits<std::size_t>::max()});
-    }
-    return {};
-}
-
-std::uint64_t buffer_bytes(const AngleTableLayout& plan) noexcept {
-    return shader::direct_rows(plan.rows, plan.phase) * plan.pairs * pair_bytes;
+    return complete(plan);
 }
 
 Status plan_buffer(AngleTableLayout& plan) noexcept {
-    const std::uint64_t bytes = buffer_bytes(plan);
+    const std::uint64_t bytes = derived(plan).bytes;
     if (bytes > max_buffer_bytes) {
         return error(
             VKROPE_ERROR_LIMIT_EXCEEDED,
             "max_position is %u: %u pairs need %llu bytes, but a storage buffer has at most %llu",
             plan.rows, plan.pairs, ull{bytes}, ull{max_buffer_bytes});
     }
-    plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-    plan.bytes = std::size_t(bytes);
-    return {};
+    return complete(plan);
 }
 
 Status plan_factored(AngleTableLayout& plan, std::uint32_t max_image_side) noexcept {
@@ -90,38 +63,6 @@ Status plan_factored(AngleTableLayout& plan, std::uint32_t max_image_side) noexc
                      plan.rows, ull{max_factored_positions});
     }
     return plan_texture(plan, max_image_side);
-}
-
-std::uint64_t turn_bytes(const AngleTableLayout& plan) noexcept {
-    return shader::turn_bytes(plan.pairs, value_or(plan.head_groups, 1u),
-                              summed_axes(plan.sections), plan.phase);
-}
-
-void plan_turns(AngleTableLayout& plan) noexcept {
-    plan.rows = std::uint32_t(max_positions) + 1;  // covers -2^31 too
-    plan.usage = VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT;
-    plan.bytes = std::size_t(turn_bytes(plan));
-}
-
-Status check_sum(const Sections& sections) noexcept {
-    if (sections.order > VKROPE_SECTIONS_SUM)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotation.sections.order is %u: it must be a vkrope_section_order",
-                     unsigned(sections.order));
-    if (sections.order != VKROPE_SECTIONS_SUM) return {};
-    if (sections.axes < 2 || sections.axes > max_axes)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotation.sections.axes is %u: a sum must have 2 to %u axes", sections.axes,
-                     max_axes);
-    for (std::uint32_t i = 0; i < max_axes; ++i) {
-        if (sections.pairs[i] != 0)
-            return error(
-                VKROPE_ERROR_INVALID_ARGUMENT,
-                "rotation.sections.pairs[%u] is %u: in a sum every axis rotates every pair, "
-                "so it must be 0",
-                i, sections.pairs[i]);
-    }
-    return {};
 }
 
 // Checks frequencies or phases, which become fractions of a turn.
@@ -143,6 +84,16 @@ Status check_radians(const char* name, const double* radians, std::size_t given,
 
 }  // namespace
 
+Status check_head_dim(const vkrope_rope_params& rotation) noexcept {
+    const std::uint64_t end = window_end(rotation.windows, rotation.rotary_dim);
+    if (rotation.head_dim >= end && rotation.head_dim <= max_head_dim) return {};
+    return error(
+        VKROPE_ERROR_INVALID_ARGUMENT,
+        "rotation.head_dim is %u: it must be at least the %llu channels that its rotary_dim "
+        "or windows reach, and at most %u",
+        rotation.head_dim, ull{end}, max_head_dim);
+}
+
 Status check(const vkrope_rope_params& rotation) noexcept {
     if (rotation.no_rope) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -155,10 +106,13 @@ Status check(const vkrope_rope_params& rotation) noexcept {
                      max_head_dim);
     }
     if (Status s = check_windows("rotation.", rotation.windows, rotation.rotary_dim); !s) return s;
+    if (rotation.head_dim != 0) {
+        if (Status s = check_head_dim(rotation); !s) return s;
+    }
     if (rotation.head_groups == 0 || rotation.head_groups > 65535)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "rotation.head_groups is %u: it must be 1 to 65535", rotation.head_groups);
-    if (Status s = check_sum(rotation.sections); !s) return s;
+    if (Status s = check_sections("rotation.", rotation.sections); !s) return s;
     const std::uint64_t pairs = std::uint64_t{rotation.rotary_dim / 2} * rotation.head_groups;
     const std::uint32_t axes = summed_axes(rotation.sections);
     const char* shape = axes > 1                   ? "head_groups * sections.axes * rotary_dim / 2"
@@ -168,12 +122,20 @@ Status check(const vkrope_rope_params& rotation) noexcept {
                                  pairs * axes, shape);
         !s)
         return s;
+    if (rotation.phase && rotation.phase_count == 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation.phase_count is 0 although rotation.phase is not null");
     if (rotation.phase_count != 0) {
         shape = rotation.head_groups > 1 ? "head_groups * rotary_dim / 2" : "rotary_dim / 2";
         if (Status s = check_radians("phase", rotation.phase, rotation.phase_count, pairs, shape);
             !s)
             return s;
     }
+    if (rotation.phase_count == 0 &&
+        std::all_of(rotation.inv_freq, rotation.inv_freq + rotation.inv_freq_count,
+                    [](double radians) { return radians == 0; }))
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotation.inv_freq is 0 for every pair: nothing would rotate");
     // Outside this range, products with the factor could overflow or lose precision.
     if (!(rotation.attention_factor >= 0x1p-64 && rotation.attention_factor <= 0x1p64)) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -211,33 +173,6 @@ Status check_source(const vkrope_rope_params& rotation, AngleSource source) noex
                  ull{rotation.phase_count});
 }
 
-std::uint64_t texture_rows(const AngleTableLayout& plan) noexcept {
-    return plan.source == VKROPE_ANGLES_FACTORED_TEXTURE
-               ? shader::factored_rows(plan.rows, plan.phase)
-               : shader::direct_rows(plan.rows, plan.phase);
-}
-
-bool consistent(const AngleTableLayout& plan) noexcept {
-    if (plan.source == VKROPE_ANGLES_COMPUTED) {
-        return plan.bytes == turn_bytes(plan);
-    }
-    if (plan.rows == 0 || plan.rows > max_positions) {
-        return false;
-    }
-    if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER) {
-        return plan.bytes == buffer_bytes(plan);
-    }
-    if (plan.source == VKROPE_ANGLES_FACTORED_TEXTURE && plan.rows > max_factored_positions) {
-        return false;
-    }
-    if (plan.fold_log2 > 31 || plan.row_texels != (plan.pairs + 1) / 2) {
-        return false;
-    }
-    const TextureShape shape = texture_shape(plan);
-    return plan.extent.width == shape.width && plan.extent.height == shape.height &&
-           plan.bytes == shape.bytes();
-}
-
 }  // namespace vkrope
 
 using namespace vkrope;
@@ -256,7 +191,8 @@ vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_s
             source = needs_computed(rotation) ? VKROPE_ANGLES_COMPUTED
                                               : default_angles(rotation.precision, max_position);
         }
-        const std::uint64_t most = max_positions + (source == VKROPE_ANGLES_COMPUTED ? 1 : 0);
+        const std::uint64_t most = source == VKROPE_ANGLES_COMPUTED ? most_rows(source)
+                                                                    : max_positions;
         if (max_position == 0 || max_position > most) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "max_position is %llu: it must be 1 to %llu", ull{max_position},
@@ -270,7 +206,7 @@ vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_s
         plan.pairs = rotation.rotary_dim / 2;
         plan.rows = std::uint32_t(max_position);
         plan.attention_factor = rotation.attention_factor;
-        if (rotation.sections.axes != 0) plan.sections = rotation.sections;
+        plan.sections = rotation.sections;
         plan.phase = rotation.phase_count != 0;
         plan.head_groups = rotation.head_groups;
         Status status;
@@ -280,7 +216,10 @@ vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_s
             case VKROPE_ANGLES_FACTORED_TEXTURE:
                 status = plan_factored(plan, max_image_side);
                 break;
-            case VKROPE_ANGLES_COMPUTED: plan_turns(plan); break;
+            case VKROPE_ANGLES_COMPUTED:
+                plan.rows = std::uint32_t(most_rows(source));
+                status = complete(plan);
+                break;
             case VKROPE_ANGLES_COS_SIN_CACHE:
                 status = error(
                     VKROPE_ERROR_INVALID_ARGUMENT,
@@ -327,18 +266,16 @@ vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t 
                          "buffer has at most %llu bytes",
                          rows, row_stride, ull{elements}, ull{max_buffer_bytes});
         }
-        const std::uint64_t bytes = elements * element_bytes(element);
         AngleTableLayout plan;
         plan.attention_factor = 1;
         plan.head_groups = 1;
         plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
-        plan.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-        plan.bytes = std::size_t(bytes + 3) / 4 * 4;
         plan.pairs = pairs;
         plan.rows = rows;
         plan.row_stride = row_stride;
         plan.element = element;
         plan.channel_angles = channel_angles != VK_FALSE;
+        if (Status status = complete(plan); !status) return status;
         *made = plan;
         return {};
     });

@@ -8,6 +8,9 @@ namespace vkrope {
 
 Status check(const vkrope_rope_params& rotation) noexcept;
 
+/// Checks that a head row has all rotated channels.
+Status check_head_dim(const vkrope_rope_params& rotation) noexcept;
+
 /// Checks that tables of this source support the rotation's precision, head groups and summed axes.
 Status check_source(const vkrope_rope_params& rotation, AngleSource source) noexcept;
 
@@ -15,11 +18,5 @@ Status check_source(const vkrope_rope_params& rotation, AngleSource source) noex
 inline bool needs_computed(const vkrope_rope_params& rotation) noexcept {
     return rotation.head_groups != 1 || rotation.sections.order == VKROPE_SECTIONS_SUM;
 }
-
-/// Returns the rows of a texture: positions, or for a factored table the coarse and the fine rows.
-std::uint64_t texture_rows(const AngleTableLayout& plan) noexcept;
-
-/// Returns whether a layout is consistent, so that filling the table stays within plan.bytes.
-bool consistent(const AngleTableLayout& plan) noexcept;
 
 }  // namespace vkrope

@@ -37,8 +37,17 @@ double unit_of(const GridAxis& axis) noexcept {
     return value_or(axis.unit, 1.0);
 }
 
-/// Checks the unit and origin of an axis.
-Status require_unit(const GridAxis& axis, std::uint32_t index) noexcept {
+/// Checks an axis, except that its ids fit in int32.
+Status require_axis(const GridAxis& axis, std::uint32_t index) noexcept {
+    if (axis.count == 0) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "axes[%u].count is 0: it must be at least 1",
+                     index);
+    }
+    if (axis.step > max_step || axis.step < -max_step) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "axes[%u].step is %lld: its magnitude must be at most 2^32", index,
+                     static_cast<long long>(axis.step));
+    }
     if (!(std::isfinite(axis.unit) && unit_of(axis) > 0)) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "axes[%u].unit is %g: it must be finite and above 0", index, axis.unit);
@@ -161,7 +170,7 @@ vkrope_result vkrope_fold_grid(const vkrope_grid_axis* axes, uint32_t axis_count
         if (Status s = require_rotation(rotation, axis_count); !s) return s;
         bool shifted = false, scaled = false;
         for (std::uint32_t a = 0; a < axis_count; ++a) {
-            if (Status s = require_unit(axes[a], a); !s) return s;
+            if (Status s = require_axis(axes[a], a); !s) return s;
             shifted = shifted || axes[a].origin != 0;
             scaled = scaled || unit_of(axes[a]) != 1;
         }
@@ -221,15 +230,7 @@ vkrope_result vkrope_grid_ids(const vkrope_grid_axis* axes, uint32_t axis_count,
         if (Status s = require_axes(axes, axis_count); !s) return s;
         for (std::uint32_t a = 0; a < axis_count; ++a) {
             const GridAxis& axis = axes[a];
-            if (axis.count == 0) {
-                return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                             "axes[%u].count is 0: it must be at least 1", a);
-            }
-            if (axis.step > max_step || axis.step < -max_step) {
-                return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                             "axes[%u].step is %lld: its magnitude must be at most 2^32", a,
-                             static_cast<long long>(axis.step));
-            }
+            if (Status s = require_axis(axis, a); !s) return s;
             if (axis.first > max_first || axis.first < -max_first) {
                 return id_out_of_range("axes", a, "first", axis.first);
             }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "defaults.hpp"
+#include "angle_layout.hpp"
 #include "frequencies/angle_table_layout.hpp"
 #include "parameter_layout.hpp"
-#include "status.hpp"
+#include "window_rules.hpp"
 
 using namespace vkrope;
 
@@ -17,7 +17,7 @@ vkrope_result vkrope_get_kernel_info(const vkrope_rope_params* params,
                                      vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(params, "rotation"); !s) return s;
-        if (Status s = check_plan(angles, "layout"); !s) return s;
+        if (Status s = check_layout(angles); !s) return s;
         if (Status s = not_null(made, "info"); !s) return s;
         const vkrope_rope_params rotation = completed(*params);
         const AngleTableLayout& plan = *angles;
@@ -26,19 +26,10 @@ vkrope_result vkrope_get_kernel_info(const vkrope_rope_params* params,
                          "rotation.no_rope is set: a layer without RoPE has no kernel, its Q and K "
                          "stay as they are");
         }
-        if (plan.pairs == 0 || plan.pairs != rotation.rotary_dim / 2) {
-            return error(
-                VKROPE_ERROR_INVALID_ARGUMENT,
-                "layout.pairs is %u: it must be the rotation's rotary_dim / 2 = %u, and above 0",
-                plan.pairs, rotation.rotary_dim / 2);
-        }
-        if (plan.source == VKROPE_ANGLES_AUTOMATIC || plan.source > VKROPE_ANGLES_COS_SIN_CACHE ||
-            plan.element > VKROPE_BF16) {
-            return error(
-                VKROPE_ERROR_INVALID_ARGUMENT,
-                "layout.source is %u and layout.element is %u: they must be the values that "
-                "vkrope_plan_angles returned",
-                unsigned(plan.source), unsigned(plan.element));
+        if (plan.pairs != rotation.rotary_dim / 2) {
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "layout.pairs is %u: it must be the rotation's rotary_dim / 2 = %u",
+                         plan.pairs, rotation.rotary_dim / 2);
         }
         const bool of_caller = plan.source == VKROPE_ANGLES_COS_SIN_CACHE;
         if (!of_caller && plan.sections.axes != rotation.sections.axes) {
@@ -60,6 +51,9 @@ vkrope_result vkrope_get_kernel_info(const vkrope_rope_params* params,
                          "rotation's; make the layout from this rotation",
                          plan.phase, plan.head_groups);
         }
+        if (Status s = check_windows("rotation.", rotation.windows, rotation.rotary_dim); !s)
+            return s;
+        if (Status s = check_head_dim(rotation); !s) return s;
         if (rotation.pairing == VKROPE_PAIRING_NONE || rotation.pairing > VKROPE_INTERLEAVED) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "rotation.pairing is %u: it must be half_split or interleaved",

@@ -15,31 +15,21 @@ namespace vkrope {
 
 namespace {
 
-Status check_shape(const char* tensor, const char* field, ParameterShape shape,
-                   std::uint32_t head_dim, std::uint32_t heads) noexcept {
+Status require_shape(const char* tensor, const char* field, ParameterShape shape,
+                     std::uint32_t heads) noexcept {
     if (shape == VKROPE_PARAMETER_NONE) return {};
     if (shape > VKROPE_PARAMETER_HEAD_CHANNEL)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.%s is %u: no such shape", tensor, field,
                      unsigned(shape));
-    if (head_dim == 0)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.ops.%s is %u: %s.head_dim is 0, there is no %s", tensor, field,
-                     unsigned(shape), tensor, tensor);
     if (shape == VKROPE_PARAMETER_CHANNEL || heads != 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.ops.%s is [heads, head_dim]: %s.heads must be above 0", tensor, field, tensor);
 }
 
-Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t head_dim,
-                         std::uint32_t heads) noexcept {
+Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t heads) noexcept {
     if (scale > VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.store_scale is %u: no such source",
                      tensor, unsigned(scale));
-    if (scale == VKROPE_STORE_SCALE_NONE) return {};
-    if (head_dim == 0)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.ops.store_scale is %u: %s.head_dim is 0, there is no %s", tensor,
-                     unsigned(scale), tensor, tensor);
     if (scale != VKROPE_STORE_SCALE_GIVEN_HEAD || heads != 0) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.ops.store_scale is %u: %s.heads must be above 0", tensor, unsigned(scale),
@@ -48,12 +38,11 @@ Status check_store_scale(const char* tensor, StoreScale scale, std::uint32_t hea
 
 Status check_shapes(const char* tensor, const TensorInfo& of) noexcept {
     const Ops& ops = of.ops;
-    if (Status s = check_shape(tensor, "bias", ops.bias, of.head_dim, of.heads); !s) return s;
-    if (Status s = check_shape(tensor, "norm.weight", ops.norm.weight, of.head_dim, of.heads); !s)
-        return s;
-    if (Status s = check_shape(tensor, "norm.bias", ops.norm.bias, of.head_dim, of.heads); !s)
-        return s;
-    if (Status s = check_store_scale(tensor, ops.store_scale, of.head_dim, of.heads); !s) return s;
+    if (Status s = check_absent(tensor, of); !s) return s;
+    if (Status s = require_shape(tensor, "bias", ops.bias, of.heads); !s) return s;
+    if (Status s = require_shape(tensor, "norm.weight", ops.norm.weight, of.heads); !s) return s;
+    if (Status s = require_shape(tensor, "norm.bias", ops.norm.bias, of.heads); !s) return s;
+    if (Status s = check_store_scale(tensor, ops.store_scale, of.heads); !s) return s;
     if (ops.norm.weight_offset <= 1) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.ops.norm.weight_offset is %u: it must be 0 or 1", tensor,
@@ -65,19 +54,43 @@ struct Filled {
     const ParameterItem* item;
     const ParameterSource* source;
     const char *tensor, *field;
+    bool is_weight = false, is_scale = false;
 };
 
-Status check_source(const Filled& of, std::uint64_t end) noexcept {
+// Checks an item of a layout, which begins at float `at`. Returns an error for one that
+// vkrope_plan_parameters cannot have made.
+Status check_item(const Filled& of, std::uint64_t at) noexcept {
+    const ParameterItem& item = *of.item;
+    const bool none = item.shape == VKROPE_PARAMETER_NONE,
+               scale = item.shape == VKROPE_PARAMETER_TENSOR || item.shape == VKROPE_PARAMETER_HEAD;
+    const struct {
+        const char* field;
+        std::uint32_t value;
+        bool valid;
+    } fields[] = {{"shape", unsigned(item.shape),
+                   none || (item.shape <= VKROPE_PARAMETER_HEAD && scale == of.is_scale)},
+                  {"offset", item.offset, item.offset == (none ? 0 : at)},
+                  {"count", item.count,
+                   none                                    ? item.count == 0
+                   : item.shape == VKROPE_PARAMETER_TENSOR ? item.count == 1
+                                                           : item.count != 0},
+                  {"added", item.added, item.added <= (of.is_weight && !none ? 1u : 0u)}};
+    for (const auto& [field, value, valid] : fields) {
+        if (!valid)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "layout.%s.%s.%s is %u: vkrope_plan_parameters makes no such layout",
+                         of.tensor, of.field, field, value);
+    }
+    return {};
+}
+
+Status check_source(const Filled& of) noexcept {
     const ParameterItem& item = *of.item;
     const ParameterSource& source = *of.source;
-    if (item.count == 0 && (source.data || source.count != 0))
+    if (item.count == 0 && (source.data || source.count != 0 || source.element != 0))
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.%s is given: the layout has none",
                      of.tensor, of.field);
     if (item.count == 0) return {};
-    if (item.offset + (std::uint64_t{item.count} + 3) / 4 * 4 > end)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "layout.%s.%s ends at float %" PRIu64 ": layout.bytes holds %" PRIu64,
-                     of.tensor, of.field, item.offset + std::uint64_t{item.count}, end);
     if (!source.data)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.%s.data is null: the layout has %u numbers for it", of.tensor, of.field,
@@ -199,13 +212,21 @@ vkrope_result vkrope_fill_parameters(const vkrope_parameter_layout* planned,
             const char* name = names_of[t].name;
             const Filled own[item_count] = {
                 {&of.bias, &given.bias, name, "bias"},
-                {&of.weight, &given.weight, name, "weight"},
+                {&of.weight, &given.weight, name, "weight", true},
                 {&of.norm_bias, &given.norm_bias, name, "norm_bias"},
-                {&of.store_scale, &given.store_scale, name, "store_scale"}};
+                {&of.store_scale, &given.store_scale, name, "store_scale", false, true}};
             std::copy(std::begin(own), std::end(own), items.begin() + t * item_count);
         }
+        std::uint64_t floats = 0;
         for (const Filled& item : items) {
-            if (Status s = check_source(item, plan.bytes / 4); !s) return s;
+            if (Status s = check_item(item, floats); !s) return s;
+            floats += (std::uint64_t{item.item->count} + 3) / 4 * 4;
+        }
+        if (plan.bytes != floats * 4)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "layout.bytes is %zu: its items have %" PRIu64, plan.bytes, floats * 4);
+        for (const Filled& item : items) {
+            if (Status s = check_source(item); !s) return s;
             if (item.item->shape != VKROPE_PARAMETER_TENSOR &&
                 item.item->shape != VKROPE_PARAMETER_HEAD)
                 continue;

@@ -12,6 +12,14 @@ Status check(const QueryScale& scale) noexcept {
                      "scale.kind is %u: it must be a vkrope_query_scaling", unsigned(scale.kind));
     }
     if (scale.kind == VKROPE_QUERY_SCALING_NONE) {
+        if (Status s = not_set("scale", "length", scale.length != 0, "kind is none"); !s) return s;
+    }
+    if (scale.kind <= VKROPE_QUERY_SCALING_LOGN && scale.beta != 0) {
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "scale.beta is %g: it must be 0 unless scale.kind is llama4 or ministral3",
+                     scale.beta);
+    }
+    if (scale.kind == VKROPE_QUERY_SCALING_NONE) {
         return {};
     }
     if (scale.kind == VKROPE_QUERY_SCALING_LOGN) {

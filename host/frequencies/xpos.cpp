@@ -28,6 +28,10 @@ Status check(const vkrope_rope_params& rotation, const XposScaling& scaling, std
                      "not 0",
                      ull{rotation.inv_freq_count}, rotation.rotary_dim / 2);
     }
+    if (rotation.precision != VKROPE_ANGLE_PRECISION_EXACT)
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
+                     "rotation.precision is %u: XPos computes exact angles",
+                     unsigned(rotation.precision));
     if (Status s = not_null(rotation.inv_freq, "rotation.inv_freq"); !s) return s;
     for (std::size_t j = 0; j < rotation.inv_freq_count; ++j) {
         if (!(std::fabs(rotation.inv_freq[j]) < 0x1p11)) {

@@ -6,25 +6,24 @@
 #include <new>
 
 #include "defaults.hpp"
-#include "kernel/geometry/overlap.hpp"
 #include "kernel/kernel_object.hpp"
+#include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
 namespace vkrope {
 
 namespace {
 
-// A buffer of integers, with the range that the call accesses and the range that is bound.
+// A buffer of numbers that the call reads or writes.
 struct Numbers {
     const char* name;
     VkDescriptorBufferInfo where = {};
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;  // that the call accesses
+    Width width = {true, ""};
     VkDescriptorBufferInfo bound = {};
+    std::uint32_t offset_words = 0;
 
     bool given() const { return where.buffer != VK_NULL_HANDLE; }
-    std::uint32_t offset_words() const {
-        return given() ? std::uint32_t((where.offset - bound.offset) / 4) : 0;
-    }
     bool overlaps(const Numbers& other) const {
         return given() && where.buffer == other.where.buffer &&
                where.offset < other.where.offset + other.bytes &&
@@ -37,15 +36,21 @@ struct Buffers {
     Numbers out, source, offsets, counter;
 
     explicit Buffers(const PositionCall& call) noexcept
-        : out{"out", call.out, tokens(call) * 4}, source{"ids", call.ids,
-                                                         tokens(call) * (call.ids_f32 ? 4 : 8)},
-          offsets{"offsets", call.offsets,
-                  std::uint64_t{call.batch} * (call.offsets_int64 ? 8 : 4)},
+        : out{"out", call.out, tokens(call) * 4}, source{"ids",
+                                                         call.ids,
+                                                         tokens(call) * (call.ids_f32 ? 4 : 8),
+                                                         {call.ids_f32 == 0, "clear ids_f32"}},
+          offsets{"offsets",
+                  call.offsets,
+                  std::uint64_t{call.cu_seqlens.buffer ? call.sequences : call.batch} *
+                      (call.offsets_int64 ? 8 : 4),
+                  {call.offsets_int64 != 0, "set offsets_int64"}},
           counter{"out_of_range", call.out_of_range, 4} {
         if (!call.cu_seqlens.buffer) return;
-        source = {"cu_seqlens", call.cu_seqlens,
-                  (std::uint64_t{call.sequences} + 1) * (call.cu_seqlens_int64 ? 8 : 4)};
-        offsets.bytes = std::uint64_t{call.sequences} * (call.offsets_int64 ? 8 : 4);
+        source = {"cu_seqlens",
+                  call.cu_seqlens,
+                  (std::uint64_t{call.sequences} + 1) * (call.cu_seqlens_int64 ? 8 : 4),
+                  {call.cu_seqlens_int64 != 0, "set cu_seqlens_int64"}};
     }
 
     static std::uint64_t tokens(const PositionCall& call) {
@@ -54,30 +59,17 @@ struct Buffers {
 };
 
 Status resolve(Numbers& numbers, const StorageLimits& limits) noexcept {
-    const VkDescriptorBufferInfo& where = numbers.where;
     if (!numbers.given()) return {};
-    if (where.offset % 4 != 0)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.offset is %" PRIu64 ": it must be a multiple of 4", numbers.name,
-                     where.offset);
-    if (where.range == VK_WHOLE_SIZE || where.range < numbers.bytes ||
-        where.offset > (too_large >> 2)) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64
-                     ", and not VK_WHOLE_SIZE",
-                     numbers.name, where.range, numbers.bytes);
-    }
-    numbers.bound = binding_of(where.buffer, where.offset, numbers.bytes, limits);
-    if (numbers.bound.range <= limits.range) return {};
-    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                 "%s spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
-                 " (maxStorageBufferRange)",
-                 numbers.name, numbers.bound.range, limits.range);
+    if (Status s = check_numbers(numbers.name, numbers.where, numbers.width, numbers.bytes,
+                                 numbers.bytes);
+        !s)
+        return s;
+    return bind_words(numbers.name, numbers.where, numbers.bytes, limits, numbers.bound,
+                      numbers.offset_words);
 }
 
 Status check(const PositionCall& call) noexcept {
     const bool ragged = call.cu_seqlens.buffer, ids = call.ids.buffer;
-    if (!call.out.buffer) return error(VKROPE_ERROR_INVALID_ARGUMENT, "out.buffer is null");
     if (ids && (ragged || call.offsets.buffer || call.first != 0 || call.cp_size != 1)) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "ids is given: cu_seqlens, offsets, first and cp_size must then not be set");
@@ -168,8 +160,8 @@ shader::PositionPush push_of(const PositionCall& call, const Buffers& buffers) n
     push.sequences = call.sequences;
     push.cp_size = call.cp_size;
     push.cp_rank = call.cp_rank;
-    push.offsets = buffers.source.offset_words() | buffers.offsets.offset_words() << 8 |
-                   buffers.counter.offset_words() << 16 | buffers.out.offset_words() << 24;
+    push.offsets = buffers.source.offset_words | buffers.offsets.offset_words << 8 |
+                   buffers.counter.offset_words << 16 | buffers.out.offset_words << 24;
     return push;
 }
 
@@ -239,11 +231,12 @@ vkrope_result vkrope_record_positions(VkCommandBuffer commands,
         if (Status s = not_null(commands, "commands"); !s) return s;
         if (Status s = not_null(kernel, "kernel"); !s) return s;
         if (Status s = not_null(given, "call"); !s) return s;
-        if (given->tokens == 0) return {};
         PositionCall call = *given;
         call.batch = value_or(given->batch, 1u);
         call.cp_size = value_or(given->cp_size, 1u);
         if (Status s = check(call); !s) return s;
+        if (call.tokens == 0) return {};
+        if (!call.out.buffer) return error(VKROPE_ERROR_INVALID_ARGUMENT, "out.buffer is null");
         Buffers buffers(call);
         if (Status s = resolve(*kernel, call, buffers); !s) return s;
         if (Status s = check_arena(*kernel, arena, 1); !s) return s;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Implements record(): resolve -> plan -> descriptors and push constants -> dispatch. No step
 // returns to an earlier one.
-#include "defaults.hpp"
 #include "kernel/dispatch_sequence.hpp"
 #include "kernel/vulkan/program.hpp"
 #include "status.hpp"
@@ -41,12 +40,6 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
                                    nullptr);
 }
 
-// Checks the call and its layout. resolve() reports a null layout if the call has anything to do.
-Status check_call(const Call* call) noexcept {
-    if (Status s = not_null(call, "call"); !s) return s;
-    return call->angles.layout ? check_plan(call->angles.layout, "angles.layout") : Status{};
-}
-
 }  // namespace
 
 }  // namespace vkrope
@@ -65,7 +58,7 @@ vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_ca
         if (Status s = not_null(dispatches, "dispatches"); !s) return s;
         *dispatches = 0;
         if (Status s = not_null(kernel, "kernel"); !s) return s;
-        if (Status s = check_call(call); !s) return s;
+        if (Status s = not_null(call, "call"); !s) return s;
         const Result<ResolvedCall> resolved = resolve(*kernel, *call);
         if (!resolved || resolved->tokens == 0) return resolved.status;
         const Result<Jobs> jobs = plan(*kernel, resolved.value);
@@ -79,7 +72,7 @@ vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kerne
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(commands, "commands"); !s) return s;
         if (Status s = not_null(kernel, "kernel"); !s) return s;
-        if (Status s = check_call(call); !s) return s;
+        if (Status s = not_null(call, "call"); !s) return s;
         const Result<ResolvedCall> resolved = resolve(*kernel, *call);
         if (!resolved || resolved->tokens == 0) return resolved.status;
         const Result<Jobs> jobs = plan(*kernel, resolved.value);

@@ -23,12 +23,14 @@ Status create_view(DeviceState& device, const AngleTableLayout& plan, VkImage im
 // Fills staging memory with as many lines as fit and copies them to the image or buffer, until the
 // table is complete.
 Status upload(DeviceState& device, const vkrope_rope_params& rotation, const AngleTableLayout& plan,
-              VkImage image, VkBuffer buffer) {
+              VkImage image, const VkDescriptorBufferInfo& buffer) {
     const AngleLines all = angle_lines(plan);
     if (Status s = prepare_staging(device, plan.bytes); !s) return s;
     const auto at_once = std::uint32_t(
         std::min<std::size_t>(device.staging.bytes / all.bytes, all.count));
-    AngleUpload part{.staging = device.staging.buffer, .image = image, .buffer = buffer};
+    AngleUpload part{.staging = {device.staging.buffer, 0, device.staging.bytes},
+                     .image = image,
+                     .buffer = buffer};
     for (; part.first_line < all.count; part.first_line += at_once) {
         part.lines = std::min(at_once, all.count - part.first_line);
         if (Status s = status_of(vkrope_fill_angle_lines, &rotation, &plan, part.first_line,
@@ -81,7 +83,7 @@ Result<Owned<vkrope_angle_table>> make_angle_table(DeviceState& device,
             return {s, {}};
     }
     if (Status s = upload(device, rotation, layout, made->image,
-                          made->buffer ? made->buffer->handle : VK_NULL_HANDLE);
+                          vkrope_buffer_whole(made->buffer.get()));
         !s)
         return {s, {}};
     if (made->image) {

@@ -2,12 +2,13 @@
 // Implements vkrope_host_rotation, which rotates tensors in host memory.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 
 #include "defaults.hpp"
 #include "no_throw.hpp"
 #include "runtime/device_impl.hpp"
-#include "status.hpp"
+#include "section_rules.hpp"
 
 namespace vkrope {
 
@@ -38,6 +39,16 @@ struct Shape : HostShape {
     }
 };
 
+// Checks that the last implicit position fits in int32.
+Status check_first(const char* owner, std::int32_t first, std::uint32_t tokens) {
+    const std::int64_t last = std::int64_t{first} + tokens - 1;
+    if (last <= std::numeric_limits<std::int32_t>::max()) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s.first_position is %d: with %u tokens the last position, %lld, does not fit in "
+                 "int32",
+                 owner, first, tokens, static_cast<long long>(last));
+}
+
 Status check(const HostShape* given) {
     if (Status s = not_null(given, "shape"); !s) return s;
     const HostShape& shape = *given;
@@ -56,6 +67,20 @@ Status check(const HostShape* given) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "shape.angles is %u: not a valid source of angles here",
                      unsigned(shape.angles));
+    if (shape.heads[Q] == 0 && shape.heads[K] == 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "shape.heads[0] and shape.heads[1] are both 0: there is nothing to rotate");
+    for (const TensorIndex t : every_tensor) {
+        if (shape.heads[t] == 0 && shape.head_dim[t] != 0)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "shape.head_dim[%u] is %u: shape.heads[%u] is 0, so it must be 0",
+                         unsigned(t), shape.head_dim[t], unsigned(t));
+    }
+    if (shape.conversion != VKROPE_CONVERSION_AUTOMATIC && shape.element != VKROPE_F16)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "shape.conversion is %u: shape.element is not f16, so it must be 0",
+                     unsigned(shape.conversion));
+    if (Status s = check_first("shape", shape.first_position, shape.tokens); !s) return s;
     const std::size_t batch = value_or(shape.batch, 1u), tokens = shape.tokens;
     if (shape.layout == VKROPE_LAYOUT_THD && batch != 1)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -114,6 +139,15 @@ std::uint64_t table_length(std::int32_t first, std::uint32_t tokens, const std::
     return largest + 1;
 }
 
+// Names the positions in the error of a table that does not reach them.
+Status about_position(const char* owner, bool implicit, std::uint64_t length,
+                      const Status& of) noexcept {
+    if (std::strncmp(of.what, "max_position", 12) != 0) return of;
+    return error(of.code, "%s.%s reach position %llu: %s", owner,
+                 implicit ? "first_position" : "positions",
+                 static_cast<unsigned long long>(length - 1), of.what);
+}
+
 Status check(const Shape& shape, const HostRun& run) {
     if (Status s = not_null(run.positions, "run.positions"); !s && run.position_count != 0)
         return s;
@@ -128,12 +162,7 @@ Status check(const Shape& shape, const HostRun& run) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "run.first_position is %d: the shape has a position for each token",
                      run.first_position);
-    const std::int64_t last = std::int64_t{run.first_position} + shape.tokens - 1;
-    if (last > std::numeric_limits<std::int32_t>::max())
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "run.first_position is %d: with %u tokens the last position, %lld, does not "
-                     "fit in int32",
-                     run.first_position, shape.tokens, static_cast<long long>(last));
+    if (Status s = check_first("run", run.first_position, shape.tokens); !s) return s;
     if (run.direction > VKROPE_INVERSE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "run.direction is %u: not a valid direction",
                      unsigned(run.direction));
@@ -168,6 +197,7 @@ struct vkrope_host_rotation {
     vkrope_host_rotation& operator=(const vkrope_host_rotation&) = delete;
 
     Status make_table(const vkrope_rope_params& given) {
+        if (Status s = check_sections("rotation.", given.sections); !s) return s;
         vkrope_rope_params of = given;
         if (shape.axes == 0 && of.sections.order != VKROPE_SECTIONS_SUM)
             of.sections = {};  // one position rotates all pairs
@@ -175,10 +205,10 @@ struct vkrope_host_rotation {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "shape.axes is %u: the rotation's sections have %u", shape.axes,
                          given.sections.axes);
-        auto made = make_angle_table(*device, of, shape.angles,
-                                     table_length(shape.first_position, shape.tokens,
-                                                  shape.positions.data(), shape.positions.size()));
-        if (!made) return made.status;
+        const std::uint64_t length = table_length(shape.first_position, shape.tokens,
+                                                  shape.positions.data(), shape.positions.size());
+        auto made = make_angle_table(*device, of, shape.angles, length);
+        if (!made) return about_position("shape", shape.positions.empty(), length, made.status);
         table = std::move(made.value);
         shape.angles = table->layout.source;
         of.rope_type = nullptr;
@@ -279,11 +309,10 @@ struct vkrope_host_rotation {
     Status apply(const HostRun& run) {
         if (Status s = check(shape, run); !s) return s;
         if (!run.moves && run.position_count == 0) return {};
-        if (Status s = table->reach(
-                rotation.view(),
-                table_length(run.first_position, shape.tokens, run.positions, run.position_count));
-            !s)
-            return s;
+        const std::uint64_t length = table_length(run.first_position, shape.tokens, run.positions,
+                                                  run.position_count);
+        if (Status s = table->reach(rotation.view(), length); !s)
+            return about_position("run", run.position_count == 0, length, s);
         if (run.moves) shape.first_position = run.first_position;
         if (run.position_count == 0) return {};
         std::vector<std::int32_t> next(run.positions, run.positions + run.position_count);
@@ -310,10 +339,13 @@ struct vkrope_host_rotation {
         return c;
     }
 
-    // Checks that the caller provides every tensor of the shape.
+    // Checks that the caller provides every tensor of the shape, and no other.
     Status check_given(const void* const (&given)[tensor_count]) const {
         static constexpr const char* names[] = {"q", "k", "v"};
         for (const TensorIndex t : every_tensor) {
+            if (given[t] && shape.heads[t] == 0)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "%s is given: the shape has no such heads", names[t]);
             if (tensors[t].bytes == 0 || given[t]) continue;
             return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null: the shape has %u such heads",
                          names[t], shape.heads[t]);

@@ -224,6 +224,24 @@ std::vector<double> inv_freq_of(const Unplaced& operation) {
     return inv_freq;
 }
 
+bool must_count(const Unplaced& operation) {
+    const KernelInfo& info = operation.info;
+    const auto rotates = [&](TensorIndex which) {
+        return info.tensor[which].head_dim != 0 && !operation.absent[which];
+    };
+    if (info.positions != VKROPE_POSITIONS_IMPLICIT || info.angles == VKROPE_ANGLES_COMPUTED ||
+        !(rotates(Q) || rotates(K))) {
+        return false;
+    }
+    const Positions& positions = operation.call.positions;
+    const std::int64_t stride = std::max<std::int64_t>(positions.batch_stride, 0),  // or broadcast
+        first = positions.first,
+                       last = first + operation.shape.tokens - 1 +
+                              (std::int64_t{operation.shape.batch} - 1) * stride;
+    const std::int64_t rows = operation.max_position;
+    return first < (info.angles == VKROPE_ANGLES_COS_SIN_CACHE ? 0 : 1 - rows) || last >= rows;
+}
+
 Operation placed(const Unplaced& unplaced) {
     Operation operation = unplaced;
     const KernelInfo& info = operation.info;
@@ -260,7 +278,9 @@ Operation placed(const Unplaced& unplaced) {
     } else if (call.positions.batch_stride == 0) {
         call.positions.batch_stride = broadcast;
     }
-    if (unplaced.counts) {
+    const bool slots = info.scatter_kv && (is_in_call(K) || is_in_call(V)),
+               can_count = info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64 || slots;
+    if (must_count(unplaced) || (unplaced.counts && can_count)) {
         call.out_of_range = memory.take(sizeof(std::uint32_t));
     }
     if (!unplaced.cos.empty()) {

@@ -25,7 +25,7 @@ struct Unplaced : Operation {
     std::uint32_t lead = 0;           // elements, or blocks, before the tensors of bshd
     std::array<Bytes, 3> rows = {};   // [batch, tokens, heads, head_dim]; empty: random
     std::uint32_t seed = 1;
-    bool counts = false;  // the call uses vkrope_call::out_of_range
+    bool counts = false;  // the call has vkrope_call::out_of_range, if a token can be out of range
     // [axes, batch, tokens], if info.positions uses ids; stored with the strides of call.positions.
     std::vector<std::int64_t> ids = {};
     // For info.scatter_kv, stored with the stride of call.paged_cache. Empty: random, some of them
@@ -39,6 +39,9 @@ struct Unplaced : Operation {
 
 /// Returns the number of elements of a tensor.
 std::size_t elements_of(const Unplaced& operation, vkrope_tensor_index which);
+
+/// Returns whether implicit positions reach beyond the table, so that the call must count them.
+bool must_count(const Unplaced& operation);
 
 /// Returns the frequencies of the placed operation.
 std::vector<double> inv_freq_of(const Unplaced& operation);

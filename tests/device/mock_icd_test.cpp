@@ -105,6 +105,7 @@ class Tebibyte {
 // Records one call, and returns its number of dispatches.
 std::uint64_t dispatches_of(Device& on, const KernelInfo& info, Call call) {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = D;
     rotation.inv_freq.assign(D / 2, 1.0);
     const AngleTable table = must(AngleTable::make(on, rotation, info.angles, 100));

@@ -72,7 +72,7 @@ TEST_CASE("C: a call's direction or gain that is no enumerator is refused and re
         const std::size_t before = recorded(host).size();
         refuses_numbers("direction", call.direction, record);
         refuses_numbers("gain", call.gain, record);
-        refuses_numbers("angles.layout.format", plan.format, record);
+        refuses_numbers("angles.layout->format", plan.format, record);
         refuses_numbers("direction", call.direction, count);
         refuses_numbers("gain", call.gain, count);
         CHECK(recorded(host).size() == before);
@@ -106,7 +106,7 @@ TEST_CASE("C: numbers that are no enumerators are refused in a host shape and in
         refuses_numbers("shape.layout", shape.layout, create);
         refuses_numbers("shape.angles", shape.angles, create);
         refuses_numbers("mapping", shape.mapping, create);
-        refuses_numbers("conversion", shape.conversion, create);
+        refuses_numbers("shape.conversion", shape.conversion, create);
         vkrope_error error;
         REQUIRE_MESSAGE(create(&error) == VKROPE_SUCCESS, error.what);
 

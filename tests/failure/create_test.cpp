@@ -208,8 +208,7 @@ Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorAre
     const Owned<Kernel> kernel(create(host.ref, info).value);
     REQUIRE(kernel);
     Call call = kernel_call(host, 7, info.angles);
-    const AngleTableLayout cache = {
-        .source = info.angles, .bytes = 512 * 64 * 4, .pairs = 64, .rows = 512, .row_stride = 64};
+    const AngleTableLayout cache = plan_cos_sin_cache(64, 512, 64, VKROPE_F32).value;
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         call.angles.layout = &cache;
         call.angles.buffer = call.angles.sin = {host.words, 4096, cache.bytes};

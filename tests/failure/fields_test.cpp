@@ -244,12 +244,7 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         call.positions.ids = words(0, 4000);
     }
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
-        made.plan = {.source = info.angles,
-                     .bytes = std::size_t{64} * 64 * 4,
-                     .pairs = 64,
-                     .rows = 64,
-                     .element = info.table,
-                     .row_stride = 64};
+        made.plan = plan_cos_sin_cache(64, 64, 64, info.table).value;
         call.angles.sin = words(512, 32768);
     } else {
         made.plan = angle_plan(info.angles);
@@ -264,9 +259,7 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         call.angles.buffer = words(128, 300000);
     }
     if (info.scatter_kv) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
-    const bool counts = info.angles != VKROPE_ANGLES_COMPUTED ||
-                        info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_kv;
-    if (counts) call.out_of_range = words(48, 64);
+    if (info.angles != VKROPE_ANGLES_COMPUTED) call.out_of_range = words(48, 64);
     if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
     if (info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = words(56, 256);
     if (info.tensor[K].ops.scale_tokens) call.scale_tokens[K] = words(64, 256);
@@ -355,10 +348,9 @@ bool names_field(const Status& status, const std::string& last) {
 }
 
 // Fields that are only checked: they describe the caller's objects, and no dispatch reads them.
-const std::set<std::string> only_checked = {
-    "in[0].buffer_size",    "out[0].buffer_size",  "in[1].buffer_size",   "out[1].buffer_size",
-    "in[2].buffer_size",    "out[2].buffer_size",  "angles.layout.bytes", "angles.layout.usage",
-    "angles.layout.format", "angles.layout.width", "angles.layout.height"};
+const std::set<std::string> only_checked = {"in[0].buffer_size", "out[0].buffer_size",
+                                            "in[1].buffer_size", "out[1].buffer_size",
+                                            "in[2].buffer_size", "out[2].buffer_size"};
 // Hints, which every kernel accepts: they select how the work is done and never change its result.
 const std::set<std::string> hints = {"mapping", "conversion"};
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "support/fake_vulkan/kernel_host.hpp"
+#include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
 
 #if defined(__has_feature)
@@ -35,6 +36,7 @@ Device open_device(const FakeConfig& config = {}, const DeviceOptions& with = op
 
 RopeParams rotation() {
     RopeParams r;
+    r.pairing = VKROPE_HALF_SPLIT;
     r.head_dim = r.rotary_dim = 8;
     r.inv_freq = {1.0, 0.1, 0.01, 0.001};
     return r;
@@ -145,6 +147,62 @@ TEST_CASE("objects of a queue that never finishes are never destroyed") {
     for (const std::string& call : fake().calls())
         CHECK(call.find("vkDestroy") == std::string::npos);
     check_no_faults();
+}
+
+TEST_CASE("a HostRotation: a field without an effect is refused by name") {
+    Device device = open_device();
+    const std::int32_t ids[9] = {};
+    const HostShape good = {.tokens = 3, .heads = {2, 1}};
+    const auto refuses = [&](const char* words, const auto& change) {
+        HostShape shape = good;
+        RopeParams of = rotation();
+        change(shape, of);
+        check_invalid(HostRotation::make(device, of, shape).status, words);
+    };
+    using Shape = HostShape;
+    using Of = RopeParams;
+    refuses("shape.heads[0] shape.heads[1] 0", [](Shape& s, Of&) { s.heads[Q] = s.heads[K] = 0; });
+    refuses("shape.heads[0] shape.heads[1] 0", [](Shape& s, Of&) {
+        s.heads[Q] = s.heads[K] = 0;
+        s.heads[V] = 2;
+    });
+    for (const TensorIndex t : every_tensor) {
+        refuses(("shape.head_dim[" + std::to_string(t) + "] 8").c_str(), [=](Shape& s, Of&) {
+            s.heads[t] = 0;
+            s.head_dim[t] = 8;
+        });
+    }
+    refuses("shape.conversion 2", [](Shape& s, Of&) { s.conversion = VKROPE_CONVERSION_INTEGER; });
+    refuses("shape.first_position 2147483646",
+            [](Shape& s, Of&) { s.first_position = INT32_MAX - 1; });
+    refuses("shape.first_position 1", [&](Shape& s, Of&) {
+        s.first_position = 1;
+        s.positions = ids;
+        s.position_count = 3;
+    });
+    refuses("shape.axes 3", [&](Shape& s, Of&) {
+        s.axes = 3;
+        s.positions = ids;
+        s.position_count = 9;
+    });
+    refuses("rotation.sections.pairs[1] 4", [](Shape&, Of& r) { r.sections.pairs[1] = 4; });
+    refuses("rotation.pairing 0", [](Shape&, Of& r) { r.pairing = Of().pairing; });
+    HostShape far = good;
+    far.angles = VKROPE_ANGLES_FACTORED_TEXTURE;
+    far.first_position = INT32_MIN;
+    check_error(HostRotation::make(device, rotation(), far).status, VKROPE_ERROR_INVALID_ARGUMENT,
+                "shape.first_position 2147483648");
+    far.first_position = 1 << 22;
+    check_error(HostRotation::make(device, rotation(), far).status, VKROPE_ERROR_LIMIT_EXCEEDED,
+                "shape.first_position 4194306");
+
+    HostRotation q_alone = std::move(
+        HostRotation::make(device, rotation(), {.tokens = 3, .heads = {2}}).value);
+    std::vector<std::byte> rows(q_alone.bytes(Q));
+    check_invalid(q_alone.upload(rows.data(), rows.data()), "k");
+    check_invalid(q_alone.upload(rows.data(), nullptr, rows.data()), "v");
+    check_invalid(q_alone.download(rows.data(), rows.data()), "k");
+    CHECK(q_alone.upload(rows.data(), nullptr));
 }
 
 TEST_CASE("runtime tier: with non-coherent memory every byte is uploaded and downloaded") {

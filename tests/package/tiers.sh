@@ -12,7 +12,7 @@ may_include() {
         grep -vE "#include \"($2)\"" || true)
     [ -z "$bad" ] || { echo "$1 includes what it may not know:"; echo "$bad"; failed=1; }
 }
-shared='bits\.hpp|status\.hpp|no_throw\.hpp|meaning\.hpp|defaults\.hpp|divide_up\.hpp|parameter_layout\.hpp|window_rules\.hpp'
+shared='bits\.hpp|status\.hpp|no_throw\.hpp|meaning\.hpp|defaults\.hpp|divide_up\.hpp|parameter_layout\.hpp|window_rules\.hpp|section_rules\.hpp|angle_layout\.hpp'
 shared="$shared|interface\.h|vkrope/(vkrope\.hpp|version\.h)"
 may_include frequencies "$shared|frequencies/.*"
 may_include kernel "$shared|kernel/.*|(rope|positions)\.inc"

@@ -136,14 +136,21 @@ def test_queries_that_the_model_cannot_answer(models):
 )
 def test_rotations_of_bad_numbers(arguments, sentence):
     with pytest.raises(vkrope.InvalidArgumentError, match=sentence):
-        vkrope.RopeParams(**arguments)
+        vkrope.RopeParams(**{"pairing": "half_split", **arguments})
+
+
+def test_a_pairing_has_no_default():
+    with pytest.raises(TypeError, match="pairing"):
+        vkrope.RopeParams([1.0])
 
 
 def test_numbers_that_only_tables_and_kernels_need_are_checked_there(device):
-    rotation = vkrope.RopeParams([np.nan] + [1.0] * 63)
+    rotation = vkrope.RopeParams([np.nan] + [1.0] * 63, pairing="half_split")
     with pytest.raises(vkrope.InvalidArgumentError, match="inv_freq"):
         vkrope.rotate(Q, rotation=rotation, device=device)
-    overlapping = vkrope.RopeParams([1.0, 1.0], head_dim=128, windows=[(0, 2), (1, 2)])
+    overlapping = vkrope.RopeParams(
+        [1.0, 1.0], pairing="half_split", head_dim=128, windows=[(0, 2), (1, 2)]
+    )
     with pytest.raises(vkrope.InvalidArgumentError, match=r"windows\[1\].offset is 1"):
         vkrope.rotate(Q, rotation=overlapping, device=device)
 

@@ -63,11 +63,15 @@ def test_numbers_come_back():
     assert rotation.sections == sections and rotation.rotates
     summed, phase = np.linspace(-2, 2, 24).reshape(2, 3, 4), np.linspace(0, 1, 8).reshape(2, 4)
     sections = vkrope.Sections("sum", (0, 0, 0))
-    rotation = vkrope.RopeParams(summed, sections=sections, head_groups=2, phase=phase)
+    rotation = vkrope.RopeParams(
+        summed, pairing="half_split", sections=sections, head_groups=2, phase=phase
+    )
     np.testing.assert_array_equal(rotation.inv_freq, summed)
     np.testing.assert_array_equal(rotation.phase, phase)
     assert rotation.sections == sections and rotation.head_groups == 2
-    windows = vkrope.RopeParams([1.0, 0.5, 0.25], head_dim=10, windows=[(0, 4), (6, 2)])
+    windows = vkrope.RopeParams(
+        [1.0, 0.5, 0.25], pairing="half_split", head_dim=10, windows=[(0, 4), (6, 2)]
+    )
     assert windows.windows == ((0, 4), (6, 2)) and windows.replace(windows=()).windows == ()
 
 
@@ -88,10 +92,10 @@ def test_error_bounds():
 
 def test_a_rotation_keeps_numbers_of_its_own():
     numbers = np.array([1.0, 0.5])
-    rotation = vkrope.RopeParams(numbers)
+    rotation = vkrope.RopeParams(numbers, pairing="half_split")
     numbers[0] = 7
     assert rotation.inv_freq[0] == 1
     with pytest.raises(vkrope.InvalidArgumentError, match="phase_count"):
-        vkrope.RopeParams([1, 0.5], phase=[1, 2, 3])
+        vkrope.RopeParams([1, 0.5], pairing="half_split", phase=[1, 2, 3])
     with pytest.raises(vkrope.InvalidArgumentError, match="inv_freq_count"):
         rotation.replace(sections=vkrope.Sections("sum", (0, 0)))

@@ -87,7 +87,7 @@ def test_types_and_pairings_may_change(device, llama, tensor):
 
 
 def test_a_window_within_wider_rows(device, tensor):
-    rotation = vkrope.RopeParams([1.0, 0.3, 0.01])
+    rotation = vkrope.RopeParams([1.0, 0.3, 0.01], pairing="half_split")
     q = tensor(1, 4, 2, 16)
     kernel = vkrope.Kernel(
         device, rotation, q=vkrope.HeadFormat(np.float32, head_dim=16, rotary_offset=4),

@@ -29,7 +29,7 @@ def of_model(name, **query):
 
 
 def of_numbers(inv_freq, **numbers):
-    return lambda models: vkrope.RopeParams(inv_freq, **numbers)
+    return lambda models: vkrope.RopeParams(inv_freq, pairing="half_split", **numbers)
 
 
 LLAMA, YARN = of_model("llama-3.1-8b"), of_model("qwen2.5-7b.yarn")

@@ -118,7 +118,7 @@ TEST_CASE("C: arrays without a size are read only if the related count follows i
     rotation = four_channels();
     rotation.sections = {
         .order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {1, 0, 1}, .leftover_axis = 500};
-    refuses_grid(rotation, 3, phase, "rotation.sections 500 3");
+    refuses_grid(rotation, 3, phase, "rotation.sections.leftover_axis 500 3");
     rotation = four_channels();
     rotation.rotary_dim = 1u << 31;
     refuses_grid(rotation, 1, phase, "rotation.rotary_dim 2147483648");
@@ -315,25 +315,45 @@ TEST_CASE("C: the image of a plan, and an upload that is refused before anything
         check_refused(vkrope_record_angle_upload(commands, &device, &plan, &upload, &error), error,
                       words);
     };
-    refuses("upload.staging null");
-    upload.staging = (VkBuffer)std::uintptr_t{1};
+    const auto some = (VkBuffer)std::uintptr_t{1};
+    refuses("upload.staging.buffer null");
+    upload.staging = {some, 8, plan.bytes};
+    refuses("upload.staging.offset 8");
+    upload.staging = {some, 16, plan.bytes - 1};
+    refuses("upload.staging.range");
+    upload.staging.range = VK_WHOLE_SIZE;
+    refuses("upload.staging.range");
+    upload.staging.range = plan.bytes;
     refuses("upload.image null");
     upload.image = handle;
-    upload.staging_offset = 8;
-    refuses("upload.staging_offset 8");
-    upload.staging_offset = 16;
     upload.first_line = plan.extent.height;
     refuses("upload.lines 0 upload.first_line 5 5");
     upload.first_line = 0;
-    upload.buffer_offset = 4;
-    refuses("upload.buffer_offset");
-    upload.buffer_offset = 0;
-    upload.buffer = upload.staging;
-    refuses("upload.buffer");
-    upload.buffer = VK_NULL_HANDLE;
+    for (const VkDescriptorBufferInfo& buffer :
+         {VkDescriptorBufferInfo{some, 0, 0}, {nullptr, 4, 0}, {nullptr, 0, 4}}) {
+        upload.buffer = buffer;
+        refuses("upload.buffer");
+    }
+    upload.buffer = {};
     refuses("get_instance_proc_addr");
-    VkBuffer buffer = VK_NULL_HANDLE;
-    plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
-    upload.buffer = buffer;
+
+    const auto refuses_image = [&] {
+        check_refused(vkrope_get_angle_image_info(&plan, &image, &error), error, "layout.source");
+        check_refused(vkrope_get_angle_view_info(&plan, handle, &view, &error), error,
+                      "layout.source");
+    };
+    REQUIRE(vkrope_plan_angles(&rotation, VKROPE_ANGLES_DIRECT_BUFFER, 5, 0, &plan, nullptr) ==
+            VKROPE_SUCCESS);
+    refuses_image();
+    refuses("upload.image");
+    upload.image = {};
+    refuses("upload.buffer.buffer null");
+    upload.buffer = {some, 2, plan.bytes};
+    refuses("upload.buffer.offset 2");
+    upload.buffer = {some, 4, plan.bytes - 4};
+    refuses("upload.buffer.range");
+    REQUIRE(vkrope_plan_cos_sin_cache(2, 5, 0, VKROPE_F32, VK_FALSE, &plan, nullptr) ==
+            VKROPE_SUCCESS);
     refuses("layout.source 5");
+    refuses_image();
 }

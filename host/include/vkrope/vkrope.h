@@ -34,6 +34,11 @@
  *   #VKROPE_ERROR_INVALID_ARGUMENT if the pointer is null, and may return
  *   #VKROPE_ERROR_OUT_OF_HOST_MEMORY; the functions below document only other errors. No C++
  *   exception leaves the library.
+ * - **Ranges.** The range of a VkDescriptorBufferInfo is the own bytes of what it holds, never
+ *   VK_WHOLE_SIZE. It may exceed what a call accesses. Exception: a range of exactly twice the
+ * bytes of 32-bit numbers, where a flag says whether they have 64 bits, is an error that names the
+ * flag. Either the flag is wrong, or the buffer is larger than its numbers and the range must be
+ * theirs.
  * - **Threads.** There is no global state. Unless stated otherwise, an object is immutable once
  *   created and may be used by any number of threads; no thread may use it while or after it is
  *   destroyed. A pointer argument is read during the call only, unless stated otherwise.
@@ -418,7 +423,8 @@ typedef struct vkrope_norm {
     uint32_t weight_offset VKROPE_ZERO;
     vkrope_parameter_shape bias VKROPE_ZERO; /**< layer only; added after the weight */
     /** Rounds to the element type of the input after the division and again after the weight, as
-     * Hugging Face does for many models; else nothing is rounded before the store. */
+     * Hugging Face does for many models; else nothing is rounded before the store. With an input of
+     * f32 it has no effect. */
     VkBool32 round_between VKROPE_ZERO;
 } vkrope_norm;
 
@@ -527,7 +533,7 @@ typedef struct vkrope_kernel_info {
     vkrope_element table VKROPE_ZERO;
     /** cos_sin_cache: vkrope_angle_table_layout::channel_angles; one window. */
     VkBool32 channel_angles VKROPE_ZERO;
-    vkrope_conversion conversion VKROPE_ZERO; /**< conversion of f16 */
+    vkrope_conversion conversion VKROPE_ZERO; /**< of f16; a kernel without f16 accepts any */
     /** Tokens from vkrope_call::first_set_tokens on use a second set of all weights, biases and
      * given scales, with the same shapes, for text and image tokens of a block with two streams. */
     VkBool32 two_parameter_sets VKROPE_ZERO;
@@ -653,7 +659,9 @@ typedef struct vkrope_paged_cache {
  * position on any axis, or an int64 id does not fit in int32, the rows of the token stay unrotated
  * and vkrope_call::out_of_range is incremented. */
 typedef struct vkrope_positions {
-    /** Implicit: position of token 0; the last position must fit in int32. */
+    /** Implicit: position of token 0. The last position must fit in int32. A call that rotates a
+     * position that the table does not cover is an error, unless it has vkrope_call::out_of_range.
+     */
     int32_t first VKROPE_ZERO;
     /** ids: int32 or int64 [axes, batch, tokens]; offset and range must be multiples of 4. */
     VkDescriptorBufferInfo ids VKROPE_ZERO;
@@ -701,7 +709,8 @@ typedef struct vkrope_call {
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
      * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
      * The library never clears it. Setting this field is an error if neither can happen: with
-     * computed angles, implicit positions and no scatter_kv. */
+     * computed angles, which cover every implicit position and every int32 id, and no slots,
+     * because the kernel has no scatter_kv or the call neither K nor V. */
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
     /** Weights, biases and scales of the kernel's vkrope_tensor_info::ops, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least
@@ -821,7 +830,7 @@ typedef enum vkrope_query_scaling VKROPE_UINT32 {
 typedef struct vkrope_query_scale {
     vkrope_query_scaling kind VKROPE_ZERO; /**< formula */
     double length VKROPE_ZERO;             /**< finite and above 0; logn: above 1 */
-    double beta VKROPE_ZERO;               /**< llama4, ministral3: finite and at least 0 */
+    double beta VKROPE_ZERO;               /**< llama4, ministral3: finite and at least 0; else 0 */
 } vkrope_query_scale;
 
 /** Ops that a model applies to Q, K and V around the rotation, as far as its file describes them:
@@ -850,7 +859,8 @@ typedef struct vkrope_rope_params {
     uint32_t k_rotary_offset VKROPE_ZERO; /**< first rotated channel of a key row */
     VkBool32 no_rope VKROPE_ZERO;         /**< a layer without RoPE: needs no frequencies */
     /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM [axes,
-     * rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. */
+     * rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. Without phases they
+     * cannot all be 0, because nothing would rotate. */
     const double* inv_freq VKROPE_ZERO;
     size_t inv_freq_count VKROPE_ZERO; /**< numbers in inv_freq */
     /** Multiplies cos and sin once, in the angle table; 2^-64 to 2^64; 0: 1. */
@@ -863,7 +873,7 @@ typedef struct vkrope_rope_params {
     /** [warning_count] values that were ignored or assumed while reading the model. */
     const char* const* warnings VKROPE_ZERO;
     size_t warning_count VKROPE_ZERO;     /**< strings in warnings */
-    vkrope_sections sections VKROPE_ZERO; /**< axes 0: one position per token */
+    vkrope_sections sections VKROPE_ZERO; /**< all zero: one position per token */
     /** Longest sequence that these frequencies are valid for, if the scaling depends on the length.
      * A longer sequence needs new frequencies and a new table; the old ones stay valid for
      * shorter sequences. 0: there is no upper limit, and the frequencies are valid for sequences
@@ -905,7 +915,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_default_inv_freq(double base, u
                                                                   vkrope_error* error);
 
 /** Layout of an angle table. The caller creates the image or buffer; vkrope_fill_angles writes its
- * content. */
+ * content. Every function that takes a layout refuses one that neither vkrope_plan_angles nor
+ * vkrope_plan_cos_sin_cache can have made, and names the field. */
 typedef struct vkrope_angle_table_layout {
     vkrope_angle_source source VKROPE_ZERO; /**< never automatic */
     /** Textures: VK_FORMAT_R32G32B32A32_SFLOAT; linear memory is row-major. */
@@ -1117,7 +1128,7 @@ VKROPE_API uint64_t vkrope_turn_fraction(double inv_freq);
  * Returns the VkImageCreateInfo for the texture of a layout, which is copied into once, then
  * sampled by compute shaders of one queue family. Thread-safe.
  *
- * @param layout  from vkrope_plan_angles
+ * @param layout  from vkrope_plan_angles, of a texture
  * @param info    receives the argument for vkCreateImage
  * @param error   optional
  */
@@ -1138,14 +1149,13 @@ vkrope_get_angle_view_info(const vkrope_angle_table_layout* layout, VkImage imag
 
 /** Source and destination of a table upload. */
 typedef struct vkrope_angle_upload {
-    /** Usage VK_BUFFER_USAGE_TRANSFER_SRC_BIT; contains the output of vkrope_fill_angles. */
-    VkBuffer staging VKROPE_ZERO;
-    /** Bytes; a multiple of 16 for textures, of 4 for buffers. */
-    VkDeviceSize staging_offset VKROPE_ZERO;
+    /** Usage VK_BUFFER_USAGE_TRANSFER_SRC_BIT; contains the output of vkrope_fill_angles. The
+     * offset is a multiple of 16 for textures, of 4 for buffers; the range holds the lines. */
+    VkDescriptorBufferInfo staging VKROPE_ZERO;
     VkImage image VKROPE_ZERO; /**< textures: created with vkrope_get_angle_image_info */
-    /** Buffers: usage vkrope_angle_table_layout::usage and VK_BUFFER_USAGE_TRANSFER_DST_BIT. */
-    VkBuffer buffer VKROPE_ZERO;
-    VkDeviceSize buffer_offset VKROPE_ZERO; /**< bytes; a multiple of 4 */
+    /** Buffers: vkrope_angles::buffer, for the whole table. Usage vkrope_angle_table_layout::usage
+     * and VK_BUFFER_USAGE_TRANSFER_DST_BIT. */
+    VkDescriptorBufferInfo buffer VKROPE_ZERO;
     /** Part of the table, see vkrope_angle_lines: staging contains `lines` lines from `first_line`
      * on. The first part must be uploaded first and the last part last. 0 lines: all from
      * first_line on. */
@@ -1218,7 +1228,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_plan_parameters(const vkrope_ke
 
 /** A weight, bias or scale as the model stores it: `count` elements, row by row. */
 typedef struct vkrope_parameter_source {
-    const void* data VKROPE_ZERO;       /**< null: absent */
+    const void* data VKROPE_ZERO;       /**< null: absent, and the other fields must be 0 */
     vkrope_element element VKROPE_ZERO; /**< element type of the source */
     size_t count VKROPE_ZERO;           /**< elements: vkrope_parameter_item::count */
 } vkrope_parameter_source;
@@ -1244,7 +1254,7 @@ typedef struct vkrope_parameter_sources {
  * be finite and not 0: engines that divide by a scale, as vLLM by its k_scale, pass the reciprocal.
  * Thread-safe.
  *
- * @param layout   from vkrope_plan_parameters
+ * @param layout   from vkrope_plan_parameters; any other is refused
  * @param sources  weights, biases and scales
  * @param memory   layout->bytes bytes, aligned to 4; may be mapped device memory: it is written
  *                 once, in order, and never read
@@ -1344,7 +1354,8 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  *   seconds, patch centres, interpolated grids).
  * - Ragged, `cu_seqlens` is [sequences + 1]: `out` is [tokens]. The position of token t of packed
  *   sequence i, cu_seqlens[i] <= t < cu_seqlens[i + 1], is offsets[i] + first + t - cu_seqlens[i].
- *   A token of no sequence has position 0.
+ *   A token of no sequence, before the first sum or not before the last, has no position. Nor has a
+ *   token from the first sum on that is negative, or that the next one is below.
  * - A shard, cp_size > 1: each sequence is cut into 2 cp_size chunks of equal length. This rank has
  *   chunk cp_rank, followed by chunk 2 cp_size - 1 - cp_rank (zig-zag), as fused_rope of
  *   TransformerEngine. `tokens` counts the tokens of this rank; cu_seqlens counts those of all
@@ -1353,8 +1364,10 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * An f32 id times 2^fraction_bits must be a whole number; the rotation then has frequencies times
  * 2^-fraction_bits: vkrope_scale_positions.
  *
- * A position that does not fit in int32, or is not a whole number, becomes -2^31 and increments
- * out_of_range. No table covers -2^31, but computed angles do.
+ * A token without a position, or whose position does not fit in int32 or is not a whole number,
+ * gets the id -2^31 and increments out_of_range. No table covers -2^31, so vkrope_record leaves the
+ * token unrotated. Computed angles cover every int32, and rotate it as position -2^31: with them,
+ * this counter alone tells of such a token.
  */
 typedef struct vkrope_position_call {
     uint32_t batch VKROPE_ZERO;  /**< sequences; 0: 1 */
@@ -1363,8 +1376,8 @@ typedef struct vkrope_position_call {
     /** Optional: int64 or f32 [batch, tokens], instead of offsets and first. */
     VkDescriptorBufferInfo ids VKROPE_ZERO;
     VkDescriptorBufferInfo offsets VKROPE_ZERO; /**< optional: int32 or int64, one per sequence */
-    /** Optional: int32 or int64, ascending from 0. No value causes accesses outside the
-     * buffers. */
+    /** Optional: int32 or int64, ascending from 0 to the number of tokens. No value causes accesses
+     * outside the buffers. */
     VkDescriptorBufferInfo cu_seqlens VKROPE_ZERO;
     uint32_t sequences VKROPE_ZERO;        /**< sequences in cu_seqlens */
     VkBool32 offsets_int64 VKROPE_ZERO;    /**< offsets are int64 */
@@ -1375,7 +1388,7 @@ typedef struct vkrope_position_call {
     VkBool32 ids_f32 VKROPE_ZERO;           /**< ids are f32 */
     uint32_t fraction_bits VKROPE_ZERO;     /**< of f32 ids, 0 to 63 */
     VkDescriptorBufferInfo out VKROPE_ZERO; /**< int32 [batch, tokens] */
-    /** Optional uint32 counter: incremented for each position that does not fit in int32. */
+    /** Optional uint32 counter: incremented for each token that gets the id -2^31. */
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
 } vkrope_position_call;
 
@@ -1863,7 +1876,8 @@ typedef struct vkrope_host_shape {
     uint32_t batch VKROPE_ZERO;                 /**< sequences; 0: 1 */
     uint32_t tokens VKROPE_ZERO;                /**< tokens per sequence */
     uint32_t heads[VKROPE_TENSORS] VKROPE_ZERO; /**< of Q, K and V; 0: absent */
-    /** 0: vkrope_row_channels of the rotation for Q and K; K's number for V. */
+    /** 0: vkrope_row_channels of the rotation for Q and K; K's number for V. Of an absent tensor it
+     * must be 0. */
     uint32_t head_dim[VKROPE_TENSORS] VKROPE_ZERO;
     vkrope_element element VKROPE_ZERO; /**< type of all tensors, input and output */
     vkrope_layout layout VKROPE_ZERO;   /**< layout of all tensors */
@@ -1876,7 +1890,7 @@ typedef struct vkrope_host_shape {
     int32_t first_position VKROPE_ZERO;     /**< implicit: position of token 0 of every sequence */
     vkrope_angle_source angles VKROPE_ZERO; /**< kind of table */
     vkrope_mapping mapping VKROPE_ZERO;     /**< distribution of work over invocations */
-    vkrope_conversion conversion VKROPE_ZERO; /**< conversion of f16 */
+    vkrope_conversion conversion VKROPE_ZERO; /**< of f16: automatic unless element is f16 */
     /** VK_FALSE: separate input and output on the device, so that a run can be repeated. */
     VkBool32 in_place VKROPE_ZERO;
 } vkrope_host_shape;
@@ -1910,9 +1924,9 @@ VKROPE_API size_t vkrope_host_rotation_bytes(const vkrope_host_rotation* host_ro
  * Copies Q, K and V to the device.
  *
  * @param host_rotation  a host rotation
- * @param q              vkrope_host_rotation_bytes of VKROPE_Q bytes; null if Q is absent
- * @param k              vkrope_host_rotation_bytes of VKROPE_K bytes; null if K is absent
- * @param v              vkrope_host_rotation_bytes of VKROPE_V bytes; null if V is absent
+ * @param q              vkrope_host_rotation_bytes of VKROPE_Q bytes; null if and only if absent
+ * @param k              vkrope_host_rotation_bytes of VKROPE_K bytes; null if and only if absent
+ * @param v              vkrope_host_rotation_bytes of VKROPE_V bytes; null if and only if absent
  * @param error          optional
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
@@ -2031,7 +2045,9 @@ typedef struct vkrope_yarn_scaling {
  *
  * @param inv_freq          `count` numbers, radians per position; changed in place
  * @param count             number of frequencies
- * @param base              base of the frequencies; finite and above 1
+ * @param base              base of the frequencies, finite and above 1. They must be its powers,
+ *                          base^(-j / count), but for 1e-5; scale those, and apply the quotients to
+ *                          other frequencies with vkrope_scale_divisors
  * @param scaling           parameters
  * @param attention_factor  receives the factor for cos and sin. Default: m(mscale) /
  *                          m(mscale_all_dim) if both are set, else m(1), with m(s) = 0.1 s
@@ -2050,8 +2066,9 @@ typedef struct vkrope_deepseek_yarn_scaling {
     double original_max_position_embeddings VKROPE_ZERO; /**< finite and above 0 */
     double beta_fast VKROPE_ZERO;                        /**< as in vkrope_yarn_scaling; 0: 32 */
     double beta_slow VKROPE_ZERO;                        /**< as in vkrope_yarn_scaling; 0: 1 */
-    double mscale VKROPE_ZERO;         /**< finite, at least 0; DeepSeek's default is 1 */
-    double mscale_all_dim VKROPE_ZERO; /**< finite, at least 0 */
+    /** 0: 1, DeepSeek's default. Negative: none, m(mscale) is 1, as with a 0 in DeepSeek's file. */
+    double mscale VKROPE_ZERO;
+    double mscale_all_dim VKROPE_ZERO; /**< finite, at least 0; 0: none, m is 1 */
 } vkrope_deepseek_yarn_scaling;
 
 /**
@@ -2061,7 +2078,7 @@ typedef struct vkrope_deepseek_yarn_scaling {
  *
  * @param inv_freq          `count` numbers, radians per position; changed in place
  * @param count             number of frequencies
- * @param base              base of the frequencies; finite and above 1
+ * @param base              as for vkrope_scale_yarn
  * @param scaling           parameters
  * @param attention_factor  receives m(mscale) / m(mscale_all_dim)
  * @param softmax_scale     receives m(mscale_all_dim)^2, a factor for the caller's softmax scale
@@ -2223,7 +2240,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_inclusive_inv_freq(double base,
  * ext_factor and the three fields after it ("from the model" in llama_context_params of llama.cpp's
  * include/llama.h). The defaults are what llama.cpp uses if the model file gives no value
  * (src/llama-hparams.h, src/llama-context.cpp). Exception: if the scaling type is YaRN, llama.cpp
- * replaces an unset ext_factor by 1; here the caller must set it to 1. */
+ * replaces an unset ext_factor by 1; here the caller must set it to 1. If ext_factor is 0, the
+ * betas, n_ctx_orig and n_dims have no effect, as in ggml. */
 typedef struct vkrope_ggml_scaling {
     double freq_scale VKROPE_ZERO; /**< 1 / factor; finite and above 0; 0: not set */
     /** Weight of YaRN: 0 (linear scaling) to 1; negative: not set. */
@@ -2233,7 +2251,7 @@ typedef struct vkrope_ggml_scaling {
     double beta_slow VKROPE_ZERO;   /**< finite and above 0; negative: not set */
     /** Original length; finite, not negative; 0 blends only pair 0. */
     double n_ctx_orig VKROPE_ZERO;
-    /** rotary_dim for the blended range; 0: twice the number of frequencies. */
+    /** rotary_dim of the frequencies and the blended range; 0: twice the number of frequencies. */
     uint32_t n_dims VKROPE_ZERO;
     const double* freq_factors VKROPE_ZERO; /**< [freq_factor_count] divisors, finite and above 0 */
     /** 0, or at least the number of frequencies; the rest is ignored. */
@@ -2245,8 +2263,8 @@ typedef struct vkrope_ggml_scaling {
  *
  * @param inv_freq          `count` numbers, radians per position; changed in place
  * @param count             number of frequencies
- * @param base              freq_base, the base of the frequencies; finite and above 0, above 1 if
- *                          ext_factor is not 0
+ * @param base              freq_base: finite and above 0. If ext_factor is not 0, it is above 1 and
+ *                          the frequencies must be base^(-2j / n_dims), as for vkrope_scale_yarn
  * @param scaling           parameters
  * @param attention_factor  receives attn_factor, times 1 + 0.1 ln(1 / freq_scale) if ext_factor is
  *                          not 0
@@ -2327,7 +2345,7 @@ typedef struct vkrope_xpos_scaling {
  * cos and for sin of position * inv_freq, exact, and rounded once after the product with the
  * attention factor and the scale. Queries and keys need a cache and a call each.
  *
- * @param rotation  one position per token, no phase, one head group
+ * @param rotation  one position per token, exact angles, no phase, one head group
  * @param scaling   optional
  * @param keys      VK_TRUE: the inverse scale, for K
  * @param first     position of the first row, of magnitude up to 2^31

@@ -235,14 +235,13 @@ inline Status record(VkCommandBuffer commands, const Kernel* kernel, const Call&
 // ---- Rotation and its angle table ----
 
 /// vkrope_rope_params that owns its arrays: its vectors and strings replace the pointers of the
-/// same name. A field where 0 stands for a default has that default.
+/// same name. A field where 0 stands for a default has that default; a pairing has none.
 struct RopeParams : vkrope_rope_params {
     std::vector<double> inv_freq, phase;
     std::string rope_type = "default";
     std::vector<std::string> warnings;
 
     RopeParams() noexcept {
-        pairing = VKROPE_HALF_SPLIT;
         attention_factor = softmax_scale = 1;
         head_groups = 1;
     }

@@ -21,8 +21,13 @@ Axes axes_of(const TensorRows& rows) noexcept {
     Axes axes;
     for (const Axis& axis : all) {
         if (axis.count < 2) continue;
+        // Errors name the longer of two axes; of equal ones that must be a stride that was set.
+        const auto goes_before = [&](const Axis& other) {
+            return other.stride < axis.stride ||
+                   (other.stride == axis.stride && other.packed && !axis.packed);
+        };
         std::uint32_t at = axes.count++;
-        for (; at > 0 && axes.of[at - 1].stride < axis.stride; --at) axes.of[at] = axes.of[at - 1];
+        for (; at > 0 && goes_before(axes.of[at - 1]); --at) axes.of[at] = axes.of[at - 1];
         axes.of[at] = axis;
     }
     return axes;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Resolves the angle table of a call, and its attention factor.
-#include <algorithm>
 #include <limits>
 
 #include "defaults.hpp"
@@ -8,33 +7,6 @@
 #include "status.hpp"
 
 namespace vkrope {
-
-namespace {
-
-// Returns whether every row that the shader reads with this layout is inside the table.
-bool holds_its_rows(const AngleTableLayout& plan) noexcept {
-    if (plan.rows == 0) return false;
-    if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER)
-        return shader::direct_rows(plan.rows, plan.phase) * plan.pairs * 8 <= plan.bytes;
-    if (plan.source == VKROPE_ANGLES_COMPUTED) {
-        return shader::turn_bytes(plan.pairs, value_or(plan.head_groups, 1u),
-                                  summed_axes(plan.sections), plan.phase) <= plan.bytes;
-    }
-    if (plan.source == VKROPE_ANGLES_COS_SIN_CACHE) {
-        const std::uint32_t used = plan.channel_angles ? 2 * plan.pairs : plan.pairs;
-        return plan.row_stride >= used && (std::uint64_t{plan.rows} - 1) * plan.row_stride + used <=
-                                              plan.bytes / element_bytes(plan.element);
-    }
-    if (plan.fold_log2 > 31 || plan.row_texels < (plan.pairs + 1) / 2) return false;
-    const std::uint64_t rows = plan.source == VKROPE_ANGLES_FACTORED_TEXTURE
-                                   ? shader::factored_rows(plan.rows, plan.phase)
-                                   : shader::direct_rows(plan.rows, plan.phase);
-    const std::uint64_t columns = ((rows - 1) >> plan.fold_log2) + 1;
-    return columns * plan.row_texels <= plan.extent.width &&
-           std::min(rows, std::uint64_t{1} << plan.fold_log2) <= plan.extent.height;
-}
-
-}  // namespace
 
 Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const Angles& angles,
                       ResolvedCall& resolved) noexcept {
@@ -71,13 +43,6 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
             angles.layout->phase, angles.layout->head_groups, angles.layout->channel_angles,
             info.phase, info.head_groups, info.channel_angles);
     }
-    if (!holds_its_rows(*angles.layout)) {
-        return error(
-            VKROPE_ERROR_INVALID_ARGUMENT,
-            "angles.layout: its %u rows do not fit in its %zu bytes; it must be a layout that "
-            "vkrope_plan_angles returned",
-            angles.layout->rows, angles.layout->bytes);
-    }
     if (info.angles == VKROPE_ANGLES_COMPUTED)
         return bind_uniforms("angles.buffer", angles, limits, resolved.table);
     if (info.angles == VKROPE_ANGLES_DIRECT_BUFFER) {
@@ -90,7 +55,7 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
                          "angles.layout->element is %u: the kernel was created for a table of %u",
                          unsigned(angles.layout->element), unsigned(info.table));
         }
-        const std::uint64_t bytes = (std::uint64_t{angles.layout->bytes} + 3) / 4 * 4;
+        const std::uint64_t bytes = angles.layout->bytes;
         if (Status s = bind_words("angles.buffer", angles.buffer, bytes, limits, resolved.table,
                                   resolved.table_offset);
             !s)
@@ -104,9 +69,6 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
 }
 
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept {
-    if (call.gain > VKROPE_GAIN_DIVIDE_OUT)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "gain is %u: not a valid gain",
-                     unsigned(call.gain));
     const double factor = value_or(call.angles.layout->attention_factor, 1.0);
     if (!(factor > 0) || factor > std::numeric_limits<float>::max()) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,

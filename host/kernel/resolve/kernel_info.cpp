@@ -2,7 +2,7 @@
 // Checks the properties that are fixed when a kernel is created.
 #include "kernel/resolve/rules.hpp"
 #include "kernel/vulkan/program.hpp"
-#include "status.hpp"
+#include "section_rules.hpp"
 #include "window_rules.hpp"
 
 namespace vkrope {
@@ -22,10 +22,7 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
                      "%s.head_dim is %u: it must be 2 to 65534, or 0 for an absent tensor", name,
                      format.head_dim);
     }
-    std::uint64_t end = info.rotary_dim;  // end of the last window
-    for (const Window& window : info.windows) {
-        if (window.rotary_dim != 0) end = std::uint64_t{window.offset} + window.rotary_dim;
-    }
+    const std::uint64_t end = window_end(info.windows, info.rotary_dim);
     if (rotates && format.rotary_offset + end > format.head_dim) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.rotary_offset is %u: the last window ends at channel %llu, past head_dim "
@@ -45,49 +42,23 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
     return {};
 }
 
-Status check_sections(const KernelInfo& info) noexcept {
+Status check_axes(const KernelInfo& info) noexcept {
     const Sections& sections = info.sections;
     const bool several = info.positions == VKROPE_POSITIONS_AXIS_IDS;
-    if (several && (sections.axes < 2 || sections.axes > max_axes))
+    if (several && sections.axes == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "sections.axes is %u: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to %u",
-                     sections.axes, max_axes);
-    if (!several) return {};
-    if (Status s = check_enumerator(nullptr, "sections.order", sections.order, VKROPE_SECTIONS_SUM);
-        !s)
-        return s;
-    const bool summed = sections.order == VKROPE_SECTIONS_SUM;
-    if (summed && info.angles != VKROPE_ANGLES_COMPUTED)
+                     "sections.axes is 0: with VKROPE_POSITIONS_AXIS_IDS it must be 2 to %u",
+                     max_axes);
+    if (!several && sections.axes != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "sections.order is sum: angles must be computed, but it is %u",
-                     unsigned(info.angles));
-    std::uint32_t sum = 0;
-    for (std::uint32_t i = 0; i < max_axes; ++i) {
-        if (summed && sections.pairs[i] != 0)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "sections.pairs[%u] is %u: in a sum every axis rotates every pair, so it "
-                         "must be 0",
-                         i, sections.pairs[i]);
-        if (sections.pairs[i] > 32767 || (i >= sections.axes && sections.pairs[i] != 0)) {
-            return error(
-                VKROPE_ERROR_INVALID_ARGUMENT,
-                "sections.pairs[%u] is %u: it must be at most 32767, and 0 from axes %u on", i,
-                sections.pairs[i], sections.axes);
-        }
-        sum += sections.pairs[i];
-    }
-    if (summed) return {};
-    if (sum == 0)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "sections.pairs are all 0: at least one axis must rotate a pair");
-    if (sections.order == VKROPE_SECTIONS_SEQUENTIAL) return {};
-    if (sections.axes != 3 && sections.axes != 4)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "sections.axes is %u: interleaved sections must have 3 or 4", sections.axes);
-    if (sections.leftover_axis < sections.axes) return {};
+                     "sections.axes is %u: positions is %u, not VKROPE_POSITIONS_AXIS_IDS, so it "
+                     "must be 0",
+                     sections.axes, unsigned(info.positions));
+    if (Status s = check_sections("", sections); !s) return s;
+    if (sections.order != VKROPE_SECTIONS_SUM || info.angles == VKROPE_ANGLES_COMPUTED) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "sections.leftover_axis is %u: it must be below sections.axes, %u",
-                 sections.leftover_axis, sections.axes);
+                 "sections.order is sum: angles must be computed, but it is %u",
+                 unsigned(info.angles));
 }
 
 // Checks phases, head groups and angles of channels, which only some angle sources support.
@@ -173,7 +144,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
                      "rotate");
     if (Status s = check_windows("", info.windows, info.rotary_dim); !s) return s;
     if (Status s = check_unused(info); !s) return s;
-    if (Status s = check_sections(info); !s) return s;
+    if (Status s = check_axes(info); !s) return s;
     if (Status s = check_angles(info); !s) return s;
     for (const TensorIndex t : every_tensor) {
         if (Status s = check_format(names_of[t].name, info.tensor[t], info, t != V); !s) return s;

@@ -136,9 +136,6 @@ Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcep
     const char* const tensor = names_of[index].name;
     const Ops& ops = of.ops;
     const std::uint32_t head_dim = of.head_dim, heads = of.heads;
-    if (head_dim == 0 && (has_ops(ops) || ops.store_scale != VKROPE_STORE_SCALE_NONE))
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.ops is given: %s.head_dim is 0, there is no %s", tensor, tensor, tensor);
     if (Status s = check_shape(tensor, "ops.bias", ops.bias, heads); !s) return s;
     if (Status s = check_norm(tensor, ops.norm, head_dim, heads); !s) return s;
     if (!(ops.clip >= 0) || std::isinf(ops.clip))

@@ -49,14 +49,15 @@ Status resolve_implicit(const Call& call, ResolvedCall& resolved) noexcept {
 }
 
 // Checks the range of ids. If the batch stride was left at 0, the error states its packed value.
-Status check_ids(const Positions& positions, const Call& call, const View& view,
-                 std::uint64_t axis) noexcept {
+Status check_ids(const Positions& positions, const Call& call, const View& view, std::uint64_t axis,
+                 std::uint64_t own) noexcept {
     const std::uint64_t bytes = multiply_add(words_of(view, call), 4, 0);
     const bool of_axes = axis != 0 && positions.axis_stride == 0,
                of_batch = view.batch != 0 && sequences_of(call) > 1 && positions.batch_stride == 0;
     const VkDescriptorBufferInfo& ids = positions.ids;
     if (!ids.buffer || ids.range == VK_WHOLE_SIZE || ids.range >= bytes || !(of_axes || of_batch))
-        return check_words("positions.ids", ids, bytes);
+        return check_numbers("positions.ids", ids, {positions.int64 != 0, "set positions.int64"},
+                             bytes, own);
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "positions.ids.range is %" PRIu64 " bytes: its ids reach %" PRIu64
                  ", with positions.%s 0, which stands for %" PRIu64
@@ -105,7 +106,23 @@ Status resolve_positions(const KernelInfo& info, const Call& call,
     view.head_dim = std::uint32_t(row);
     view.token = token * words;
     view.batch = batch * words;
-    return check_ids(positions, call, view, axis);
+    const std::uint64_t axes = axis == 0 ? 1 : steps + 1;
+    return check_ids(positions, call, view, axis,
+                     multiply_add(axes, axis == 0 ? all * words : axis, 0) * 4);
+}
+
+Status check_covered(const Call& call, std::uint32_t step) noexcept {
+    const AngleTableLayout& plan = *call.angles.layout;
+    const std::int64_t first = call.positions.first, rows = plan.rows;
+    const std::int64_t last = first + call.tokens - 1 +
+                              (std::int64_t{sequences_of(call)} - 1) * step;
+    const std::int64_t lowest = plan.source == VKROPE_ANGLES_COS_SIN_CACHE ? 0 : 1 - rows;
+    if (first >= lowest && last < rows) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "positions.first is %d: the table covers positions %" PRId64 " to %" PRId64
+                 ", and the last of the call is %" PRId64
+                 "; a call with out_of_range may leave tokens unrotated",
+                 call.positions.first, lowest, rows - 1, last);
 }
 
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
@@ -123,8 +140,10 @@ Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& res
     view.head_dim = words;
     view.token = words;
     view.batch = (rows.batch_stride == 0 ? call.tokens : std::uint64_t(rows.batch_stride)) * words;
-    return check_words("paged_cache.slot_mapping", rows.slot_mapping,
-                       multiply_add(words_of(view, call), 4, 0));
+    return check_numbers("paged_cache.slot_mapping", rows.slot_mapping,
+                         {rows.int64 != 0, "set paged_cache.int64"},
+                         multiply_add(words_of(view, call), 4, 0),
+                         multiply_add(sequences_of(call), view.batch, 0) * 4);
 }
 
 }  // namespace vkrope

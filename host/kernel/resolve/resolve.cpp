@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cinttypes>
 
-#include "defaults.hpp"
+#include "angle_layout.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "status.hpp"
 
@@ -60,15 +60,18 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
                              const StorageLimits& limits, const Call& call) noexcept {
     Result<ResolvedCall> result;
     ResolvedCall& resolved = result.value;
-    if (call.direction > VKROPE_INVERSE)
-        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "direction is %u: not a valid direction",
-                      unsigned(call.direction)),
-                {}};
+    if (Status s = check_enumerator(nullptr, "direction", call.direction, VKROPE_INVERSE); !s)
+        return {s, {}};
+    if (Status s = check_enumerator(nullptr, "gain", call.gain, VKROPE_GAIN_DIVIDE_OUT); !s)
+        return {s, {}};
     for (const TensorIndex t : every_tensor) {
         if (Status s = check_present(names_of[t], info.tensor[t], call.in[t], call.out[t]); !s)
             return {s, {}};
     }
     if (Status s = check_unused(info, needs.parameter_bytes, call); !s) return {s, {}};
+    if (call.angles.layout) {
+        if (Status s = check_layout("angles.layout->", *call.angles.layout); !s) return {s, {}};
+    }
     const bool empty = call.in[Q].heads == 0 && call.in[K].heads == 0 && call.in[V].heads == 0;
     if (call.tokens == 0 || empty) return result;
     resolved.batch = sequences_of(call);
@@ -119,11 +122,15 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
     if (Status s = resolve_positions(info, call, resolved); !s) return {s, {}};
     if (Status s = resolve_angles(info, limits, call.angles, resolved); !s) return {s, {}};
     if (Status s = resolve_gain(call, resolved); !s) return {s, {}};
+    const bool rotates = call.in[Q].heads != 0 || call.in[K].heads != 0;
+    if (info.positions == VKROPE_POSITIONS_IMPLICIT && rotates && !is_given(call.out_of_range)) {
+        if (Status s = check_covered(call, resolved.position_step); !s) return {s, {}};
+    }
     if (needs.any) {
         if (Status s = resolve_ops(info, needs.parameter_bytes, limits, call, resolved); !s)
             return {s, {}};
     }
-    if (call.out_of_range.buffer != VK_NULL_HANDLE) {
+    if (is_given(call.out_of_range)) {
         if (Status s = bind_words("out_of_range", call.out_of_range, 4, limits,
                                   resolved.out_of_range, resolved.out_of_range_offset);
             !s)

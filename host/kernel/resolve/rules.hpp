@@ -39,11 +39,33 @@ Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const St
                    const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept;
 
+/// Checks that the table covers every implicit position; sequences start `step` positions apart.
+Status check_covered(const Call& call, std::uint32_t step) noexcept;
+
+/// Returns whether the caller has set any part of a buffer.
+inline bool is_given(const VkDescriptorBufferInfo& of) noexcept {
+    return of.buffer || (of.offset | of.range) != 0;
+}
+
 /// Checks a buffer of words, from which `bytes` bytes are used, starting at where.offset.
 Status check_words(const char* name, const VkDescriptorBufferInfo& where,
                    std::uint64_t bytes) noexcept;
 
-/// Checks such a buffer, and binds these bytes.
+/// Width of the numbers in a buffer, which a flag of the caller states.
+struct Width {
+    bool is_64;
+    const char* to_64;  ///< what the caller must do for 64 bits: "set int64"
+};
+
+/// Checks such a buffer of numbers. A range of twice the bytes of 32-bit numbers is an error: they
+/// have 64 bits, and the flag is wrong.
+///
+/// bytes  the numbers that the call reads
+/// own    all numbers, with those between and after the ones that the call reads
+Status check_numbers(const char* name, const VkDescriptorBufferInfo& where, Width width,
+                     std::uint64_t bytes, std::uint64_t own) noexcept;
+
+/// Checks a buffer of words, and binds the bytes that are used.
 Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes,
                   const StorageLimits& limits, VkDescriptorBufferInfo& bound,
                   std::uint32_t& offset_words) noexcept;

@@ -5,15 +5,11 @@
 
 #include "defaults.hpp"
 #include "kernel/resolve/rules.hpp"
-#include "status.hpp"
+#include "parameter_layout.hpp"
 
 namespace vkrope {
 
 namespace {
-
-bool is_given(const VkDescriptorBufferInfo& of) noexcept {
-    return of.buffer || (of.offset | of.range) != 0;
-}
 
 // Finds the first field that is set but not used. Every call goes through these rows, so a row
 // costs only a comparison, and only an error formats text.
@@ -79,16 +75,6 @@ void position_rows(Unused& rows, const KernelInfo& info, const Positions& of) no
     rows.number(owner, "axis_stride", of.axis_stride, axes, "the kernel was created for one axis");
 }
 
-void section_rows(Unused& rows, const char* owner, const Sections& of, bool used,
-                  const char* why) noexcept {
-    rows.number(owner, "axes", of.axes, used, why);
-    rows.number(owner, "order", unsigned(of.order), used, why);
-    for (const std::uint32_t pairs : of.pairs) rows.number(owner, "pairs", pairs, used, why);
-    rows.number(owner, "leftover_axis", of.leftover_axis,
-                used && of.order == VKROPE_SECTIONS_INTERLEAVED,
-                "only interleaved sections have one");
-}
-
 void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept {
     const bool texture = info.angles == VKROPE_ANGLES_FACTORED_TEXTURE ||
                          info.angles == VKROPE_ANGLES_DIRECT_TEXTURE,
@@ -100,17 +86,6 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
     rows.given("angles", "view", of.view, texture, no_texture);
     rows.buffer("angles", "buffer", of.buffer, !texture, no_buffer);
     rows.buffer("angles", "sin", of.sin, cache, no_cache);
-    const AngleTableLayout& plan = *of.layout;
-    const char* const owner = "angles.layout->";
-    rows.number(owner, "format", unsigned(plan.format), texture, no_texture);
-    rows.number(owner, "extent.width", plan.extent.width, texture, no_texture);
-    rows.number(owner, "extent.height", plan.extent.height, texture, no_texture);
-    rows.number(owner, "fold_log2", plan.fold_log2, texture, no_texture);
-    rows.number(owner, "row_texels", plan.row_texels, texture, no_texture);
-    rows.number(owner, "element", unsigned(plan.element), cache, no_cache);
-    rows.number(owner, "row_stride", plan.row_stride, cache, no_cache);
-    section_rows(rows, "angles.layout->sections", plan.sections, !cache && plan.sections.axes != 0,
-                 cache ? "cos and sin of the caller have no sections" : "its axes are 0");
 }
 
 void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept {
@@ -153,12 +128,11 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     position_rows(rows, info, call.positions);
     angle_rows(rows, info, call.angles);
     cache_rows(rows, info, call);
-    // Computed angles cover every int32 position.
+    const bool slots = info.scatter_kv && (call.in[K].heads != 0 || call.in[V].heads != 0);
     rows.buffer("", "out_of_range", call.out_of_range,
-                info.angles != VKROPE_ANGLES_COMPUTED ||
-                    info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_kv,
-                "the kernel was created for computed angles of implicit positions, without "
-                "scatter_kv: nothing can be out of range");
+                info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64 || slots,
+                "nothing can be out of range: computed angles cover every position, and no row of "
+                "K or V goes to a slot");
     rows.buffer("", "parameters", call.parameters, parameter_bytes != 0,
                 "the kernel was created without weights, biases and given scales");
     rows.number("", "first_set_tokens", call.first_set_tokens, info.two_parameter_sets,
@@ -174,26 +148,13 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     return rows.status();
 }
 
-namespace {
-
-void format_rows(Unused& rows, const TensorNames& names, const TensorInfo& of) noexcept {
-    const bool used = of.head_dim != 0;
-    const char* const why = "its tensor's head_dim is 0, so the kernel does not handle it";
-    rows.number(names.name, "in", unsigned(of.in), used, why);
-    rows.number(names.name, "out", unsigned(of.out), used, why);
-    rows.number(names.name, "rotary_offset", of.rotary_offset, used, why);
-    rows.number("", names.heads, of.heads, used, why);
-}
-
-}  // namespace
-
 Status check_unused(const KernelInfo& info) noexcept {
+    for (const TensorIndex t : every_tensor) {
+        if (Status s = check_absent(names_of[t].name, info.tensor[t]); !s) return s;
+    }
     Unused rows;
-    for (const TensorIndex t : every_tensor) format_rows(rows, names_of[t], info.tensor[t]);
     rows.number("", "table", unsigned(info.table), info.angles == VKROPE_ANGLES_COS_SIN_CACHE,
                 "only cos and sin of the caller have a type");
-    section_rows(rows, "sections", info.sections, info.positions == VKROPE_POSITIONS_AXIS_IDS,
-                 "positions are not on several axes, so there are no sections");
     return rows.status();
 }
 

@@ -23,6 +23,17 @@ Status check_words(const char* name, const VkDescriptorBufferInfo& where,
                  name, where.range, bytes);
 }
 
+Status check_numbers(const char* name, const VkDescriptorBufferInfo& where, Width width,
+                     std::uint64_t bytes, std::uint64_t own) noexcept {
+    if (Status s = check_words(name, where, bytes); !s) return s;
+    if (width.is_64 || (where.range != 2 * bytes && where.range != 2 * own)) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s.range is %" PRIu64
+                 " bytes, twice those of 32-bit numbers: %s if they have 64 bits; else the range "
+                 "must be their own %" PRIu64,
+                 name, where.range, width.to_64, where.range / 2);
+}
+
 Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes,
                   const StorageLimits& limits, VkDescriptorBufferInfo& bound,
                   std::uint32_t& offset_words) noexcept {

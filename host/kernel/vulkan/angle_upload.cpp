@@ -2,7 +2,7 @@
 // Copies an angle table from staging memory to its image or buffer.
 #include <cinttypes>
 
-#include "defaults.hpp"
+#include "angle_layout.hpp"
 #include "kernel/vulkan/functions.hpp"
 #include "status.hpp"
 
@@ -12,50 +12,58 @@ namespace {
 
 constexpr VkImageSubresourceRange all_of_it = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
 
-bool is_texture(const AngleTableLayout& plan) noexcept {
-    return plan.source == VKROPE_ANGLES_FACTORED_TEXTURE ||
-           plan.source == VKROPE_ANGLES_DIRECT_TEXTURE;
+// Checks the layout of a texture.
+Status check_texture(const AngleTableLayout* plan) noexcept {
+    if (Status s = check_layout(plan); !s) return s;
+    if (is_texture(plan->source)) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "layout.source is %u: it must be a texture",
+                 unsigned(plan->source));
+}
+
+// Checks that `where` holds the bytes that are copied from or to it.
+Status check_range(const char* name, const VkDescriptorBufferInfo& where, VkDeviceSize multiple,
+                   std::uint64_t bytes) noexcept {
+    if (!where.buffer) return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.buffer is null", name);
+    if (where.offset % multiple != 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.offset is %" PRIu64 ": it must be a multiple of %" PRIu64, name,
+                     where.offset, multiple);
+    if (where.range >= bytes && where.range != VK_WHOLE_SIZE) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64
+                 ", and not VK_WHOLE_SIZE",
+                 name, where.range, bytes);
+}
+
+std::uint64_t lines_of(const AngleTableLayout& plan, const AngleUpload& upload) noexcept {
+    return upload.lines != 0 ? upload.lines : angle_lines(plan).count - upload.first_line;
 }
 
 Status check(const AngleTableLayout& plan, const AngleUpload& upload) noexcept {
-    const bool texture = is_texture(plan);
-    if (!texture && plan.source != VKROPE_ANGLES_DIRECT_BUFFER &&
-        plan.source != VKROPE_ANGLES_COMPUTED) {
+    const bool texture = is_texture(plan.source);
+    if (plan.source == VKROPE_ANGLES_COS_SIN_CACHE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "layout.source is %u: this source has no upload", unsigned(plan.source));
-    }
-    if (!upload.staging) return error(VKROPE_ERROR_INVALID_ARGUMENT, "upload.staging is null");
-    const VkDeviceSize multiple = texture ? 16 : 4;
-    if (upload.staging_offset % multiple != 0) {
+    const AngleLines all = angle_lines(plan);
+    if (upload.first_line >= all.count || upload.lines > all.count - upload.first_line)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.staging_offset is %" PRIu64 ": it must be a multiple of %" PRIu64,
-                     upload.staging_offset, multiple);
-    }
+                     "upload.lines is %u and upload.first_line is %u: the table has only %u lines",
+                     upload.lines, upload.first_line, all.count);
+    if (Status s = check_range("upload.staging", upload.staging, texture ? 16 : 4,
+                               lines_of(plan, upload) * all.bytes);
+        !s)
+        return s;
     if (texture && !upload.image)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "upload.image is null: the layout needs an image");
-    if (!texture && !upload.buffer)
+    if (texture && (upload.buffer.buffer || upload.buffer.offset != 0 || upload.buffer.range != 0))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.buffer is null: the layout needs a buffer");
-    if (texture && (upload.buffer || upload.buffer_offset != 0))
+                     "upload.buffer is given: the layout is copied to an image");
+    if (texture) return {};
+    if (upload.image)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.%s is given: the layout is copied to an image",
-                     upload.buffer ? "buffer" : "buffer_offset");
-    if (!texture && upload.image)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.image is given: the layout is copied to a "
-                     "buffer");
-    if (upload.buffer_offset % 4 != 0)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.buffer_offset is %" PRIu64 ": it must be a multiple of 4",
-                     upload.buffer_offset);
-    const std::uint32_t count = angle_lines(plan).count;
-    if (upload.first_line >= count || upload.lines > count - upload.first_line) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "upload.lines is %u and upload.first_line is %u: the table has only %u lines",
-                     upload.lines, upload.first_line, count);
-    }
-    return {};
+                     "upload.image is given: the layout is copied to a buffer");
+    return check_range("upload.buffer", upload.buffer, 4, plan.bytes);
 }
 
 struct CopyFunctions {
@@ -107,11 +115,11 @@ void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const Angle
                                 &barrier);
     }
     VkBufferImageCopy region = {};
-    region.bufferOffset = upload.staging_offset;
+    region.bufferOffset = upload.staging.offset;
     region.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1};
     region.imageOffset.y = std::int32_t(upload.first_line);
     region.imageExtent = {plan.extent.width, lines, 1};
-    vk.vkCmdCopyBufferToImage(commands, upload.staging, upload.image, copying, 1, &region);
+    vk.vkCmdCopyBufferToImage(commands, upload.staging.buffer, upload.image, copying, 1, &region);
     if (upload.first_line + lines == plan.extent.height) {
         constexpr Boundary at = call_boundary;
         const auto barrier = transition(upload.image, copying, VK_ACCESS_TRANSFER_WRITE_BIT,
@@ -125,16 +133,16 @@ void copy_texture(VkCommandBuffer commands, const CopyFunctions& vk, const Angle
 void copy_buffer(VkCommandBuffer commands, const CopyFunctions& vk, const AngleTableLayout& plan,
                  const AngleUpload& upload, std::uint32_t lines) noexcept {
     const VkDeviceSize line = angle_lines(plan).bytes;
-    const VkBufferCopy region = {upload.staging_offset,
-                                 upload.buffer_offset + upload.first_line * line, lines * line};
-    vk.vkCmdCopyBuffer(commands, upload.staging, upload.buffer, 1, &region);
+    const VkBufferCopy region = {upload.staging.offset,
+                                 upload.buffer.offset + upload.first_line * line, lines * line};
+    vk.vkCmdCopyBuffer(commands, upload.staging.buffer, upload.buffer.buffer, 1, &region);
     constexpr Boundary at = call_boundary;
     VkBufferMemoryBarrier barrier = {};
     barrier.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER;
     barrier.srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT;
     barrier.dstAccessMask = at.input_access;
     barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED;
-    barrier.buffer = upload.buffer;
+    barrier.buffer = upload.buffer.buffer;
     barrier.offset = region.dstOffset;
     barrier.size = region.size;
     vk.vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, at.stage, 0, 0, nullptr, 1,
@@ -150,7 +158,7 @@ using namespace vkrope;
 vkrope_result vkrope_get_angle_image_info(const vkrope_angle_table_layout* given,
                                           VkImageCreateInfo* made, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
-        if (Status s = check_plan(given, "layout"); !s) return s;
+        if (Status s = check_texture(given); !s) return s;
         const AngleTableLayout& plan = *given;
         VkImageCreateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
@@ -170,7 +178,7 @@ vkrope_result vkrope_get_angle_image_info(const vkrope_angle_table_layout* given
 vkrope_result vkrope_get_angle_view_info(const vkrope_angle_table_layout* given, VkImage image,
                                          VkImageViewCreateInfo* made, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
-        if (Status s = check_plan(given, "layout"); !s) return s;
+        if (Status s = check_texture(given); !s) return s;
         const AngleTableLayout& plan = *given;
         VkImageViewCreateInfo info = {};
         info.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
@@ -188,7 +196,7 @@ vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands,
                                          const vkrope_angle_upload* given, vkrope_error* failure) {
     return answer(failure, [&]() -> Status {
         if (Status s = not_null(borrowed, "device"); !s) return s;
-        if (Status s = check_plan(planned, "layout"); !s) return s;
+        if (Status s = check_layout(planned); !s) return s;
         if (Status s = not_null(given, "upload"); !s) return s;
         const DeviceRef& device = *borrowed;
         const AngleTableLayout& plan = *planned;
@@ -200,9 +208,8 @@ vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands,
         if (Status s = check(plan, upload); !s) return s;
         const Result<CopyFunctions> vk = load(device);
         if (!vk) return vk.status;
-        const std::uint32_t lines = upload.lines == 0 ? angle_lines(plan).count - upload.first_line
-                                                      : upload.lines;
-        if (is_texture(plan)) {
+        const auto lines = std::uint32_t(lines_of(plan, upload));
+        if (is_texture(plan.source)) {
             copy_texture(commands, vk.value, plan, upload, lines);
         } else {
             copy_buffer(commands, vk.value, plan, upload, lines);

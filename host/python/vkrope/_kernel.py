@@ -130,8 +130,7 @@ class Kernel(Owner):
             )
             self._sections = info.sections.axes != 0
             self._takes_ids = position_ids or self._sections
-            source = self._angles.layout.source
-            self._counts = self._takes_ids or scatter_kv or source != lib.VKROPE_ANGLES_COMPUTED
+            self._computed = self._angles.layout.source == lib.VKROPE_ANGLES_COMPUTED
             if self._takes_ids and not self._sections:
                 info.positions = lib.VKROPE_POSITIONS_IDS
             info.scatter_kv = scatter_kv
@@ -253,8 +252,6 @@ class Kernel(Owner):
             gain=gains.number("gain", gain),
             first_set_tokens=in_range("first_set_tokens", first_set_tokens, 2**32 - 1),
         )
-        if self._counts:
-            record.out_of_range = _where(counter)
         if parameters is not None:
             record.parameters = _floats("parameters", parameters)
         if q_scale_tokens is not None:
@@ -273,6 +270,9 @@ class Kernel(Owner):
                 tensor = _cache(f"out_{name}", out) if into_cache else _tensor(name, out)
             record.out[index] = tensor[0]
         record.positions = self._positions(positions)[0]
+        slots = self._scatters and (k is not None or v is not None)
+        if not self._computed or record.positions.int64 or slots:  # else nothing can be outside
+            record.out_of_range = _where(counter)
         if slot_mapping is not None:
             cache = out_k if out_k is not None else out_v
             record.paged_cache = _paged_cache(slot_mapping, cache)[0]

@@ -39,8 +39,8 @@ class RopeParams:
         inv_freq:          [rotary_dim / 2] radians per position; with the order "sum"
                            [axes, rotary_dim / 2]; with several head groups there is a
                            first axis [head_groups, ...]
+        pairing:           "half_split" (Hugging Face Llama) or "interleaved" (GPT-J); no default
         head_dim:          channels per head; the default is rotary_dim
-        pairing:           "half_split" (Hugging Face Llama) or "interleaved" (GPT-J)
         attention_factor:  multiplies cos and sin, 2^-64 to 2^64
         q_rotary_offset:   first rotated channel of a query row
         k_rotary_offset:   first rotated channel of a key row
@@ -62,8 +62,8 @@ class RopeParams:
         self,
         inv_freq: Any,
         *,
+        pairing: str,
         head_dim: int = 0,
-        pairing: str = "half_split",
         attention_factor: float = 1.0,
         q_rotary_offset: int = 0,
         k_rotary_offset: int = 0,
@@ -299,7 +299,7 @@ def _set_windows(info: Any, windows: Sequence[tuple[int, int]]) -> None:
 
 
 def _set_sections(info: Any, sections: Sections | None) -> None:
-    info.sections.axes = 0
+    info.sections = ffi.new("vkrope_sections*")[0]
     if sections is None:
         return
     axes = len(sections.pairs)

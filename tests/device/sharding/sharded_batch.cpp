@@ -34,6 +34,7 @@ Buffer uploaded(Device& device, const Bytes& bytes) {
 
 RopeParams rotation_of(const Batch& batch) {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = batch.head_dim;
     rotation.rotary_dim = batch.head_dim;
     rotation.inv_freq.resize(batch.head_dim / 2);

@@ -130,6 +130,7 @@ const AngleTableLayout& angle_plan(AngleSource angles) {
     static const auto plans = [] {
         const Unobserved unobserved;
         RopeParams rotation;
+        rotation.pairing = VKROPE_HALF_SPLIT;
         rotation.head_dim = rotation.rotary_dim = 128;
         rotation.inv_freq.assign(64, 1.0);
         std::map<AngleSource, AngleTableLayout> all;

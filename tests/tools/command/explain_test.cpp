@@ -19,6 +19,7 @@ namespace {
 
 RopeParams rotation_of(std::uint32_t pairs, double base) {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = 2 * pairs;
     rotation.base = base;
     rotation.max_position = 4096;
@@ -199,6 +200,7 @@ TEST_CASE("phases and head groups: a line for each pair of each group") {
 
 TEST_CASE("a sum over axes: a line for each axis that turns a pair") {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.sections.axes = 3;
     rotation.sections.order = VKROPE_SECTIONS_SUM;

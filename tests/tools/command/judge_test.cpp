@@ -81,6 +81,7 @@ Frequencies scaled_twice() {
 
 RopeParams rotation_with(const Frequencies& inv_freq, double attention_factor) {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.inv_freq = inv_freq;
     rotation.rotary_dim = std::uint32_t(2 * inv_freq.size());
     rotation.attention_factor = attention_factor;

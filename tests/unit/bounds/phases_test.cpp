@@ -45,6 +45,7 @@ std::vector<std::int64_t> positions_to(std::uint64_t rows, Random& random) {
 /// Returns frequencies of models, and phases up to the largest that a rotation may have.
 RopeParams rotation_with_phases(double attention_factor, Random& random, std::uint32_t axes = 1) {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = 2 * pairs;
     rotation.rotary_dim = 2 * pairs;
     rotation.attention_factor = attention_factor;

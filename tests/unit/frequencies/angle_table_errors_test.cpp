@@ -21,6 +21,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity(),
 
 RopeParams two_pairs() {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.inv_freq = {1.0, 0.01};
     return rotation;
@@ -50,6 +51,17 @@ TEST_CASE("a rotation that has no table is refused") {
         r.inv_freq.assign(32768, 1.0);
     });
     check_refused("rotation.inv_freq_count 1 2", [](RopeParams& r) { r.inv_freq.pop_back(); });
+    check_refused("rotation.inv_freq 0", [](RopeParams& r) { r.inv_freq = {0, 0}; });
+    check_refused("rotation.head_dim 2 4", [](RopeParams& r) { r.head_dim = 2; });
+    check_refused("rotation.head_dim 4 6", [](RopeParams& r) { r.windows[0] = {2, 4}; });
+    // The axes were forgotten: one position would rotate all pairs.
+    check_refused("rotation.sections.pairs[0] 2", [](RopeParams& r) { r.sections.pairs[0] = 2; });
+    check_refused("rotation.sections.axes 0", [](RopeParams& r) { r.sections.leftover_axis = 2; });
+    check_refused("rotation.sections.axes 0",
+                  [](RopeParams& r) { r.sections.order = VKROPE_SECTIONS_INTERLEAVED; });
+    check_refused("rotation.sections.leftover_axis 1", [](RopeParams& r) {
+        r.sections = {.axes = 2, .pairs = {1, 1}, .leftover_axis = 1};
+    });
     for (const double bad : {2048.0, -2048.0, infinity, -infinity, not_a_number}) {
         check_refused("rotation.inv_freq[1] 2048", [=](RopeParams& r) { r.inv_freq[1] = bad; });
     }
@@ -57,6 +69,18 @@ TEST_CASE("a rotation that has no table is refused") {
         check_refused("rotation.attention_factor 2^-64 2^64",
                       [=](RopeParams& r) { r.attention_factor = bad; });
     }
+}
+
+TEST_CASE("a rotation may stand still but for its phases, which have a count") {
+    RopeParams rotation = two_pairs();
+    rotation.inv_freq = {0, 0};
+    rotation.phase = {1, 0};
+    CHECK(plan_angles(rotation, VKROPE_ANGLES_COMPUTED, 8, 0));
+    vkrope_rope_params uncounted = rotation.view();
+    uncounted.phase_count = 0;
+    AngleTableLayout plan;
+    check_invalid(status_of(vkrope_plan_angles, &uncounted, VKROPE_ANGLES_COMPUTED, 8, 0, &plan),
+                  "rotation.phase_count 0");
 }
 
 TEST_CASE("max_position, the largest side of an image and the source have their ranges") {
@@ -166,9 +190,6 @@ TEST_CASE("fill_angles refuses a plan of another rotation, and then writes nothi
     const auto textures = [](AngleSource source) {
         return source == VKROPE_ANGLES_DIRECT_TEXTURE || source == VKROPE_ANGLES_FACTORED_TEXTURE;
     };
-    const auto tables = [](AngleSource source) {  // computed angles are valid for every position
-        return source != VKROPE_ANGLES_COMPUTED;
-    };
     const auto factored = [](AngleSource source) {
         return source == VKROPE_ANGLES_FACTORED_TEXTURE;
     };
@@ -185,13 +206,19 @@ TEST_CASE("fill_angles refuses a plan of another rotation, and then writes nothi
         {every, "layout.source 7", [](Plan& p) { p.source = AngleSource(7); }},
         {every, "layout.source 0", [](Plan& p) { p.source = VKROPE_ANGLES_AUTOMATIC; }},
         {every, "layout.source 5", [](Plan& p) { p.source = VKROPE_ANGLES_COS_SIN_CACHE; }},
-        {tables, "layout.bytes", [](Plan& p) { p.rows = 4000; }},
-        {tables, "layout.bytes", [](Plan& p) { p.rows = 0; }},
-        {factored, "layout.bytes", [](Plan& p) { p.rows = (1u << 22) + 1; }},
-        {textures, "layout.bytes", [](Plan& p) { p.fold_log2 = 3; }},
-        {textures, "layout.bytes", [](Plan& p) { p.fold_log2 += 64; }},  // an undefined shift
-        {textures, "layout.bytes", [](Plan& p) { p.row_texels = 2; }},
-        {textures, "layout.bytes", [](Plan& p) { std::swap(p.extent.width, p.extent.height); }},
+        {every, "layout.", [](Plan& p) { p.rows = 4000; }},
+        {every, "layout.rows 0", [](Plan& p) { p.rows = 0; }},
+        {factored, "layout.rows 4194305", [](Plan& p) { p.rows = (1u << 22) + 1; }},
+        {textures, "layout.extent.width", [](Plan& p) { p.fold_log2 = 3; }},
+        {textures, "layout.fold_log2", [](Plan& p) { p.fold_log2 += 64; }},  // an undefined shift
+        {every, "layout.row_texels 2", [](Plan& p) { p.row_texels = 2; }},
+        {textures, "layout.extent.width",
+         [](Plan& p) { std::swap(p.extent.width, p.extent.height); }},
+        {every, "layout.usage 2", [](Plan& p) { p.usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT; }},
+        {every, "layout.attention_factor 2", [](Plan& p) { p.attention_factor = 2; }},
+        {every, "layout.element 1", [](Plan& p) { p.element = VKROPE_F16; }},
+        {every, "layout.row_stride 2", [](Plan& p) { p.row_stride = 2; }},
+        {every, "layout.channel_angles 1", [](Plan& p) { p.channel_angles = true; }},
     };
     for (const AngleSource source : {VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER,
                                      VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED}) {

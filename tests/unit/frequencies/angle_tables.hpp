@@ -19,6 +19,7 @@ namespace vkrope::test {
 
 inline RopeParams rotation_with(std::uint32_t pairs, double attention_factor = 1.0) {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = 2 * pairs;
     for (std::uint32_t j = 0; j < pairs; ++j) {
         rotation.inv_freq.push_back(std::pow(500000.0, -double(j) / pairs));

@@ -23,6 +23,7 @@ constexpr long double two_pi = 6.283185307179586476925286766559005768L;
 
 RopeParams plain(std::uint32_t axes, std::uint32_t rotary_dim = 24) {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = rotary_dim;
     rotation.base = 10000;
     const std::uint32_t each = axes == 0 ? 0 : rotary_dim / 2 / axes;
@@ -133,6 +134,7 @@ TEST_CASE("grid: each axis has its own unit, and base is unknown after that") {
 
 TEST_CASE("grid: sums over axes and frequencies of head groups") {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = 4;
     rotation.head_groups = 2;
     rotation.sections.axes = 3;
@@ -214,6 +216,12 @@ TEST_CASE("grid: arguments outside their range are named") {
     const RopeParams before = rotation;
     const auto fold = [&](const GridAxis& axis) { return fold_grid(&axis, 1, rotation); };
     check_invalid(fold({1, 0, 1, -1, 0}), "axes[0].unit -1");
+    check_invalid(fold({0, 0, 1, 1, 0}), "axes[0].count 0");
+    check_invalid(fold({1, 0, std::int64_t{1} << 33, 1, 0}), "axes[0].step 8589934592");
+    const GridAxis turned = {.count = 1, .unit = -1};
+    std::int32_t id = 7;
+    check_invalid(status_of(vkrope_grid_ids, &turned, 1, &id, 1), "axes[0].unit -1");
+    CHECK(id == 7);
     check_invalid(fold({1, 0, 1, 1, inf}), "axes[0].origin inf");
     check_error(fold({1, 0, 1, 4096, 0}), VKROPE_ERROR_LIMIT_EXCEEDED,
                 "axes[0].unit 4096 inv_freq[0] 4096");

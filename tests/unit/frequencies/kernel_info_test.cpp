@@ -62,6 +62,7 @@ TEST_CASE("kernel_info: a model with one position per token") {
 
 TEST_CASE("kernel_info: the windows of a rotation") {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = 24;
     rotation.rotary_dim = 20;
     rotation.windows[0] = {0, 8};
@@ -155,12 +156,20 @@ TEST_CASE("kernel_info: what it refuses, and what it returns for the caller's ow
     nope.no_rope = true;
     refuses(kernel_info(nope, plan_of(llama), VKROPE_F16, {}).status, "rotation.no_rope");
     refuses(kernel_info(llama, plan_of(deepseek), VKROPE_F16, {}).status, "layout.pairs 32");
-    refuses(kernel_info(llama, AngleTableLayout{}, VKROPE_F16, {}).status, "layout.pairs 0");
+    refuses(kernel_info(llama, AngleTableLayout{}, VKROPE_F16, {}).status, "layout.source 0");
     refuses(kernel_info(llama, plan_of(qwen), VKROPE_F16, {}).status, "layout.sections 3");
     RopeParams other_order = qwen;
     other_order.sections.order = VKROPE_SECTIONS_INTERLEAVED;
     refuses(kernel_info(other_order, plan_of(qwen), VKROPE_F16, {}).status, "layout.sections");
     refuses(kernel_info(llama, plan_of(llama), {}, {}).status, "q k");
+    RopeParams changed = llama;
+    changed.pairing = RopeParams().pairing;
+    refuses(kernel_info(changed, plan_of(llama), VKROPE_F16, {}).status, "rotation.pairing 0");
+    changed = llama;
+    for (const std::uint32_t head_dim : {0u, 64u, 127u, 65536u}) {
+        changed.head_dim = head_dim;
+        refuses(kernel_info(changed, plan_of(llama), VKROPE_F16, {}).status, "rotation.head_dim");
+    }
     AngleTableLayout broken = plan_of(llama);
     broken.source = AngleSource(9);
     refuses(kernel_info(llama, broken, VKROPE_F16, {}).status, "layout.source 9");

@@ -84,6 +84,9 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
     refuses("tensor[0].weight.data null 6", [](ParameterSources& s) { s.tensor[Q].weight = {}; });
     refuses("tensor[1].weight",
             [](ParameterSources& s) { s.tensor[K].weight = s.tensor[Q].weight; });
+    refuses("tensor[1].weight",
+            [](ParameterSources& s) { s.tensor[K].weight.element = VKROPE_BF16; });
+    refuses("tensor[1].weight", [](ParameterSources& s) { s.tensor[K].weight.count = 1; });
     refuses("tensor[2].bias.element 3",
             [](ParameterSources& s) { s.tensor[V].bias.element = Element(3); });
     CHECK_FALSE(fill_parameters(plan, sources(), memory.data(), plan.bytes - 4));
@@ -94,7 +97,41 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
                         "tensor[0].ops.bias head_dim] tensor[0].heads 0");
     wrong = info();
     wrong.tensor[V].head_dim = 0;
-    test::check_invalid(plan_parameters(wrong).status, "tensor[2].ops.bias 1 tensor[2].head_dim 0");
+    test::check_invalid(plan_parameters(wrong).status, "tensor[2].in tensor[2].head_dim 0");
+    wrong.tensor[V].in = wrong.tensor[V].out = VKROPE_F32;
+    wrong.tensor[V].heads = 0;
+    test::check_invalid(plan_parameters(wrong).status, "tensor[2].ops tensor[2].head_dim 0");
+}
+
+TEST_CASE("parameters: a layout that plan_parameters cannot have made is refused by name") {
+    KernelInfo of = info();
+    of.tensor[Q].ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
+    const ParameterLayout plan = plan_parameters(of).value;
+    std::vector<float> memory(plan.bytes / 4);
+    const auto refuses = [&](const std::string& words, const auto& change) {
+        ParameterLayout changed = plan;
+        change(changed);
+        test::check_invalid(fill_parameters(changed, sources(), memory.data(), plan.bytes), words);
+    };
+    refuses("layout.bytes", [](ParameterLayout& p) { p.bytes -= 16; });
+    for (const TensorIndex t : every_tensor) {
+        constexpr std::pair<const char*, ParameterItem TensorParameters::*> items[] = {
+            {"bias", &TensorParameters::bias},
+            {"weight", &TensorParameters::weight},
+            {"norm_bias", &TensorParameters::norm_bias},
+            {"store_scale", &TensorParameters::store_scale}};
+        for (const auto& [name, which] : items) {
+            const std::string at = "layout.tensor[" + std::to_string(t) + "]." + name;
+            const auto item = which;  // lambdas cannot capture structured bindings in C++17
+            const bool none = (plan.tensor[t].*item).shape == VKROPE_PARAMETER_NONE;
+            refuses(at + ".shape 9",
+                    [&](ParameterLayout& p) { (p.tensor[t].*item).shape = ParameterShape(9); });
+            refuses(at + ".offset", [&](ParameterLayout& p) { (p.tensor[t].*item).offset += 4; });
+            refuses(at + ".added 2", [&](ParameterLayout& p) { (p.tensor[t].*item).added = 2; });
+            refuses(at + ".count",
+                    [&](ParameterLayout& p) { (p.tensor[t].*item).count = none ? 1 : 0; });
+        }
+    }
 }
 
 TEST_CASE("parameters: scales of quantised outputs, which must be finite and not 0") {

@@ -17,6 +17,7 @@ namespace {
 
 RopeParams phased_rotation() {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = 6;
     rotation.rotary_dim = 6;
     rotation.inv_freq = {1, 0.1, -0.01};
@@ -42,6 +43,7 @@ void refused(const RopeParams& rotation, AngleSource source, const char* words) 
 TEST_CASE("phases: every pair of a row with more than 256 has its own frequency and phase") {
     constexpr std::uint32_t pairs = 260;
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = 2 * pairs;
     rotation.rotary_dim = 2 * pairs;
     for (std::uint32_t j = 0; j < pairs; ++j) {

@@ -62,6 +62,9 @@ TEST_CASE("query scale: errors name the field, the value and the rule") {
     check_refused({VKROPE_QUERY_SCALING_LLAMA4, 0, 0.1}, "scale.length 0");
     check_refused({VKROPE_QUERY_SCALING_MINISTRAL3, 8192, -1}, "scale.beta -1");
     check_refused({QueryScaling(9), 1, 1}, "scale.kind 9");
+    check_refused({VKROPE_QUERY_SCALING_NONE, 2, 0}, "scale.length");
+    check_refused({VKROPE_QUERY_SCALING_NONE, 0, 1}, "scale.beta 1");
+    check_refused({VKROPE_QUERY_SCALING_LOGN, 8192, 1}, "scale.beta 1");
     check_refused({}, "positions[0] -3", -3);
     check_refused({VKROPE_QUERY_SCALING_MINISTRAL3, 1, 1e39}, "scale.beta 1e+39 5", 5);
     const QueryScale none = {};

@@ -102,6 +102,9 @@ TEST_CASE("XPos: errors name what it cannot do") {
     check_invalid(
         status_of(vkrope_xpos_cos_sin, &params, &plain, VK_TRUE, 0, 1, nullptr, sin.data()),
         "cos null");
+    rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
+    refused({}, 0, 1, VKROPE_ERROR_NOT_SUPPORTED, "rotation.precision 1");
+    rotation.precision = VKROPE_ANGLE_PRECISION_EXACT;
     rotation.phase.assign(32, 1);
     refused({}, 0, 1, VKROPE_ERROR_NOT_SUPPORTED, "rotation 0 1 32");
     rotation.phase.clear();

@@ -49,6 +49,34 @@ TEST_CASE("create: handles, widths and windows of the tensors") {
     check_create({}, rules);
 }
 
+TEST_CASE("create and plan_parameters: every other field of an absent tensor is 0") {
+    const std::pair<const char*, void (*)(TensorInfo & of)> fields[] = {
+        {"in", [](TensorInfo& of) { of.in = VKROPE_F16; }},
+        {"out", [](TensorInfo& of) { of.out = VKROPE_F16; }},
+        {"rotary_offset", [](TensorInfo& of) { of.rotary_offset = 2; }},
+        {"heads", [](TensorInfo& of) { of.heads = 2; }},
+        {"ops", [](TensorInfo& of) { of.ops.bias = VKROPE_PARAMETER_CHANNEL; }},
+        {"ops", [](TensorInfo& of) { of.ops.norm.eps = 1e-6f; }},
+        {"ops", [](TensorInfo& of) { of.ops.clip = 1; }},
+        {"ops", [](TensorInfo& of) { of.ops.scale = 1; }},  // the default of a present tensor
+        {"ops", [](TensorInfo& of) { of.ops.scale_tokens = true; }},
+        {"ops", [](TensorInfo& of) { of.ops.hadamard = 16; }},
+        {"ops", [](TensorInfo& of) { of.ops.store_scale = VKROPE_STORE_SCALE_GIVEN; }},
+        {"ops", [](TensorInfo& of) { of.ops.scale_floor = 1; }},
+        {"ops", [](TensorInfo& of) { of.ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS; }},
+    };
+    for (const TensorIndex t : every_tensor) {
+        for (const auto& [field, change] : fields) {
+            Given given;
+            given.info.tensor[t] = {};
+            change(given.info.tensor[t]);
+            const std::string name = names_of[t].name;
+            test::check_invalid(given.created(), name + "." + field + " " + name + ".head_dim 0");
+            test::check_invalid(plan_parameters(given.info).status, name + "." + field);
+        }
+    }
+}
+
 // Under the undefined-behaviour sanitizer this also shows that the library never treats such a
 // number as an enumerator.
 TEST_CASE("create: numbers that are not enumerators are refused, and named") {

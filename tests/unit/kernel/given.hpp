@@ -49,7 +49,9 @@ struct Given {
          .angles = VKROPE_ANGLES_DIRECT_TEXTURE,
          .positions = VKROPE_POSITIONS_IDS});
     AngleTableLayout layout{.source = VKROPE_ANGLES_DIRECT_TEXTURE,
+                            .format = VK_FORMAT_R32G32B32A32_SFLOAT,
                             .extent = {4, 100},
+                            .usage = VK_IMAGE_USAGE_SAMPLED_BIT,
                             .bytes = 100 * 8 * 8,
                             .pairs = 8,
                             .rows = 100,
@@ -64,7 +66,7 @@ struct Given {
     Given() {
         call.in[Q] = call.out[Q] = tensor(q_buffer, 4);
         call.in[K] = call.out[K] = tensor(k_buffer, 2);
-        call.positions.ids = at(other_buffer, 0, 64);
+        call.positions.ids = at(other_buffer, 0, 32);
         call.angles.view = fake<VkImageView>(9);
     }
 

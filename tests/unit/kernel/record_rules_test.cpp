@@ -21,6 +21,7 @@ TEST_CASE("record: a valid call") {
 TEST_CASE("record: a batch of 0 is one sequence, and a q_scale of 0 is 1") {
     Given given;
     given.call.positions.batch_stride = broadcast;
+    given.call.positions.ids.range = 16;
     given.call.batch = 0;
     CHECK(given.valid().batch == 1);
     CHECK(given.valid().q_scale == 1);
@@ -52,12 +53,12 @@ TEST_CASE("record: rules of positions, angles and the counter") {
              g.call.positions.ids.range = 28;
              g.call.positions.batch_stride = 4;
          }},
-        {"positions.ids.range 64", [](Given& g) { g.call.positions.batch_stride = 16; }},
+        {"positions.ids.range 32", [](Given& g) { g.call.positions.batch_stride = 16; }},
         {"positions.batch_stride -1", [](Given& g) { g.call.positions.batch_stride = -1; }},
         {"positions.token_stride 1", [](Given& g) { g.call.positions.token_stride = broadcast; }},
-        {"positions.ids.range 64 200 positions.batch_stride 0 28 broadcast",
+        {"positions.ids.range 32 200 positions.batch_stride 0 28 broadcast",
          [](Given& g) { g.call.positions.token_stride = 7; }},
-        {"positions.ids.range 64 88",
+        {"positions.ids.range 32 88",
          [](Given& g) {
              g.call.positions.token_stride = 7;
              g.call.positions.batch_stride = broadcast;
@@ -68,12 +69,17 @@ TEST_CASE("record: rules of positions, angles and the counter") {
         {"angles.view null", [](Given& g) { g.call.angles.view = VK_NULL_HANDLE; }},
         {"angles.layout->source", [](Given& g) { g.info.angles = VKROPE_ANGLES_DIRECT_BUFFER; }},
         {"angles.layout->pairs 8", [](Given& g) { g.info.rotary_dim = 8; }},
-        {"angles.layout", [](Given& g) { g.layout.extent.width = 3; }},
-        {"angles.layout", [](Given& g) { g.layout.extent.height = 99; }},
-        {"angles.layout", [](Given& g) { g.layout.fold_log2 = 5; }},
-        {"angles.layout", [](Given& g) { g.layout.rows = 0; }},
-        {"angles.layout", [](Given& g) { g.layout.row_texels = 3; }},
-        {"out[0] positions.ids", [](Given& g) { g.call.positions.ids = at(q_buffer, 1020, 64); }},
+        {"angles.layout->extent.width 3", [](Given& g) { g.layout.extent.width = 3; }},
+        {"angles.layout->format 0", [](Given& g) { g.layout.format = VK_FORMAT_UNDEFINED; }},
+        {"angles.layout->usage 0", [](Given& g) { g.layout.usage = 0; }},
+        {"out[0] positions.ids", [](Given& g) { g.call.positions.ids = at(q_buffer, 1020, 32); }},
+        {"positions.ids.range 64 positions.int64",
+         [](Given& g) { g.call.positions.ids.range = 64; }},
+        {"positions.ids.range 80 positions.int64",  // rows of 5 ids for 4 tokens
+         [](Given& g) {
+             g.call.positions.batch_stride = 5;
+             g.call.positions.ids.range = 80;
+         }},
         {"positions.ids out_of_range",
          [](Given& g) { g.call.out_of_range = at(other_buffer, 12, 4); }},
         {"in[0] out_of_range",
@@ -86,13 +92,88 @@ TEST_CASE("record: rules of positions, angles and the counter") {
         {"out[1] out_of_range", [](Given& g) { g.call.out_of_range = at(k_buffer, 0, 4); }},
         {"out_of_range.offset 2", [](Given& g) { g.call.out_of_range = at(other_buffer, 2, 4); }},
         {"out_of_range.range 2", [](Given& g) { g.call.out_of_range = at(other_buffer, 0, 2); }},
+        {"out_of_range.buffer null", [](Given& g) { g.call.out_of_range = at(nullptr, 0, 4); }},
+        {"out_of_range.buffer null", [](Given& g) { g.call.out_of_range = at(nullptr, 8192, 0); }},
     };
     check_record({}, rules);
+    for (const VkDeviceSize more : {36, 60, 68, 128}) {  // only twice as many bytes is a mistake
+        Given given;
+        given.call.positions.ids.range = more;
+        given.valid();
+    }
+}
+
+TEST_CASE("record: a call without tokens has valid enumerations and a planned layout") {
+    const Broken rules[] = {
+        {"direction 2", [](Given& g) { g.call.direction = Direction(2); }},
+        {"gain 3", [](Given& g) { g.call.gain = Gain(3); }},
+        {"angles.layout->usage 1", [](Given& g) { g.layout.usage = 1; }},
+    };
+    Given good;
+    good.call.tokens = 0;
+    check_record(good, rules);
+}
+
+TEST_CASE("record: a counter that nothing can increment is refused") {
+    const auto counts = [](AngleSource angles, bool int64, bool scatters, TensorIndex alone) {
+        Given given;
+        given.info.angles = angles;
+        given.info.scatter_kv = scatters;
+        given.call.positions.int64 = int64;
+        for (const TensorIndex t : {Q, K}) {
+            if (t != alone) given.call.in[t] = given.call.out[t] = {};
+        }
+        given.call.out_of_range = at(other_buffer, 4096, 4);
+        return std::string(given.resolved().status.what).find("out_of_range") == std::string::npos;
+    };
+    for (const TensorIndex alone : {Q, K}) {
+        CHECK(counts(VKROPE_ANGLES_DIRECT_TEXTURE, false, false, alone));
+        CHECK(counts(VKROPE_ANGLES_COMPUTED, true, false, alone));
+        CHECK(!counts(VKROPE_ANGLES_COMPUTED, false, false, alone));
+        CHECK(counts(VKROPE_ANGLES_COMPUTED, false, true, alone) == (alone == K));
+    }
+}
+
+TEST_CASE("record: an implicit position beyond the table needs a counter") {
+    Given good;
+    good.info.positions = VKROPE_POSITIONS_IMPLICIT;
+    good.call.positions = {.first = 96, .batch_stride = broadcast};  // 4 tokens, 100 rows
+    const Broken rules[] = {
+        {"positions.first 97 -99 99 100", [](Given& g) { g.call.positions.first = 97; }},
+        {"positions.first 96 100", [](Given& g) { g.call.positions.batch_stride = 1; }},
+        {"positions.first -100", [](Given& g) { g.call.positions.first = -100; }},
+        {"positions.first 97",
+         [](Given& g) {
+             g.call.positions.first = 97;
+             g.call.in[Q] = g.call.out[Q] = {};
+         }},
+    };
+    check_record(good, rules);
+    for (const Broken& rule : rules) {
+        Given counted = good;
+        rule.change(counted);
+        counted.call.out_of_range = at(other_buffer, 4096, 4);
+        counted.valid();
+    }
+    good.call.positions.first = -99;
+    good.valid();
+    Given cache;
+    cache.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
+    cache.info.positions = VKROPE_POSITIONS_IMPLICIT;
+    cache.layout = plan_cos_sin_cache(8, 5, 0, VKROPE_F32).value;
+    cache.call.positions = {.first = 1, .batch_stride = broadcast};
+    cache.call.angles = {.buffer = at(other_buffer, 256, 160), .sin = at(other_buffer, 512, 160)};
+    const Broken outside[] = {
+        {"positions.first 2 0 4 5", [](Given& g) { g.call.positions.first = 2; }},
+        {"positions.first -1 0 4", [](Given& g) { g.call.positions.first = -1; }},
+    };
+    check_record(cache, outside);
 }
 
 TEST_CASE("record: implicit positions have no packed form") {
     Given good;
     good.info.positions = VKROPE_POSITIONS_IMPLICIT;
+    good.call.out_of_range = at(other_buffer, 4096, 4);
     good.call.positions = {.first = 5, .batch_stride = broadcast};
     CHECK(good.valid().position_step == 0);
     const Broken rules[] = {
@@ -163,8 +244,9 @@ TEST_CASE("record: any VkBool32 but 0 is true in a layout") {
     Given given;
     given.info.phase = VK_TRUE;
     given.layout.phase = 2;
-    given.layout.extent.height = 256;
+    given.layout.extent.height = 199;  // the rows of -99 to -1 too
     given.layout.fold_log2 = 8;
+    given.layout.bytes = 199 * 8 * 8;
     given.valid();
 }
 
@@ -175,17 +257,16 @@ TEST_CASE("record: a factored table has the rows of both digits") {
     good.layout.rows = 4096;
     good.layout.extent = {3 * 4, 1024};
     good.layout.fold_log2 = 10;
+    good.layout.bytes = 3 * 4 * 1024 * 16;
     const Broken rules[] = {
-        {"angles.layout->source 3",
-         [](Given& g) { g.layout.source = VKROPE_ANGLES_DIRECT_TEXTURE; }},
         {"angles.layout->source 0", [](Given& g) { g.layout.source = VKROPE_ANGLES_AUTOMATIC; }},
-        {"angles.layout", [](Given& g) { g.layout.rows = 0; }},
+        {"angles.layout->rows 0", [](Given& g) { g.layout.rows = 0; }},
         // One row does not fit three columns.
-        {"angles.layout", [](Given& g) { g.layout.rows = 4096 + 1023 * 2048; }},
-        {"angles.layout", [](Given& g) { g.layout.extent.width -= 1; }},
-        {"angles.layout", [](Given& g) { g.layout.extent.height -= 1; }},
-        {"angles.layout", [](Given& g) { g.layout.fold_log2 -= 1; }},
-        {"angles.layout", [](Given& g) { g.layout.row_texels -= 1; }},
+        {"angles.layout->extent.width", [](Given& g) { g.layout.rows = 4096 + 1023 * 2048; }},
+        {"angles.layout->extent.width", [](Given& g) { g.layout.extent.width -= 1; }},
+        {"angles.layout->extent.height", [](Given& g) { g.layout.extent.height -= 1; }},
+        {"angles.layout->extent.width", [](Given& g) { g.layout.fold_log2 -= 1; }},
+        {"angles.layout->row_texels", [](Given& g) { g.layout.row_texels -= 1; }},
         {"angles.view null", [](Given& g) { g.call.angles.view = VK_NULL_HANDLE; }},
     };
     check_record(good, rules);
@@ -195,6 +276,7 @@ TEST_CASE("record: computed angles are a uniform buffer, at an offset that the d
     Given good;
     good.info.angles = VKROPE_ANGLES_COMPUTED;
     good.layout = {.source = VKROPE_ANGLES_COMPUTED,
+                   .usage = VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT,
                    .bytes = 16 * (2 + 4),
                    .pairs = 8,
                    .rows = 0x80000001,
@@ -211,10 +293,8 @@ TEST_CASE("record: computed angles are a uniform buffer, at an offset that the d
         {"angles.buffer.range 92", [](Given& g) { g.call.angles.buffer.range = 92; }},
         {"angles.buffer.offset 64 256", [](Given& g) { g.call.angles.buffer.offset = 64; }},
         {"angles.buffer", [](Given& g) { g.call.angles.buffer = at(q_buffer, 256, 96); }},
-        {"angles.layout->source 1",
-         [](Given& g) { g.layout.source = VKROPE_ANGLES_FACTORED_TEXTURE; }},
-        {"angles.layout", [](Given& g) { g.layout.bytes = 80; }},
-        {"angles.layout", [](Given& g) { g.layout.rows = 0; }},
+        {"angles.layout->bytes 80", [](Given& g) { g.layout.bytes = 80; }},
+        {"angles.layout->rows 0", [](Given& g) { g.layout.rows = 0; }},
         {"angles.layout->pairs 7", [](Given& g) { g.layout.pairs = 7; }},
     };
     check_record(good, rules);
@@ -229,6 +309,7 @@ TEST_CASE("record: a cos_sin_cache is two buffers of whole words") {
     good.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
     good.info.table = VKROPE_F16;
     good.layout = {.source = VKROPE_ANGLES_COS_SIN_CACHE,
+                   .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT,
                    .bytes = 88,
                    .pairs = 8,
                    .rows = 5,
@@ -242,10 +323,10 @@ TEST_CASE("record: a cos_sin_cache is two buffers of whole words") {
         {"angles.sin.buffer null", [](Given& g) { g.call.angles.sin = {}; }},
         {"angles.buffer.range 84 88", [](Given& g) { g.call.angles.buffer.range = 84; }},
         {"angles.layout->element 2", [](Given& g) { g.layout.element = VKROPE_BF16; }},
-        {"angles.layout", [](Given& g) { g.layout.row_stride = 7; }},
-        {"angles.layout", [](Given& g) { g.layout.rows = 6; }},
+        {"angles.layout->row_stride 7", [](Given& g) { g.layout.row_stride = 7; }},
+        {"angles.layout->bytes 88", [](Given& g) { g.layout.rows = 6; }},
         // The bytes of this layout are a little more than 2^64.
-        {"angles.layout",
+        {"angles.layout->bytes",
          [](Given& g) {
              g.layout.rows = 2147437309;
              g.layout.row_stride = 2147529989;
@@ -265,7 +346,7 @@ TEST_CASE("record: the attention factor is applied, omitted or divided out") {
     CHECK(gain_of(VKROPE_GAIN_APPLY) == 1.0f);
     CHECK(gain_of(VKROPE_GAIN_OMIT) == 0.8f);
     CHECK(gain_of(VKROPE_GAIN_DIVIDE_OUT) == 0.64f);
-    for (const double far : {1e-20, 1e20}) {  // 1e40 and 1e-40 are not floats
+    for (const double far : {0x1p-64, 0x1p64}) {  // 2^128 and 2^-128 are not normal floats
         good.layout.attention_factor = far;
         gain_of(VKROPE_GAIN_APPLY);
         good.call.gain = VKROPE_GAIN_DIVIDE_OUT;

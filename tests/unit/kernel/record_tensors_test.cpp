@@ -208,6 +208,23 @@ TEST_CASE(
         {"out[1] out[2]", [](Given& g) { g.call.out[V].where.offset -= 32; }},
         {"out[2].token_stride 32 paged_cache 0", [](Given& g) { g.call.out[V].token_stride = 32; }},
         {"out[2] paged_cache.row_stride 32 48", three_heads},
+        // A stride that is too short is named, not a stride that was left at 0.
+        {"paged_cache.page_stride 16", [](Given& g) { g.call.paged_cache.page_stride = 16; }},
+        {"paged_cache.row_stride 16", [](Given& g) { g.call.paged_cache.row_stride = 16; }},
+        {"paged_cache.page_stride 16",
+         [](Given& g) {
+             g.call.paged_cache.page_size = 1;
+             g.call.paged_cache.page_stride = g.call.paged_cache.row_stride = 16;
+         }},
+        {"paged_cache.slot_mapping.range 64 paged_cache.int64",
+         [](Given& g) { g.call.paged_cache.slot_mapping.range = 64; }},
+        {"paged_cache.slot_mapping.range 144 paged_cache.int64",  // rows of 9 slots, as int64
+         [](Given& g) {
+             g.call.tokens = 1;
+             g.call.positions.ids.range = 8;
+             g.call.paged_cache.batch_stride = 9;
+             g.call.paged_cache.slot_mapping.range = 2 * 9 * 8;
+         }},
         {"paged_cache.page_size 1 row_stride 32 out[2]",
          [=](Given& g) {
              three_heads(g);
@@ -228,6 +245,7 @@ TEST_CASE("record: packed QKV is in place and disjoint, bound where the device c
     Given given;
     given.call.batch = 1;
     given.call.tokens = 10;
+    given.call.positions.ids.range = 40;
     const VkDeviceSize bytes = 10 * 8 * 16 * 2, lead = 6;
     const auto plane = [&](std::uint32_t first, std::uint32_t heads) {
         Tensor t = tensor(q_buffer, heads, lead + first * 32, bytes + 2 - first * 32);

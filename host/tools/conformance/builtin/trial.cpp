@@ -28,10 +28,6 @@ std::vector<float> angle_pairs(const Trial& trial) {
 
 /// Returns true if the kernel has a binding left for the counter on this device.
 bool has_counter(const DeviceUnderTest& device, const Trial& trial) {
-    if (trial.info.angles == VKROPE_ANGLES_COMPUTED &&
-        trial.info.positions == VKROPE_POSITIONS_IMPLICIT && !trial.info.scatter_kv) {
-        return false;  // no position can be out of range
-    }
     const std::uint32_t of_device = device.info().limits->maxPerStageDescriptorStorageBuffers;
     return (trial.limits.storage_buffers != 0 ? trial.limits.storage_buffers : of_device) >= 8 ||
            (trial.info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !trial.info.scatter_kv);
@@ -79,6 +75,13 @@ void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bo
 Rotated Test::run(const Trial& trial) {
     Trial counted = trial;
     counted.counts = trial.counts && has_counter(device, trial);
+    if (verify::must_count(trial) && !has_counter(device, trial)) {
+        counted.call.positions.first = 0;  // within the table
+        counted.call.positions.batch_stride = broadcast;
+        if (trial.info.angles != VKROPE_ANGLES_COS_SIN_CACHE) {
+            counted.max_position = std::max(trial.max_position, trial.shape.tokens);
+        }
+    }
     const verify::Operation operation = verify::placed(counted);
     verify::OnDevice there = value_of(verify::OnDevice::make(device.device(), operation));
     Rotated rotated;

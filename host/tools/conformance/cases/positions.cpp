@@ -217,7 +217,8 @@ std::int32_t first_of(const PositionsCase& described) {
 
 }  // namespace
 
-Positions CasePositions::of(std::uint32_t first, std::optional<std::uint32_t> axis) const {
+Positions CasePositions::of(std::uint32_t first, std::uint32_t batch, std::uint32_t used_axes,
+                            std::optional<std::uint32_t> axis) const {
     Positions part = positions;
     const std::int64_t batch_stride = part.batch_stride == broadcast ? 0 : part.batch_stride;
     if (source == VKROPE_POSITIONS_IMPLICIT) {
@@ -229,6 +230,16 @@ Positions CasePositions::of(std::uint32_t first, std::optional<std::uint32_t> ax
         (first * batch_stride + axis.value_or(0) * part.axis_stride) * id_bytes);
     part.ids.offset += skipped;
     part.ids.range -= skipped;
+    // The range must be the part's own bytes, as far as its rows are not among those of others.
+    const auto limit = [&](std::int64_t elements) {
+        part.ids.range = std::min(part.ids.range, static_cast<VkDeviceSize>(elements * id_bytes));
+    };
+    if (part.axis_stride > std::max(part.token_stride, batch_stride)) {
+        limit((axis ? 1 : used_axes) * part.axis_stride);
+    }
+    if (batch_stride > part.token_stride && (axis || source == VKROPE_POSITIONS_IDS)) {
+        limit(batch * batch_stride);
+    }
     if (axis) {
         part.axis_stride = 0;
     }

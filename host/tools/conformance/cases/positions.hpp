@@ -15,8 +15,10 @@ struct CasePositions {
     std::vector<std::byte> ids;
     std::uint64_t largest = 0;  // largest |position|
 
-    /// Returns the positions of the sequences from `first` on, for one axis or for all.
-    Positions of(std::uint32_t first, std::optional<std::uint32_t> axis) const;
+    /// Returns the positions of `batch` sequences from `first` on, for one axis or
+    /// for all that the sections use.
+    Positions of(std::uint32_t first, std::uint32_t batch, std::uint32_t used_axes,
+                 std::optional<std::uint32_t> axis) const;
 };
 
 /// batch, tokens  sizes of the tensors to which the positions belong

@@ -181,10 +181,6 @@ class Run {
                                                      device_.info().limits->maxImageDimension2D),
                                          "angles: ")
                                     .source;
-        if (operation.info.angles == VKROPE_ANGLES_COMPUTED &&
-            operation.info.positions == VKROPE_POSITIONS_IMPLICIT) {
-            operation.call.out_of_range = {};
-        }
     }
 
     void run_pass(const Parts& parts, const verify::Operation& common, const Pass& pass,
@@ -283,7 +279,7 @@ class Run {
         for (const std::uint64_t plane : parts.front()->planes) {
             for (std::uint32_t sequence = 0; sequence < shape.batch; sequence += step) {
                 Call& call = calls.emplace_back(operation.call);
-                call.positions = positions.of(sequence, pass.axis);
+                call.positions = positions.of(sequence, step, pass.sections.axes, pass.axis);
                 for (const Part* part : parts) {
                     const TensorIndex which = part->actual.which;
                     call.in[which] = rows(*part, part->in, part->strides, description_.dtype, plane,
@@ -294,6 +290,10 @@ class Run {
                                                    .head_stride = part->cache->head_stride}
                                           : rows(*part, part->out, part->actual.tensor.out,
                                                  part->actual.output.element, plane, sequence);
+                }
+                const bool slots = info.scatter_kv && (present[K] || present[V]);
+                if (info.angles == VKROPE_ANGLES_COMPUTED && !call.positions.int64 && !slots) {
+                    call.out_of_range = {};  // nothing can be out of range
                 }
             }
         }

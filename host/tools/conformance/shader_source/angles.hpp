@@ -19,6 +19,7 @@ namespace vkrope::shader_source {
 /// Converts the attention factor to the constants that the host passes to vkrope_turn.
 inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
     RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = 2;
     rotation.rotary_dim = 2;
     rotation.inv_freq = {1.0};

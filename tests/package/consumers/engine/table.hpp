@@ -18,6 +18,7 @@ struct Table {
 /// Returns the RoPE of whole head rows with base 10 000.
 inline vkrope::RopeParams plain_rotation(std::uint32_t head_dim) {
     vkrope::RopeParams rotation;
+    rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = head_dim;
     rotation.inv_freq.resize(head_dim / 2);
     check(vkrope::default_inv_freq(10000.0, head_dim, rotation.inv_freq.data()),
@@ -39,7 +40,7 @@ Table upload_table(const Gpu& gpu, VkCommandBuffer commands, const vkrope::Angle
     table.image = gpu.make_image(vkrope::angle_image_info(plan).value,
                                  vkrope::angle_view_info(plan, VK_NULL_HANDLE).value);
     vkrope::AngleUpload upload;
-    upload.staging = table.staging.handle;
+    upload.staging = {table.staging.handle, 0, plan.bytes};
     upload.image = table.image.handle;
     check(vkrope::record_angle_upload(commands, gpu.ref(), plan, upload), "record_angle_upload");
     return table;
