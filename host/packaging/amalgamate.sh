@@ -53,7 +53,7 @@ awk -v names="$scratch/names" '
             }
         print "namespace spv {"
     }
-    /^enum (Op|Capability|Decoration|ExecutionMode|StorageClass) \{/ {
+    /^enum (Op|Capability|Decoration|ExecutionMode|StorageClass|LoopControlMask) \{/ {
         print $1, $2, ": unsigned {"  # makes every number a valid value
         inside = 1
         next
