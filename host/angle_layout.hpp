@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bits.hpp"
 #include "defaults.hpp"
 #include "interface.h"
 #include "section_rules.hpp"
@@ -69,44 +68,51 @@ constexpr std::uint64_t most_rows(AngleSource source) noexcept {
                                                     : max_positions;
 }
 
+/// A field of a layout, and the values that it can have.
+struct LayoutRule {
+    const char* field = nullptr;
+    std::uint64_t value = 0, least = 0, most = 0;
+};
+
+inline Status error_of(const char* of, const LayoutRule& broken) noexcept {
+    using ull = unsigned long long;  // the type of %llu on every platform
+    if (broken.least == broken.most)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s%s is %llu: a plan with the other fields of this layout has %llu", of,
+                     broken.field, ull{broken.value}, ull{broken.least});
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "%s%s is %llu: a plan with the other fields of this layout has %llu to %llu", of,
+                 broken.field, ull{broken.value}, ull{broken.least}, ull{broken.most});
+}
+
 /// Checks that vkrope_plan_angles or vkrope_plan_cos_sin_cache can have made a layout, which the
 /// caller may have filled.
 ///
 /// of  prefix of the names of fields in errors: "layout." or "angles.layout->"
 inline Status check_layout(const char* of, const AngleTableLayout& plan) noexcept {
-    using ull = unsigned long long;  // the type of %llu on every platform
     const bool texture = is_texture(plan.source),
                cache = plan.source == VKROPE_ANGLES_COS_SIN_CACHE,
                computed = plan.source == VKROPE_ANGLES_COMPUTED;
-    struct Rule {
-        const char* field;
-        std::uint64_t value, least, most;
-    };
-    const auto hold = [of](const Rule& rule) -> Status {
-        if (rule.value >= rule.least && rule.value <= rule.most) return {};
-        if (rule.least == rule.most)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "%s%s is %llu: a plan with the other fields of this layout has %llu", of,
-                         rule.field, ull{rule.value}, ull{rule.least});
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s%s is %llu: a plan with the other fields of this layout has %llu to %llu",
-                     of, rule.field, ull{rule.value}, ull{rule.least}, ull{rule.most});
+    // Every call goes through these rules, so a rule costs only a comparison.
+    LayoutRule broken;
+    const auto hold = [&broken](const char* field, std::uint64_t value, std::uint64_t least,
+                                std::uint64_t most) {
+        if (value - least <= most - least && value >= least) return true;
+        broken = {field, value, least, most};
+        return false;
     };
     const std::uint32_t used = plan.channel_angles ? 2 * plan.pairs : plan.pairs, any = ~0u;
-    for (const Rule& rule : {
-             Rule{"source", plan.source, VKROPE_ANGLES_AUTOMATIC + 1, VKROPE_ANGLES_COS_SIN_CACHE},
-             {"pairs", plan.pairs, 1, max_head_dim / 2},
-             {"rows", plan.rows, computed ? most_rows(plan.source) : 1, most_rows(plan.source)},
-             {"fold_log2", plan.fold_log2, 0, 31},
-             {"head_groups", plan.head_groups, 0, computed ? 65535u : 1u},
-             {"phase", plan.phase, 0, cache ? 0 : any},
-             {"channel_angles", plan.channel_angles, 0, cache ? any : 0},
-             {"element", plan.element, 0, cache ? unsigned(VKROPE_BF16) : 0u},
-             {"row_stride", plan.row_stride, cache ? used : 0, cache ? any : 0},
-             {"sections.axes", plan.sections.axes, 0, cache ? 0 : max_axes},
-         }) {
-        if (Status s = hold(rule); !s) return s;
-    }
+    if (!(hold("source", plan.source, VKROPE_ANGLES_AUTOMATIC + 1, VKROPE_ANGLES_COS_SIN_CACHE) &&
+          hold("pairs", plan.pairs, 1, max_head_dim / 2) &&
+          hold("rows", plan.rows, computed ? most_rows(plan.source) : 1, most_rows(plan.source)) &&
+          hold("fold_log2", plan.fold_log2, 0, 31) &&
+          hold("head_groups", plan.head_groups, 0, computed ? 65535u : 1u) &&
+          hold("phase", plan.phase, 0, cache ? 0 : any) &&
+          hold("channel_angles", plan.channel_angles, 0, cache ? any : 0) &&
+          hold("element", plan.element, 0, cache ? unsigned(VKROPE_BF16) : 0u) &&
+          hold("row_stride", plan.row_stride, cache ? used : 0, cache ? any : 0) &&
+          hold("sections.axes", plan.sections.axes, 0, cache ? 0 : max_axes)))
+        return error_of(of, broken);
     if (Status s = check_sections(of, plan.sections); !s) return s;
     const double factor = value_or(plan.attention_factor, 1.0);
     if (!cache && !(factor >= 0x1p-64 && factor <= 0x1p64))
@@ -115,19 +121,17 @@ inline Status check_layout(const char* of, const AngleTableLayout& plan) noexcep
     const DerivedLayout made = derived(plan);
     std::uint32_t format;  // may be any number, and then must not be read as a VkFormat
     std::memcpy(&format, &plan.format, sizeof format);
-    const std::uint64_t folds = texture ? floor_log2(power_at_least(table_rows(plan))) : 0,
-                        most_bytes = texture ? made.bytes : std::min(made.bytes, max_buffer_bytes);
-    for (const Rule& rule : {
-             Rule{"fold_log2", plan.fold_log2, 0, folds},
-             {"format", format, made.format, made.format},
-             {"extent.width", plan.extent.width, made.width, made.width},
-             {"extent.height", plan.extent.height, made.height, made.height},
-             {"usage", plan.usage, made.usage, made.usage},
-             {"bytes", plan.bytes, made.bytes, most_bytes},
-             {"row_texels", plan.row_texels, made.row_texels, made.row_texels},
-         }) {
-        if (Status s = hold(rule); !s) return s;
-    }
+    const bool folds = plan.fold_log2 == 0 ||
+                       (texture && table_rows(plan) > std::uint64_t{1} << (plan.fold_log2 - 1));
+    const std::uint64_t most_bytes = texture ? made.bytes : std::min(made.bytes, max_buffer_bytes);
+    if (!(hold("fold_log2", folds ? 0 : plan.fold_log2, 0, 0) &&
+          hold("format", format, made.format, made.format) &&
+          hold("extent.width", plan.extent.width, made.width, made.width) &&
+          hold("extent.height", plan.extent.height, made.height, made.height) &&
+          hold("usage", plan.usage, made.usage, made.usage) &&
+          hold("bytes", plan.bytes, made.bytes, most_bytes) &&
+          hold("row_texels", plan.row_texels, made.row_texels, made.row_texels)))
+        return error_of(of, broken);
     return {};
 }
 

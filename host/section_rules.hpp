@@ -10,6 +10,9 @@ namespace vkrope {
 ///
 /// of  prefix of the names of fields in errors: "" or "rotation."
 inline Status check_sections(const char* of, const Sections& sections) noexcept {
+    std::uint32_t said = sections.axes | std::uint32_t(sections.order) | sections.leftover_axis;
+    for (const std::uint32_t pairs : sections.pairs) said |= pairs;
+    if (said == 0) return {};  // the most frequent case
     if (sections.order > VKROPE_SECTIONS_SUM)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%ssections.order is %u: it must be a vkrope_section_order", of,
@@ -31,8 +34,6 @@ inline Status check_sections(const char* of, const Sections& sections) noexcept 
         sum += sections.pairs[i];
     }
     const std::uint32_t axes = sections.axes;
-    if (axes == 0 && sections.order == VKROPE_SECTIONS_SEQUENTIAL && sections.leftover_axis == 0)
-        return {};
     if (axes < 2 || axes > max_axes || (interleaved && axes != 3 && axes != 4))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%ssections.axes is %u: it must be 2 to %u, interleaved 3 or 4, and only "

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "angle_layout.hpp"
+#include "bits.hpp"
 #include "frequencies/angle_table_layout.hpp"
 #include "frequencies/table_entry.hpp"
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "angle_layout.hpp"
+#include "bits.hpp"
 #include "window_rules.hpp"
 
 namespace vkrope {

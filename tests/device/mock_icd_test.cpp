@@ -110,6 +110,8 @@ std::uint64_t dispatches_of(Device& on, const KernelInfo& info, Call call) {
     rotation.inv_freq.assign(D / 2, 1.0);
     const AngleTable table = must(AngleTable::make(on, rotation, info.angles, 100));
     call.angles = table.angles();
+    const Buffer counter = must(Buffer::make(on, 4));
+    call.out_of_range = counter.whole();  // positions beyond the table are not the point here
     DeviceRef ref = on.ref();
     ref.get_instance_proc_addr = get;
     const Owned<Kernel> kernel(must(create(ref, info)));

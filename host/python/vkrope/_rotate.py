@@ -218,8 +218,8 @@ def rotate(
         targets[name] = tensor.target(memory)
         # An array without elements is absent, because there is nothing to bind.
         index = list(given).index(name)
-        shape.heads[index] = tensor.rows.shape[2] if tensor.rows.size else 0
-        shape.head_dim[index] = tensor.rows.shape[3]
+        if tensor.rows.size:
+            shape.heads[index], shape.head_dim[index] = tensor.rows.shape[2:]
     if any(tensor.rows.size for tensor in tensors.values()):
         inputs = [_pointer(sources.get(name)) for name in given]
         outputs = [_pointer(_memory_of(targets.get(name), memory)) for name in given]

@@ -170,6 +170,7 @@ RopeParams rotation_of(const RotateInputs& inputs) {
         rotation.no_rope = false;
         rotation.rotary_dim = 2;
         rotation.inv_freq = {0};
+        rotation.phase = {0};
         rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
     }
     if (inputs.positions.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM) {
