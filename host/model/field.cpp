@@ -102,7 +102,8 @@ Field find_preferred(const Scopes& scopes, const Keys& keys, Warnings& warnings)
     const std::vector<Field> found = all_of(scopes, keys);
     for (const Field& other : found) {
         if (*other.value != *found[0].value) {
-            warn(warnings, "{}{} is read", ignored(other), stated(found[0]));
+            warn(warnings, "{}{}, which is {}, is read", ignored(other), found[0].name,
+                 shown(found[0]));
         }
     }
     return found.empty() ? Field() : found[0];

@@ -42,8 +42,11 @@ const Letters letters[] = {
       "layers_pattern", "attn_pattern", "attention_pattern", "override_pattern", "global_attn",
       "full_attn", "full_attention", "linear_attn"}},
     {Says::layers, true, {"local_layer", "global_layer", "full_layer"}},
-    {Says::scores, false, {"query_pre_attn", "temperature_", "llama_4_scal", "llama4_scal"}},
+    {Says::scores,
+     false,
+     {"query_pre_attn", "max_attn_value", "temperature_", "llama_4_scal", "llama4_scal"}},
     {Says::scores, true, {"logn", "mscale"}},
+    {Says::scaling, false, {"dual_chunk"}},
     {Says::scaling,
      false,
      {"beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor", "long_factor",
@@ -61,25 +64,28 @@ constexpr auto arithmetic_words = names("backend", "bf16", "cache", "compile", "
                                         "implementation", "kernel", "precision");
 
 /// Words of the scores of attention, and of what changes their scale.
-constexpr auto score_words = names("attention", "attn", "k", "key", "q", "qk", "query", "score",
-                                   "scores", "softmax");
-constexpr auto scale_words = names("cap", "capping", "multiplier", "scalar", "scale", "scaling",
-                                   "softcap", "softcapping", "temp", "temperature");
+constexpr auto score_words = names("attention", "attn", "dot", "k", "key", "q", "qk", "query",
+                                   "score", "scores", "sm", "softmax");
+constexpr auto scale_words = names("cap", "capping", "clamp", "multiplier", "scalar", "scale",
+                                   "scaling", "softcap", "softcapping", "temp", "temperature");
 
 /// Words beside them of what comes before or after the scores.
 constexpr auto other_scores = names("final", "in", "out", "output", "value", "weights");
 
-/// Words that concern angles where they stand for a number.
-constexpr auto number_words = names("theta", "base", "interp", "interpolate", "interpolated",
-                                    "interpolation", "posinterp", "compress", "compressed",
-                                    "compression", "fraction", "freq", "frequency");
+/// Words that concern angles where the value states something.
+constexpr auto number_words = names("base", "compress", "compressed", "compression", "frac",
+                                    "fraction", "posinterp", "rot", "theta", "theta1", "theta2",
+                                    "wavelength");
+constexpr auto interpolation_words = names("interp", "interpolate", "interpolated",
+                                           "interpolation");
 
 /// Words beside them that name something else.
 constexpr auto other_numbers = names(
-    "audio", "batch", "bins", "channels", "dim", "drop", "dropout", "embed", "embedding", "expert",
-    "experts", "image", "kv", "lambda", "layer", "layers", "length", "loss", "lr", "mask", "mel",
-    "mlp", "model", "moe", "num", "patch", "rank", "sample", "seqlen", "size", "step", "steps",
-    "token", "tokens", "video", "vocab", "width");
+    "audio", "batch", "bins", "block", "capacity", "channels", "dim", "drop", "dropout", "embed",
+    "embedding", "expert", "experts", "image", "kv", "lambda", "layer", "layers", "length", "loss",
+    "lr", "mask", "mel", "mlp", "model", "moe", "num", "patch", "rank", "sample", "seqlen", "size",
+    "step", "steps", "sparsity", "spatial", "stride", "temporal", "token", "tokens", "video",
+    "vocab", "width");
 
 constexpr auto position_words = names("pos", "position", "positional", "positions");
 constexpr auto embedding_words = names("emb", "embed", "embedding", "embeddings", "encoding");
@@ -92,15 +98,19 @@ bool contains_any(const std::vector<std::string>& words, const auto& names) {
 bool changes_scores(const std::vector<std::string>& words) {
     const bool of_scores = contains_any(words, score_words);
     // Without a word of attention, "logits" are those of the vocabulary.
-    const bool caps = contains_any(words, names("soft", "softcap", "softcapping")) &&
+    const bool soft = contains_any(words, names("soft", "logit")) &&
+                      contains_any(words, names("cap", "capping", "clamp"));
+    const bool caps = (soft || contains_any(words, names("softcap", "softcapping"))) &&
                       !contains_any(words, names("logits"));
     return ((of_scores && contains_any(words, scale_words)) || caps) &&
            !contains_any(words, other_scores);
 }
 
-bool is_position_scale(const std::vector<std::string>& words) {
-    const auto scales = [](const std::string& word) { return word.rfind("scal", 0) == 0; };
-    return contains_any(words, position_words) && std::any_of(words.begin(), words.end(), scales);
+/// Returns whether a name is that of a scale or a base, whatever it scales.
+bool scales(const std::vector<std::string>& words) {
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return word.rfind("scal", 0) == 0 || word == "base" || word == "factor" || word == "theta";
+    });
 }
 
 }  // namespace
@@ -130,33 +140,51 @@ bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
 bool is_switch_of_rope(const std::string& name) {
     const std::vector<std::string> words = words_of(name);
     const auto of_a_switch = [](const std::string& word) {
-        return contains(names("", "add", "apply", "default", "enable", "enabled", "has", "original",
-                              "rope", "rotary", "standard", "use", "with"),
-                        word) ||
+        return contains(
+                   names("", "add", "all", "apply", "default", "enable", "enabled", "has", "layers",
+                         "original", "rope", "rotary", "standard", "to", "use", "with"),
+                   word) ||
                contains(position_words, word) || contains(embedding_words, word);
     };
     return contains_any(words, names("rope", "rotary")) &&
            std::all_of(words.begin(), words.end(), of_a_switch);
 }
 
+bool is_switch_of_no_rope(const std::string& name) {
+    const std::vector<std::string> words = words_of(name);
+    return (contains_any(words, names("nope")) || contains(words, std::string("no"))) &&
+           std::all_of(words.begin(), words.end(), [](const std::string& word) {
+               return contains(names("", "enable", "is", "no", "nope", "rope", "rotary", "use"),
+                               word);
+           });
+}
+
 bool is_position_embedding(const std::string& name) {
     const std::vector<std::string> words = words_of(name);
     const auto of_kind = [](const std::string& word) {
         return contains(position_words, word) || contains(embedding_words, word) ||
-               contains(names("", "kind", "method", "mode", "type"), word);
+               contains(names("", "enc", "kind", "method", "mode", "pe", "style", "type"), word);
     };
-    return contains_any(words, position_words) && contains_any(words, embedding_words) &&
+    return ((contains_any(words, position_words) &&
+             (contains_any(words, embedding_words) || contains_any(words, names("enc")))) ||
+            contains_any(words, names("pe"))) &&
            std::all_of(words.begin(), words.end(), of_kind);
 }
 
 bool is_switch_of_others(const std::string& name) {
     const std::vector<std::string> words = words_of(name);
-    return contains_any(words, names("alibi")) ||
+    return contains_any(words, names("alibi", "rpe")) ||
            (contains_any(words, names("rel", "relative")) &&
             (contains_any(words, position_words) || contains_any(words, names("attention"))));
 }
 
-Says what_says(const std::string& name, bool has_numbers) {
+bool is_interpolation(const std::string& name) {
+    const std::vector<std::string> words = words_of(name);
+    return (contains_any(words, interpolation_words) || contains_any(words, names("theta"))) &&
+           !contains_any(words, embedding_words);
+}
+
+Says what_says(const std::string& name, bool states) {
     std::string key = name;  // names in mixed case: YaRN, QKNorm
     for (char& letter : key) {
         if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
@@ -170,18 +198,24 @@ Says what_says(const std::string& name, bool has_numbers) {
     const std::vector<std::string> words = words_of(key);
     const bool of_table = contains_any(words, names("max")) &&
                           contains_any(words, names("len", "length", "seqlen"));
-    if (row != std::end(letters) && row->says == Says::angles &&
+    if (row != std::end(letters) && row->says == Says::angles && !scales(words) &&
         (of_table || contains_any(words, arithmetic_words))) {
         return Says::nothing;
     }
-    if (weak && has_numbers && !contains_any(words, other_numbers) &&
-        (contains_any(words, number_words) || is_position_scale(words))) {
+    const bool of_position = contains_any(words, position_words) &&
+                             (scales(words) || contains_any(words, interpolation_words));
+    const bool of_number = contains_any(words, number_words) ||
+                           contains_any(words, interpolation_words) ||
+                           (contains_any(words, names("freq", "frequency")) && scales(words));
+    if (weak && states && (of_position || (of_number && !contains_any(words, other_numbers)))) {
         return Says::angles;
     }
     const bool other = std::any_of(
         std::begin(others), std::end(others),
         [&](std::string_view part) { return key.find(part) != key.npos; });
-    if (weak && !other && changes_scores(words)) return Says::scores;
+    if (weak && (!other || contains_any(words, names("mla"))) && changes_scores(words)) {
+        return Says::scores;
+    }
     if (row == std::end(letters)) return Says::nothing;
     const bool may_be_other = row->says == Says::scaling || row->says == Says::scores ||
                               row->says == Says::layers;

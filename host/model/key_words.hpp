@@ -21,9 +21,15 @@ enum class Says {
 
 /// Returns what a key may change. Words are separated by `_`, or `.` in GGUF; case is ignored.
 ///
-/// has_numbers  the value is a number or contains numbers: words such as "base" or "fraction" mean
-///              angles only there
-Says what_says(const std::string& name, bool has_numbers);
+/// states  the value contains numbers or names a scaling: words such as "base" or "fraction" mean
+///         angles only there
+Says what_says(const std::string& name, bool states);
+
+/// Returns whether a key is a switch that turns RoPE off, such as use_nope.
+bool is_switch_of_no_rope(const std::string& name);
+
+/// Returns whether a key may be a switch of an interpolation of positions.
+bool is_interpolation(const std::string& name);
 
 /// Returns whether a key is a switch of RoPE as a whole, such as use_rotary_pos_emb.
 bool is_switch_of_rope(const std::string& name);

@@ -69,6 +69,9 @@ std::vector<std::string> Layers::types() const {
         found = {full_attention, chunked_attention};
     } else {
         found = named;
+        if (found.empty() && rule == LayerRule::local_base) {
+            found = {full_attention, sliding_attention};  // which layers are which is not known
+        }
     }
     std::stable_partition(found.begin(), found.end(),
                           [](const std::string& type) { return type == full_attention; });
@@ -152,6 +155,9 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const Query& q
         }
         found = values[layer];
     }
+    if (query.layer >= 0 && std::size_t(query.layer) < values.size() && !found && !may_differ) {
+        not_supported("{} is 0 for layer {}: this layer has no RoPE", numbers.name, query.layer);
+    }
     if (query.layer >= 0 && !values.empty() && !found && !may_differ) {
         invalid_argument("query.layer is {}: {} has no entry for it", query.layer, numbers.name);
     }
@@ -188,11 +194,6 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
     if (all.empty() || (all.size() == 1 && type_rotates(all[0]))) {
         if (some_by_number) {
             warnings.push_back("some layers have no RoPE: assuming a layer with RoPE");
-        }
-        if (all.empty() && rule == LayerRule::local_base) {
-            warnings.push_back(
-                "ignored the base of local layers: there is no key layer_types that lists these "
-                "layers");
         }
         return {all.empty() ? std::string() : all[0], true};
     }

@@ -10,8 +10,8 @@ namespace vkrope {
 namespace {
 
 /// Names of no scaling, in several formats of files.
-constexpr auto plain_names = names("default", "mrope", "no_scaling", "none", "origin", "original",
-                                   "rope", "rotary", "standard");
+constexpr auto plain_names = names("", "default", "disabled", "mrope", "no_scaling", "none", "off",
+                                   "origin", "original", "rope", "rotary", "standard");
 
 /// Names of scalings that what_says() does not know by their letters.
 constexpr auto scaling_names = names("dynamic", "linear", "llama3", "longrope", "proportional",
@@ -32,6 +32,14 @@ bool has_numbers(const json& value) {
            (value.is_structured() && std::any_of(value.begin(), value.end(), has_numbers));
 }
 
+/// Returns whether a key is a share, of which 0 states something.
+bool is_share(const std::string& key) {
+    const std::vector<std::string> words = words_of(key);
+    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
+        return contains(names("frac", "fraction", "pct", "percent", "percentage", "share"), word);
+    });
+}
+
 /// Returns true for false, for 0, and for a list with one of these for some layer.
 bool is_off(const json& value) {
     return value == false || value == 0 ||
@@ -42,6 +50,10 @@ bool is_off(const json& value) {
 
 bool is_plain(const json& value) {
     if (!is_set(value) || value == 1 || is_string_of(value, plain_names)) return true;
+    if (value.is_object()) {
+        const auto enabled = value.find("enabled");
+        if (enabled != value.end() && *enabled == false) return true;
+    }
     return value.is_structured() && std::all_of(value.begin(), value.end(), is_plain);
 }
 
@@ -56,10 +68,13 @@ bool says_a_scaling(const json& value) {
 }
 
 void refuse_switch(const Field& field, const std::string& key) {
-    if (is_switch_of_rope(key) && is_off(*field.value)) {
+    const json& value = *field.value;
+    if ((is_switch_of_rope(key) && is_off(value)) || (is_switch_of_no_rope(key) && value == true)) {
         not_supported("{}: the model does not use RoPE, or not in every layer", stated(field));
     }
-    if (is_switch_of_others(key) && *field.value == true) {
+    // A number may be one of a switch that is off, such as alibi_bias_max.
+    if (is_switch_of_others(key) && is_set(value) && !is_string_of(value, plain_names) &&
+        (value == 1 || !value.is_number())) {
         not_supported("{}: the model's position embedding is not RoPE", stated(field));
     }
 }
@@ -67,16 +82,33 @@ void refuse_switch(const Field& field, const std::string& key) {
 bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope) {
     const json& value = *field.value;
     refuse_switch(field, key);
-    const bool by_value = key == "type" && value.is_string();  // of a section, by any name
-    Says says = what_says(by_value ? value.get<std::string>() : key, has_numbers(value));
+    if (is_position_embedding(key) && value.is_string() && !is_plain(value)) {
+        not_supported("{}: it names the position embedding, and nothing reads it there",
+                      stated(field));
+    }
+    const bool by_value = value.is_string() && contains(names("type", "method", "strategy"), key);
+    const bool states = has_numbers(value) || names_a_scaling(value) ||
+                        (value == true && is_interpolation(key));
+    Says says = what_says(by_value ? value.get<std::string>() : key, states);
+    // The words of the object around a key count too: "position" of "position.scale".
+    if (says == Says::nothing && states && !by_value) {
+        const std::string around = field.name.substr(0, field.name.rfind('.'));
+        if (around.size() < field.name.size()) {
+            const std::string outer = around.substr(around.rfind('.') + 1);
+            const Says both = what_says(outer + "_" + key, value.is_number());
+            if (both == Says::scores || both == Says::angles) says = both;
+        }
+    }
     // A section of RoPE says when it was fine-tuned; anything else there may scale.
     if (in_rope && says == Says::nothing && !in_key(key, "finetun", false)) says = Says::angles;
     const bool may_turn = says == Says::angles || says == Says::scaling || says == Says::scores;
     const bool denies = says == Says::norm && model_.has_norms && value == false;
-    if (may_turn ? is_plain(value) : !is_set(value) && !denies) return true;
+    if (may_turn ? is_plain(value) && !(value == 0 && is_share(key))
+                 : (!is_set(value) || (says == Says::layers && value == 1)) && !denies) {
+        return true;
+    }
     if (may_turn && says != Says::scores && !model_.rotates) return true;
-    const bool scales = (says == Says::scaling || says == Says::scores) && value.is_structured() &&
-                        says_a_scaling(value);
+    const bool scales = (says == Says::scaling || says == Says::scores) && says_a_scaling(value);
     if (scales || (says == Says::angles && !(value == true && is_switch_of_rope(key)))) {
         not_supported(
             "{}: its name concerns the angles, and nothing reads it for {}; {}give the name to "

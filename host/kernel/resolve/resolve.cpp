@@ -72,6 +72,8 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
     if (call.angles.layout) {
         if (Status s = check_layout("angles.layout->", *call.angles.layout); !s) return {s, {}};
     }
+    if (is_given(call.out_of_range) && !call.out_of_range.buffer)
+        return {error(VKROPE_ERROR_INVALID_ARGUMENT, "out_of_range.buffer is null"), {}};
     const bool empty = call.in[Q].heads == 0 && call.in[K].heads == 0 && call.in[V].heads == 0;
     if (call.tokens == 0 || empty) return result;
     resolved.batch = sequences_of(call);

@@ -128,11 +128,13 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     position_rows(rows, info, call.positions);
     angle_rows(rows, info, call.angles);
     cache_rows(rows, info, call);
+    const bool rotates = call.in[Q].heads != 0 || call.in[K].heads != 0;
     const bool slots = info.scatter_kv && (call.in[K].heads != 0 || call.in[V].heads != 0);
-    rows.buffer("", "out_of_range", call.out_of_range,
-                info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64 || slots,
-                "nothing can be out of range: computed angles cover every position, and no row of "
-                "K or V goes to a slot");
+    rows.buffer(
+        "", "out_of_range", call.out_of_range,
+        (rotates && (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) || slots,
+        "nothing can be out of range: no row is rotated by a table or by 64-bit ids, and no "
+        "row of K or V goes to a slot");
     rows.buffer("", "parameters", call.parameters, parameter_bytes != 0,
                 "the kernel was created without weights, biases and given scales");
     rows.number("", "first_set_tokens", call.first_set_tokens, info.two_parameter_sets,

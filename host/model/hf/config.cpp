@@ -133,7 +133,8 @@ double rope_theta(const Source& source, Warnings& warnings) {
                                shown_number(source.type.rope_theta_since_5);
         }
     }
-    const Field ratio = find(source.top, {"rope_ratio"});  // ChatGLM
+    const bool has_ratio = source.type.name == nullptr || source.name == "chatglm";
+    const Field ratio = has_ratio ? find(source.top, {"rope_ratio"}) : Field();
     return ratio ? theta * positive_number(ratio) : theta;
 }
 
@@ -294,7 +295,7 @@ RopeParams text_rotation(const Scope& whole, const Query& asked) {
         }
     }
     rotation.softmax_scale *= scale_of_scores(
-        source, head.latent ? head.head_dim + head.q_rotary_offset : head.head_dim);
+        source, head.latent ? head.head_dim + head.q_rotary_offset : head.head_dim, warnings);
     rotation.ops = model_ops(source.type.name != nullptr ? find_model_type(source.name) : nullptr,
                              source.top, source.both(), source.layer);
     if (source.type.indexer) {
@@ -359,8 +360,12 @@ HfConfig::HfConfig(std::string_view json_text) {
 }
 
 const json& HfConfig::language_model() const {
-    return document_.is_object() ? *vkrope::language_model({&document_, ""}).config.object
-                                 : document_;
+    const json* found = &document_;
+    // A document with two language models is read only if the query ignores one.
+    (void)status_of("the configuration", [&] {
+        if (document_.is_object()) found = vkrope::language_model({&document_, ""}).config.object;
+    });
+    return *found;
 }
 
 Result<RopeParams> HfConfig::rotation(const ModelQuery& asked) const {

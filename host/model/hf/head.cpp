@@ -67,9 +67,13 @@ bool says_latent(const std::string& key) {
     const std::vector<std::string> words = words_of(key);
     const auto has = [&](std::string_view word) { return contains(words, word); };
     const bool width = has("dim") || has("size") || has("rank");
-    const bool part = has("rope") || has("nope") || (has("pos") && has("emb") && has("qk"));
-    return width && ((part && !has("index") && !has("indexer")) || (has("kv") && has("lora")) ||
-                     (has("kv") && has("latent")));
+    const bool part = has("nope") || has("pe") || (has("rope") && (has("qk") || has("head"))) ||
+                      (has("pos") && has("emb") && has("qk"));
+    const bool row = has("lora") || has("latent") || has("compress") || has("compressed") ||
+                     has("compression") || has("rank");
+    return (width &&
+            ((part && !has("index") && !has("indexer")) || ((has("kv") || has("q")) && row))) ||
+           (has("kv") && has("compressed")) || key == "use_mla";
 }
 
 /// Rejects latent attention of a class that is not known to have it, if its keys have other names,
@@ -153,6 +157,13 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     head.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, source.type.latent.qk_nope_head_dim);
     head.k_rotary_offset = width(find(source.top, {"kv_lora_rank"}), "kv_lora_rank", 0,
                                  source.type.latent.kv_lora_rank);
+    if (const Field row = find(source.top, {"qk_head_dim"});
+        row && *row.value != head.head_dim + head.q_rotary_offset) {
+        invalid_data(
+            "{} but the channels of qk_nope_head_dim and qk_rope_head_dim are {}: they "
+            "must agree",
+            stated(row), head.head_dim + head.q_rotary_offset);
+    }
     const Field other = find_first(source.top, {"head_dim"});
     if (other && *other.value != head.head_dim) pass_over(other, true, of_latent(head), warnings);
     return head;

@@ -135,6 +135,7 @@ struct ModelType {
     bool reversed = false;        ///< rotates in the other direction: nanochat
     /// Scale of the scores, which the class fixes whatever the width of its heads; 0: head_dim^-0.5
     double fixed_scale = 0;
+    const char* score_key = nullptr;  ///< key of the scale of the scores; null: the class has none
     const char* rope_asked_by = nullptr;  ///< no RoPE unless this key is present
     bool absolute_is_meant = false;  ///< has RoPE unless position_embedding_type has another value
     bool rotary_object = false;  ///< its scaling is in an object named rotary: the first InternLM

@@ -67,6 +67,11 @@ bool names_other_part(const std::string& key) {
                        [&](std::string_view part) { return in_key(key, part, true); });
 }
 
+bool is_nested(const std::string& key) {
+    return std::any_of(std::begin(nested_configs), std::end(nested_configs),
+                       [&](const Nested& kind) { return key == kind.name; });
+}
+
 bool has_key_of_rope(const json& object) {
     bool rope = false;
     for (const auto& [key, value] : object.items()) {
@@ -90,7 +95,7 @@ Field holder(const Scope& config) {
     Field found;
     for (const auto& [key, value] : config.object->items()) {
         const Field field = {shown_key(key), &value};
-        if (!holds_attention(field)) continue;
+        if (!holds_attention(field) || (found && *found.value == value)) continue;
         if (found) {
             invalid_data(
                 "{}{} and {}{} both hold heads and a key of RoPE: it is unknown which of them is "
@@ -203,9 +208,7 @@ void judge_value(const json& value, const Scope& scope, UnreadKeys& keys, bool i
 
 bool is_other_part(const std::string& key, const json& value) {
     return value.is_structured() &&
-           ((value.is_object() && is_model(value)) || names_other_part(key) ||
-            std::any_of(std::begin(nested_configs), std::end(nested_configs),
-                        [&](const Nested& kind) { return key == kind.name; }));
+           ((value.is_object() && is_model(value)) || names_other_part(key) || is_nested(key));
 }
 
 LanguageModel language_model(const Scope& document) {
@@ -240,7 +243,14 @@ std::vector<std::string> ignored_around(const LanguageModel& model) {
         for (const auto& [key, value] : outside.object->items()) {
             const auto inner = model.config.object->find(key);
             const bool agrees = inner != model.config.object->end() && *inner == value;
-            if (shapes_rotation(key) && is_set(value) && !agrees) {
+            const Field field = {outside.prefix + shown_key(key), &value};
+            const bool other = !agrees && &value != model.config.object &&
+                               value != *model.config.object && !is_nested(key) &&
+                               holds_attention(field);
+            if (other) {
+                warn(warnings, "ignored key {}: {} is read, and differs", field.name,
+                     without_dot(model.config));
+            } else if (shapes_rotation(key) && is_set(value) && !agrees) {
                 warnings.push_back(ignored(outside, key, value, model));
             }
         }
@@ -252,15 +262,23 @@ void judge_unread(const Scope& scope, UnreadKeys& keys) {
     judge_object(scope, keys, false);
 }
 
+/// Returns whether ignored_around() reports a key, which is then not an error.
+bool is_warning(const std::string& key, const json& value) {
+    const Says says = what_says(key, value.is_number());
+    return says == Says::norm || says == Says::layers || says == Says::scores ||
+           says == Says::scaling || says == Says::scaled_layers;
+}
+
 void judge_unread_around(const LanguageModel& model, UnreadKeys& keys) {
     for (const Scope& scope : model.around) {
         for (const auto& [key, value] : scope.object->items()) {
             const bool read_inside = scope.reads->count(model.config.prefix + key) != 0;
-            if (!value.is_structured() || read_inside || is_other_part(key, value) ||
-                &value == model.config.object) {
+            if (read_inside || is_other_part(key, value) || &value == model.config.object) continue;
+            const Field field = {scope.prefix + shown_key(key), &value};
+            if (!value.is_structured()) {
+                if (!is_warning(key, value)) keys.judge(field, key);
                 continue;
             }
-            const Field field = {scope.prefix + shown_key(key), &value};
             if (!keys.judge(field, key)) judge_value(value, inside(scope, field), keys, false);
         }
     }

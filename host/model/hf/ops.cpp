@@ -184,17 +184,37 @@ ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& s
     return OpsImport(model, config, scaling, layer).run();
 }
 
-double scale_of_scores(const Source& source, std::uint32_t row) {
+double scale_of_scores(const Source& source, std::uint32_t row, Warnings& warnings) {
     const double usual = 1 / std::sqrt(double(row));
-    const Field query = find(source.top, {"query_pre_attn_scalar"}),
-                mup = find(source.top, {"mup_attn_multiplier"}),
-                uses_mup = find(source.top, {"mup_use_scaling"}),
-                scale = find(source.top, {"attention_multiplier", "softmax_scale"});
-    if (query && scale) disagree(query, scale);
-    if (query) return 1 / std::sqrt(positive_number(query)) / usual;
-    if (scale) return positive_number(scale) / usual;
-    if (mup && !(uses_mup && !truth(uses_mup))) return positive_number(mup) / row / usual;
-    return source.type.fixed_scale != 0 ? source.type.fixed_scale / usual : 1;
+    const ModelType& type = source.type;
+    const bool known = type.name != nullptr;
+    Keys keys = {"query_pre_attn_scalar", "attention_multiplier", "softmax_scale"};
+    if (known) keys.names.clear();
+    if (type.score_key != nullptr) keys.names.push_back(type.score_key);
+    if (type.fixed_scale != 0) {
+        if (const Field other = find(source.top, {"query_pre_attn_scalar"})) {
+            warn(warnings, "{}the code of {} scales the scores by {}", ignored(other), source.name,
+                 type.fixed_scale);
+        }
+        return type.fixed_scale / usual;
+    }
+    double scale = usual;
+    Field said;
+    for (const std::string& key : keys.names) {
+        const Field field = find(source.top, Keys(std::vector<std::string>{key}));
+        if (!field) continue;
+        const double number = positive_number(field);
+        const bool mup = key == "mup_attn_multiplier";
+        const Field uses_mup = mup ? find(source.top, {"mup_use_scaling"}) : Field();
+        const double stated_scale = key == "query_pre_attn_scalar"           ? 1 / std::sqrt(number)
+                                    : mup && !(uses_mup && !truth(uses_mup)) ? number / row
+                                    : mup                                    ? usual
+                                                                             : number;
+        if (said && scale != stated_scale) disagree(said, field);
+        scale = stated_scale;
+        said = field;
+    }
+    return scale / usual;
 }
 
 }  // namespace vkrope

@@ -72,7 +72,7 @@ ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& s
 /// states: the scores' scale times the square root of the row's channels.
 ///
 /// row  number of channels of a query row
-double scale_of_scores(const Source& source, std::uint32_t row);
+double scale_of_scores(const Source& source, std::uint32_t row, Warnings& warnings);
 
 // ---- Rejected keys ----
 
@@ -82,7 +82,8 @@ Field position_embedding(const Scopes& top);
 
 /// What the value of position_embedding_type says, such as "rope_gptj" or "mistral_yarn".
 struct PositionEmbedding {
-    bool rotates = false;
+    bool rotates = false;    ///< it does not name another position embedding
+    bool says_rope = false;  ///< it names RoPE
     Pairing pairing = VKROPE_PAIRING_NONE;
     std::string scaling;  ///< empty: the value names none
 };

@@ -115,7 +115,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         return sections;
     }
     // Beside the sections, Qwen3-TTS and -ASR call their order "interleaved".
-    const Field beside = field ? find_first({section.scope()}, {"interleaved"}) : Field(),
+    const Field beside = field ? find_first(scopes, {"interleaved"}) : Field(),
                 order = find(scopes, {"mrope_interleaved"});
     if (order && beside && *order.value != *beside.value) disagree(order, beside);
     const Field& said = order ? order : beside;

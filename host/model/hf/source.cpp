@@ -149,9 +149,10 @@ void take_listed(Source& source, const Layers& layers, const Query& query) {
 /// Returns a name without case, separators and the suffixes of classes of transformers, so that
 /// Qwen2MoeForCausalLM is qwen2_moe.
 std::string bare(std::string name) {
-    for (const char* suffix : {"ForCausalLM", "ForConditionalGeneration", "LMHeadModel", "Model"}) {
-        const std::size_t at = name.rfind(suffix);
-        if (at != name.npos && at != 0 && name.substr(at) == suffix) name.resize(at);
+    for (const std::string_view suffix : {"For", "LMHead", "Model"}) {
+        const std::size_t at = name.rfind(suffix), next = at + suffix.size();
+        const bool ends = next == name.size() || (name[next] >= 'A' && name[next] <= 'Z');
+        if (at != name.npos && at != 0 && ends) name.resize(at);
     }
     std::string letters;
     for (const std::string& word : words_of(name)) letters += word;
@@ -184,7 +185,9 @@ ModelClass model_class(const Scope& whole, const Scope& config, const Scopes& to
         return found;
     }
     if (const char* reason = unsupported_model_type(name)) {
-        not_supported("{}: {}", stated(field), reason);
+        not_supported("{}: {}",
+                      field.value->is_string() ? stated(field) : field.name + " names " + name,
+                      reason);
     }
     if (const ModelType* row = find_model_type(name)) {
         found.type = *row;
@@ -201,19 +204,21 @@ ModelClass model_class(const Scope& whole, const Scope& config, const Scopes& to
 }
 
 bool is_base(const std::string& key, Base which) {
-    bool base = key == "rope_freq_constant", rope = false, local = false;
+    bool base = key == "rope_freq_constant", rope = false, local = false, layers = false;
     for (const std::string& word : words_of(key)) {
         local = local || contains(names("local", "sliding", "swa"), word);
         base = base || word == "theta" || word == "base";
-        rope = rope || contains(names("rope", "rotary", "theta"), word);
+        rope = rope || contains(names("local", "rope", "rotary", "sliding", "swa", "theta"), word);
+        layers = layers || word == "layer" || word == "layers";
         if (!contains(names("", "attention", "attn", "base", "constant", "emb", "embedding", "freq",
-                            "frequency", "full", "global", "local", "rope", "rotary", "sliding",
-                            "swa", "theta", "window"),
+                            "frequency", "full", "global", "layer", "layers", "local", "rope",
+                            "rotary", "sliding", "swa", "theta", "window"),
                       word)) {
             return false;
         }
     }
-    return base && (rope || key == "rope_freq_constant") && local == (which == Base::local);
+    return base && (rope || key == "rope_freq_constant") && local == (which == Base::local) &&
+           (local || !layers);
 }
 
 }  // namespace

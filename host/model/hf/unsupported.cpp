@@ -25,10 +25,14 @@ constexpr UnsupportedKey unsupported_keys[] = {
     {"use_rope_layers", "which of its layers rotate is not known"},              // Step 3.5
 };
 
-constexpr auto interleaved_words = names("gptj", "interleaved", "llama4", "mistral");
+constexpr auto interleaved_words = names("gptj", "interleave", "interleaved", "llama4", "mistral");
 constexpr auto half_split_words = names("half", "llama", "neox", "split");
 constexpr auto scaling_words = names("dynamic", "linear", "llama3", "longrope", "ntk", "yarn");
-constexpr auto rope_words = names("", "rope", "rotary");
+constexpr auto rope_words = names("", "default", "emb", "embedding", "embeddings", "interleave",
+                                  "mrope", "rope", "rotary", "standard", "style");
+/// Words of position embeddings other than RoPE.
+constexpr auto other_words = names("absolute", "alibi", "bias", "key", "learned", "no", "none",
+                                   "nope", "query", "relative", "sin", "sinusoidal", "t5");
 
 /// Returns whether some key names RoPE.
 bool names_rope(const Scopes& scopes) {
@@ -37,7 +41,8 @@ bool names_rope(const Scopes& scopes) {
             if (what_says(key, false) == Says::angles) return true;
         }
     }
-    return read_position_embedding(position_embedding(scopes)).rotates;
+    const Field type = position_embedding(scopes);
+    return read_position_embedding(type).says_rope;
 }
 
 }  // namespace
@@ -55,6 +60,7 @@ Field position_embedding(const Scopes& top) {
 PositionEmbedding read_position_embedding(const Field& type) {
     PositionEmbedding found;
     std::string unknown;
+    bool others = false;
     if (!type) return found;
     for (const std::string& word : words_of(text(type))) {
         if (contains(interleaved_words, word)) {
@@ -66,9 +72,10 @@ PositionEmbedding read_position_embedding(const Field& type) {
         } else if (!contains(rope_words, word)) {
             unknown = word;
         }
-        found.rotates = found.rotates || word == "rope" || word == "rotary" ||
-                        !found.scaling.empty();
+        others = others || contains(other_words, word);
+        found.says_rope = found.says_rope || word == "rope" || word == "rotary";
     }
+    found.rotates = !others;
     if (found.rotates && !unknown.empty()) {
         not_supported("{}: what \"{}\" means there is not known", stated(type), unknown);
     }
