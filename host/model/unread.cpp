@@ -91,13 +91,11 @@ bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope)
                         (value == true && is_interpolation(key));
     Says says = what_says(by_value ? value.get<std::string>() : key, states);
     // The words of the object around a key count too: "position" of "position.scale".
-    if (says == Says::nothing && states && !by_value) {
-        const std::string around = field.name.substr(0, field.name.rfind('.'));
-        if (around.size() < field.name.size()) {
-            const std::string outer = around.substr(around.rfind('.') + 1);
-            const Says both = what_says(outer + "_" + key, value.is_number());
-            if (both == Says::scores || both == Says::angles) says = both;
-        }
+    const std::size_t dot = field.name.rfind('.');
+    if (says == Says::nothing && states && !by_value && dot != field.name.npos) {
+        const std::string outer = field.name.substr(field.name.rfind('.', dot - 1) + 1);
+        const Says both = what_says(outer, value.is_number());
+        if (both == Says::scores || both == Says::angles) says = both;
     }
     // A section of RoPE says when it was fine-tuned; anything else there may scale.
     if (in_rope && says == Says::nothing && !in_key(key, "finetun", false)) says = Says::angles;

@@ -279,8 +279,11 @@ Operation placed(const Unplaced& unplaced) {
         call.positions.batch_stride = broadcast;
     }
     const bool slots = info.scatter_kv && (is_in_call(K) || is_in_call(V)),
-               can_count = info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64 || slots;
-    if (must_count(unplaced) || (unplaced.counts && can_count)) {
+               rotates = is_in_call(Q) || is_in_call(K),
+               can_count = (rotates &&
+                            (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) ||
+                           slots;
+    if (can_count && (must_count(unplaced) || unplaced.counts)) {
         call.out_of_range = memory.take(sizeof(std::uint32_t));
     }
     if (!unplaced.cos.empty()) {

@@ -108,6 +108,7 @@ struct [[nodiscard]] Status : vkrope_error {
     }
     /// Copies an error that the caller may have filled, and therefore terminates `what`.
     Status(const vkrope_error& error) noexcept : vkrope_error(error) { what[sizeof what - 1] = 0; }
+    // NOLINTNEXTLINE(bugprone-copy-constructor-init): copy() copies the base
     Status(const Status& other) noexcept { copy(other); }
     Status& operator=(const Status& other) noexcept {
         if (this != &other) copy(other);

@@ -16,7 +16,7 @@ interface     3140   3400  ^host/include/
 frequencies   2600   2300  ^host/frequencies/
 kernel        6720   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2530   2000  ^host/runtime/
-model         9000   6000  ^host/model/
+model         9150   6000  ^host/model/
 verify        4860   6500  ^host/verify/
 tools        25240   9000  ^host/tools/
 python        2450   2000  ^host/python/

@@ -292,7 +292,9 @@ class Run {
                                                  part->actual.output.element, plane, sequence);
                 }
                 const bool slots = info.scatter_kv && (present[K] || present[V]);
-                if (info.angles == VKROPE_ANGLES_COMPUTED && !call.positions.int64 && !slots) {
+                const bool rotates = present[Q] || present[K],
+                           counts = info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64;
+                if (!(rotates && counts) && !slots) {
                     call.out_of_range = {};  // nothing can be out of range
                 }
             }
