@@ -87,7 +87,7 @@ bool holds_attention(const Field& field) {
 }
 
 /// Returns the only object of a configuration that holds a language model under any name; empty if
-/// there is none, or if the configuration has sizes of its own.
+/// there is none, or if the configuration itself states sizes and either RoPE or a known class.
 Field holder(const Scope& config) {
     const Field type = find_first({config}, {"model_type"});
     const bool known = type && type.value->is_string() && find_model_type(text(type)) != nullptr;

@@ -10,7 +10,7 @@
 namespace vkrope {
 namespace {
 
-/// Keys that change RoPE in a way that no field of a rotation states, and the value that does not.
+/// A key that, if it is set, changes RoPE in a way that is not read.
 struct UnsupportedKey {
     const char* name;
     const char* reason;
