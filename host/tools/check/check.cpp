@@ -95,6 +95,10 @@ Observation observation_of(const RotateOptions& options, const RotateInputs& inp
     observation.softmax_scale = rotation.softmax_scale;
     observation.others = other_rotations(*inputs.model, options.model, rotation);
     observation.yarn = yarn_scalings(*inputs.model, rotation);
+    observation.max_position = std::int64_t(rotation.max_position);
+    observation.variations = [&](const std::function<void(const OtherRotation&)>& visit) {
+        each_variation(*inputs.model, options.model, rotation, visit);
+    };
     return observation;
 }
 

@@ -25,11 +25,10 @@ constexpr long double unit_roundoff = 0x1p-24L;
 void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
     const auto keep = [&](const auto& all, auto& kept, std::uint64_t of_each = 1) {
         kept.clear();
-        for (std::uint64_t i = 0; !all.empty() && i < tokens.sequences; ++i) {
-            const std::uint64_t first = (tokens.batch + i) * whole.in.tokens + tokens.first;
+        if (!all.empty()) {
+            const std::uint64_t first = tokens.batch * whole.in.tokens + tokens.first;
             const auto from = all.begin() + static_cast<std::ptrdiff_t>(first * of_each);
-            kept.insert(kept.end(), from,
-                        from + static_cast<std::ptrdiff_t>(tokens.count * of_each));
+            kept.assign(from, from + static_cast<std::ptrdiff_t>(tokens.count * of_each));
         }
     };
     const auto move_to = [&tokens](const oracle::Tensor& tensor) {
@@ -37,7 +36,7 @@ void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
     };
     part.first_in = whole.first_in + move_to(whole.in);
     part.first_out = whole.first_out + move_to(whole.out);
-    part.in.batch = part.out.batch = tokens.sequences;
+    part.in.batch = part.out.batch = 1;
     part.in.tokens = part.out.tokens = tokens.count;
     keep(whole.operation.positions, part.operation.positions);
     for (std::size_t axis = 0; axis < whole.further.positions.size(); ++axis) {
@@ -74,6 +73,7 @@ class Numbers {
         }
         const oracle::Tensor& in = hypothesis.in;
         result_.rows_beyond.resize(in.batch * in.tokens * in.heads);
+        result_.rows_far.resize(result_.rows_beyond.size());
         result_.beyond_in.resize(in.head_dim);
     }
 
@@ -86,6 +86,12 @@ class Numbers {
                             channels.subspan(head * in.head_dim, in.head_dim));
             }
         }
+    }
+
+    /// Returns whether an element is farther off than the tolerance.
+    bool is_wrong() const {
+        return result_.largest_error > limits_.tolerance || result_.bits_changed ||
+               result_.nan_mismatch;
     }
 
     Comparison finish() {
@@ -139,9 +145,9 @@ class Numbers {
         }
         const double error = error_of(distance, exact, largest_of_row, computed_[place.channel]);
         ++result_.elements;
-        result_.close += error <= limits_.tolerance && !(share > 1 && !computed_[place.channel])
-                             ? 1
-                             : 0;
+        if (!(error <= limits_.tolerance) || (share > 1 && !computed_[place.channel])) {
+            result_.rows_far[row] = true;
+        }
         result_.largest_error = std::max(result_.largest_error, error);
         if (share <= 1) {
             ++result_.within;
@@ -225,7 +231,7 @@ CodesVerdict compare_across(const Observation& observation, const Hypothesis& wh
         const std::uint64_t batch = i_part / parts, first = i_part % parts * channels,
                             tokens = std::min(channels, in.tokens - first);
         values.clear();  // [tokens, heads, head_dim]
-        each_token(observation, whole, {{batch, 1, first, tokens}}, bound_u,
+        each_token(observation, whole, {{batch, first, tokens}}, bound_u,
                    [&](std::uint64_t, std::uint64_t, const auto& of_one) {
                        values.insert(values.end(), of_one.begin(), of_one.end());
                    });
@@ -284,7 +290,11 @@ Every at_most(std::uint64_t most, std::uint64_t count) {
 }
 
 Sample all_tokens(const Hypothesis& hypothesis) {
-    return {{0, hypothesis.in.batch, 0, hypothesis.in.tokens}};
+    Sample sample;
+    for (std::uint64_t batch = 0; batch < hypothesis.in.batch; ++batch) {
+        sample.push_back({batch, 0, hypothesis.in.tokens});
+    }
+    return sample;
 }
 
 Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted) {
@@ -299,7 +309,7 @@ Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted) {
                 tokens = at_most(std::max<std::uint64_t>(1, most / batch.count), in.tokens);
     Sample sample;
     for (std::uint64_t i = 0; i < batch.count * tokens.count; ++i) {
-        sample.push_back({batch.first + i / tokens.count * batch.step, 1,
+        sample.push_back({batch.first + i / tokens.count * batch.step,
                           tokens.first + i % tokens.count * tokens.step, 1});
     }
     return sample;
@@ -312,8 +322,23 @@ Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows) {
         const auto first = rows.begin() + static_cast<std::ptrdiff_t>(token * in.heads),
                    end = first + static_cast<std::ptrdiff_t>(in.heads);
         if (std::find(first, end, true) != end) {
-            sample.push_back({token / in.tokens, 1, token % in.tokens, 1});
+            sample.push_back({token / in.tokens, token % in.tokens, 1});
         }
+    }
+    return sample;
+}
+
+Sample sample_for(const Hypothesis& hypothesis, const std::vector<bool>& rows,
+                  std::uint64_t wanted) {
+    if (rows.empty()) {
+        return sample_of(hypothesis, wanted);
+    }
+    const Sample all = tokens_of(hypothesis, rows);
+    const std::uint64_t of_token = hypothesis.in.heads * hypothesis.in.head_dim;
+    const Every some = at_most(std::max<std::uint64_t>(1, wanted / of_token), all.size());
+    Sample sample;
+    for (std::uint64_t i = 0; i < some.count; ++i) {
+        sample.push_back(all[some.first + i * some.step]);
     }
     return sample;
 }
@@ -321,47 +346,56 @@ Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows) {
 std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample) {
     std::uint64_t count = 0;
     for (const Tokens& tokens : sample) {
-        count += tokens.sequences * tokens.count;
+        count += tokens.count;
     }
     return count * hypothesis.in.heads * hypothesis.in.head_dim;
 }
 
 void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
-                double bound_u,
-                const std::function<void(std::uint64_t batch, std::uint64_t token,
-                                         std::span<const Approximate> channels)>& visit) {
+                double bound_u, const VisitToken& visit, const std::function<bool()>& go_on) {
+    constexpr std::uint64_t most = 16;  // tokens between two questions
     Hypothesis part = hypothesis;
     for (const Tokens& tokens : sample) {
-        take(hypothesis, tokens, part);
-        oracle::apply_ops(
-            part.in, by_axis(part.operation, part.further), part.ops, bound_u,
-            input_of(observation, part),
-            [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
-                visit(tokens.batch + batch, tokens.first + token, channels);
-            });
+        for (std::uint64_t from = 0; from < tokens.count; from += most) {
+            const Tokens some = {tokens.batch, tokens.first + from,
+                                 std::min(most, tokens.count - from)};
+            take(hypothesis, some, part);
+            oracle::apply_ops(
+                part.in, by_axis(part.operation, part.further), part.ops, bound_u,
+                input_of(observation, part),
+                [&](std::uint64_t, std::uint64_t token, std::span<const Approximate> channels) {
+                    visit(some.batch, some.first + token, channels);
+                });
+            if (go_on && !go_on()) {
+                return;
+            }
+        }
     }
 }
 
 Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
                    const Limits& limits, const Sample& sample, const std::vector<bool>& rows,
-                   const std::function<void(double)>& progress) {
+                   Until until, const std::function<void(double)>& progress) {
     if (hypothesis.store) {
         Comparison comparison;
         comparison.codes = compare_codes(observation, hypothesis, limits.bound_u, sample, progress);
         return comparison;
     }
     Numbers numbers(observation, hypothesis, limits, rows);
-    const double all = double(elements_of(hypothesis, sample));
-    const double of_token = double(hypothesis.in.heads * hypothesis.in.head_dim);
+    const double all = double(elements_of(hypothesis, sample)),
+                 of_token = double(hypothesis.in.heads * hypothesis.in.head_dim);
     double done = 0;
     each_token(
         observation, hypothesis, sample, limits.bound_u,
         [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
             numbers.token(batch, token, channels);
             done += of_token;
+        },
+        [&] {
             if (progress) {
                 progress(done / all);
             }
+            return until == Until::end || !numbers.is_wrong();
         });
     return numbers.finish();
 }

@@ -19,10 +19,9 @@ struct Every {
 /// Selects at most `most` of `count` indices.
 Every at_most(std::uint64_t most, std::uint64_t count);
 
-/// Consecutive tokens of consecutive sequences. Tokens are complete, since a norm may need all
-/// heads.
+/// Consecutive tokens of one sequence. Tokens are complete, since a norm may need all heads.
 struct Tokens {
-    std::uint64_t batch = 0, sequences = 0, first = 0, count = 0;
+    std::uint64_t batch = 0, first = 0, count = 0;
 };
 using Sample = std::vector<Tokens>;
 
@@ -35,19 +34,25 @@ Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted);
 /// Returns the tokens of the rows that are set in `rows`, [batch, tokens, heads].
 Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows);
 
+/// Returns about `wanted` elements of these rows, of evenly spaced tokens; of all if `rows` is empty.
+Sample sample_for(const Hypothesis& hypothesis, const std::vector<bool>& rows,
+                  std::uint64_t wanted);
+
 std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample);
 
-/// Computes the tokens of a sample, after all ops and before they are stored: calls visit(batch,
-/// token, [heads, head_dim]).
+/// Receives [heads, head_dim] of a token, after all ops and before they are stored.
+using VisitToken = std::function<void(std::uint64_t batch, std::uint64_t token,
+                                      std::span<const oracle::Approximate> channels)>;
+
+/// Computes the tokens of a sample.
+///
+/// go_on  asked after every few tokens; false ends the computation
 void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
-                double bound_u,
-                const std::function<void(std::uint64_t batch, std::uint64_t token,
-                                         std::span<const oracle::Approximate> channels)>& visit);
+                double bound_u, const VisitToken& visit, const std::function<bool()>& go_on = {});
 
 /// The result of comparing an output with a hypothesis.
 struct Comparison {
     std::uint64_t elements = 0, within = 0;  // number compared; number within the contract's bound
-    std::uint64_t close = 0;                 // number within the tolerance
     double largest_error = 0;                // as Match::largest_error
     bool nan_mismatch = false;  // an output is NaN and the exact value is not, or the reverse
     bool bits_changed = false;  // a channel that should pass through has changed
@@ -56,15 +61,19 @@ struct Comparison {
     double worst_got = 0, worst_exact = 0;
     std::uint64_t beyond = 0;                           // number of elements beyond the bound
     oracle::Place first_beyond = {}, last_beyond = {};  // corners of their bounding box
-    std::vector<bool> rows_beyond;  // [batch, tokens, heads] rows with an element beyond the bound
+    // [batch, tokens, heads] Rows with an element beyond the bound, and beyond the tolerance.
+    std::vector<bool> rows_beyond, rows_far;
     std::vector<std::uint64_t> beyond_in;  // [head_dim] number beyond the bound per channel
     oracle::CodesVerdict codes;            // for a quantised output, which sets no field above
 };
+
+/// Whether a comparison of numbers goes on when an element is farther off than the tolerance.
+enum class Until { end, wrong };
 
 /// rows      [batch, tokens, heads] the rows to compare, for numbers only; empty: all
 /// progress  called with the fraction done, 0 to 1
 Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
                    const Limits& limits, const Sample& sample, const std::vector<bool>& rows = {},
-                   const std::function<void(double)>& progress = {});
+                   Until until = Until::end, const std::function<void(double)>& progress = {});
 
 }  // namespace vkrope::tools

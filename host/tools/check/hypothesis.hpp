@@ -44,10 +44,10 @@ struct Hypothesis {
 };
 
 /// Applies the same change to the positions of each axis.
-template <class Change>
+template <class Hypothesis, class Change>
 void each_axis(Hypothesis& hypothesis, const Change& change) {
     change(hypothesis.operation.positions);
-    for (Positions& positions : hypothesis.further.positions) {
+    for (auto& positions : hypothesis.further.positions) {
         change(positions);
     }
 }
@@ -73,6 +73,9 @@ struct Observation {
     std::vector<OtherRotation> others = {};  // empty if the model does not rotate the tensor
     std::vector<YarnScaling> yarn = {};      // candidates for the YaRN parameters of the file
     std::optional<Hypothesis> rotated = {};  // for V: V rotated like K
+    std::int64_t max_position = 0;           // length of the model; 0: unknown
+    /// Calls visit(other) for RoPEs of the same file with another number in it.
+    std::function<void(const std::function<void(const OtherRotation&)>& visit)> variations = {};
 };
 
 }  // namespace vkrope::tools

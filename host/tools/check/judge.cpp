@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
+#include <utility>
 
 #include "check/compare.hpp"
-#include "check/mistakes.hpp"
+#include "check/search.hpp"
 #include "check/where.hpp"
 #include "verify/oracle/turns.hpp"
 
@@ -49,82 +49,65 @@ Match match_of_codes(const oracle::CodesVerdict& verdict, oracle::Store type, do
     return match;
 }
 
+/// Compares the output of one tensor with hypotheses.
 class Judge {
    public:
     Judge(const Observation& observation, const Limits& limits)
         : observation_(observation), limits_(limits) {}
 
-    Comparison compare(const Hypothesis& hypothesis,
-                       const std::function<void(double)>& progress = {}) const {
-        return tools::compare(observation_, hypothesis, limits_, all_tokens(hypothesis), {},
-                              progress);
-    }
-
-    Match on_sample(const Hypothesis& hypothesis, std::uint64_t elements) const {
-        return measured(
-            tools::compare(observation_, hypothesis, limits_, sample_of(hypothesis, elements)),
-            hypothesis);
-    }
-
-    Match match(const Mistake& mistake) const {
-        Match match = on_sample(mistake.hypothesis, limits_.sampled_elements);
-        if (match.explains || match.nearly) {  // compares all elements before reporting the match
-            match = measured(compare(mistake.hypothesis), mistake.hypothesis);
+    Match measured(const Comparison& comparison, const Hypothesis& hypothesis) const {
+        if (hypothesis.store) {
+            return match_of_codes(comparison.codes, hypothesis.store->quantised.type,
+                                  limits_.tolerance);
         }
-        return named(match, mistake);
-    }
-
-    /// Compares the mistake with the wrong rows. Returns none if it does not explain all of them.
-    std::optional<Match> match_of_rows(const Mistake& mistake,
-                                       const std::vector<bool>& rows) const {
-        const oracle::Tensor& in = mistake.hypothesis.in;
         Match match;
-        for (const std::uint64_t most :
-             {limits_.glimpsed_elements / (in.heads * in.head_dim), rows.size()}) {
-            const std::vector<bool> some = thinned(rows, std::max<std::uint64_t>(1, most));
-            match = named(measured(tools::compare(observation_, mistake.hypothesis, limits_,
-                                                  tokens_of(mistake.hypothesis, some), some),
-                                   mistake.hypothesis),
-                          mistake);
-            if (!match.explains) {
-                return std::nullopt;
-            }
-        }
+        match.largest_error = comparison.largest_error;
+        match.changes_rest = comparison.bits_changed && !observation_.with_ops;
+        match.share_within = share_of(comparison.within, comparison.elements);
+        match.explains = comparison.within == comparison.elements;
+        match.nearly = !match.changes_rest && !comparison.nan_mismatch &&
+                       match.largest_error <= limits_.tolerance;
         return match;
     }
 
-    /// Compares a combination of two mistakes, first on a small sample, which rejects nearly all of
-    /// the many combinations. Returns none if it does not explain everything.
+    /// Compares a mistake with some elements, and if they fit with all.
     ///
-    /// if_nearly  also accepts a match within the tolerance
-    std::optional<Match> match_of_two(const Mistake& mistake, bool if_nearly) const {
-        const auto good = [if_nearly](const Match& match) {
-            return match.explains || (if_nearly && match.nearly);
-        };
-        const Mistake chosen = with_turns_chosen(mistake, limits_.glimpsed_elements);
-        if (!good(on_sample(chosen.hypothesis, limits_.glimpsed_elements))) {
-            return std::nullopt;
+    /// rows  the rows to explain; empty: all
+    Match match(const Mistake& mistake, const std::vector<bool>& rows = {}) const {
+        const Hypothesis& hypothesis = mistake.hypothesis;
+        Match match;
+        for (const std::uint64_t elements :
+             {limits_.sampled_elements, std::numeric_limits<std::uint64_t>::max()}) {
+            match = measured(tools::compare(observation_, hypothesis, limits_,
+                                            sample_for(hypothesis, rows, elements), rows,
+                                            Until::wrong),
+                             hypothesis);
+            if (!match.explains && !match.nearly) {
+                break;
+            }
         }
-        const Match found = match(with_turns_chosen(mistake, limits_.sampled_elements));
-        return good(found) ? std::optional(found) : std::nullopt;
+        match.mistake = mistake.name();
+        match.meaning = mistake.meaning();
+        match.precision = mistake.precision;
+        return match;
     }
 
     /// If the pairs have several candidate turns, chooses for each pair the turn that leaves the
     /// fewest elements beyond the bound. Codes and outputs of a Hadamard transform do not show
     /// single pairs, so for these the mistake stays unchanged.
-    Mistake with_turns_chosen(Mistake mistake, std::uint64_t elements) const {
+    Mistake with_turns_chosen(Mistake mistake, const std::vector<bool>& rows = {}) const {
         Hypothesis tried = mistake.hypothesis;
         if (mistake.turns.empty() || tried.store || tried.ops.hadamard != 0) {
             return mistake;
         }
-        const Sample sample = sample_of(tried, elements);
+        const Sample sample = sample_for(tried, rows, limits_.sampled_elements);
         const std::vector<oracle::Pair> pairs = oracle::pairs_of(tried.operation);
         std::vector<std::size_t> chosen(pairs.size());
         std::vector<std::uint64_t> fewest(pairs.size(), std::numeric_limits<std::uint64_t>::max());
         for (std::size_t turn = 0; turn < mistake.turns.size(); ++turn) {
             tried.operation.cos_sin = mistake.turns[turn];
             const std::vector<std::uint64_t> beyond =
-                tools::compare(observation_, tried, limits_, sample).beyond_in;
+                tools::compare(observation_, tried, limits_, sample, rows).beyond_in;
             for (std::size_t j = 0; j < pairs.size(); ++j) {
                 const std::uint64_t wrong = beyond[pairs[j].out[0]] + beyond[pairs[j].out[1]];
                 if (wrong < fewest[j]) {
@@ -140,63 +123,26 @@ class Judge {
         return mistake;
     }
 
-    Match measured(const Comparison& comparison, const Hypothesis& hypothesis) const {
-        if (hypothesis.store) {
-            return match_of_codes(comparison.codes, hypothesis.store->quantised.type,
-                                  limits_.tolerance);
-        }
-        Match match;
-        match.largest_error = comparison.largest_error;
-        match.changes_rest = comparison.bits_changed && !observation_.with_ops;
-        match.share_within = share_of(comparison.within, comparison.elements);
-        match.share_close = share_of(comparison.close, comparison.elements);
-        match.explains = comparison.within == comparison.elements;
-        match.nearly = !match.changes_rest && match.largest_error <= limits_.tolerance;
-        return match;
+    /// Returns the match of a mistake, and if its pairs have several candidate turns, with the best
+    /// of them.
+    Match best_match(const Mistake& mistake, const std::vector<bool>& rows = {}) const {
+        Match match = this->match(mistake, rows);
+        return match.explains || mistake.turns.empty()
+                   ? match
+                   : this->match(with_turns_chosen(mistake, rows), rows);
     }
+
+    /// Returns whether what a nearly right hypothesis leaves may be rounding.
+    bool leaves_rounding(const Mistake& mistake) const {
+        return odd_pairs(observation_, mistake.hypothesis, limits_.bound_u).empty();
+    }
+
+    const Observation& observation() const { return observation_; }
 
    private:
-    static Match named(Match match, const Mistake& mistake) {
-        match.mistake = mistake.name;
-        match.meaning = mistake.meaning;
-        match.precision = mistake.precision;
-        match.measured = mistake.measured;
-        return match;
-    }
-
-    /// Keeps at most `most` of the set rows, evenly spaced, including the last.
-    static std::vector<bool> thinned(std::vector<bool> rows, std::uint64_t most) {
-        const auto count = static_cast<std::uint64_t>(std::count(rows.begin(), rows.end(), true));
-        const Every kept = at_most(most, std::max<std::uint64_t>(1, count));
-        std::uint64_t number = 0;
-        for (std::size_t row = 0; row < rows.size(); ++row) {
-            if (rows[row]) {
-                rows[row] = number++ % kept.step == kept.first;
-            }
-        }
-        return rows;
-    }
-
     const Observation& observation_;
     const Limits& limits_;
 };
-
-/// Returns true if a mistake explains, or nearly explains, without values read from the output.
-bool any_named(const std::vector<Match>& matches, bool Match::*good) {
-    return std::any_of(matches.begin(), matches.end(), [good](const Match& match) {
-        return match.*good && !match.precision && !match.measured;
-    });
-}
-
-/// A value read from the output always fits well, so such a match counts only if it explains what
-/// no other mistake explains.
-void keep_best_measured(std::vector<Match>& matches) {
-    const bool explained = any_named(matches, &Match::explains),
-               nearly = any_named(matches, &Match::nearly);
-    std::erase_if(matches, [&](const Match& match) {
-        return match.measured && (explained || !match.nearly || (nearly && !match.explains));
-    });
-}
 
 /// Returns the misfit of a match: for codes the share of wrong codes, since most mistakes move some
 /// code by one, else the largest error.
@@ -204,78 +150,149 @@ double missed(const Match& match, bool quantised) {
     return quantised ? 1 - match.share_within : match.largest_error;
 }
 
-/// right        the comparison of the same sample with the correct operation
-/// no_rounding  rounding cannot explain the errors of some pairs
-void put_best_first(std::vector<Match>& matches, const Match& right, bool quantised,
-                    bool no_rounding) {
-    std::stable_sort(matches.begin(), matches.end(), [&](const Match& a, const Match& b) {
-        const auto quality = [&](const Match& match) {
-            // Elements that are correct anyway do not count in favour of other arithmetic.
-            const bool has_merit = !match.precision ||
-                                   (match.share_within > right.share_within && !no_rounding),
-                       near = match.nearly && (has_merit || !no_rounding);
-            return std::tuple(match.explains, near, has_merit, near ? -missed(match, quantised) : 0,
-                              match.share_within, match.share_close, -match.largest_error);
-        };
-        return quality(a) > quality(b);
-    });
-}
-
-Outcome outcome_of(const Judgement& judgement, const Limits& limits) {
-    const Match& right = judgement.right;
-    const bool no_rounding = !judgement.odd_pairs.empty();
-    if (right.explains) {
-        return Outcome::pass;
-    }
-    const Match* best = judgement.matches.empty() ? nullptr : &judgement.matches.front();
-    if (best != nullptr && best->explains) {
-        return limits.accepts_close && best->precision && right.nearly ? Outcome::close
-                                                                       : Outcome::mistake;
-    }
-    if (no_rounding && best != nullptr && best->precision) {
-        return Outcome::unexplained;
-    }
-    // Two definitions that differ little both come close, so only a much better match justifies
-    // reporting a mistake.
-    const bool much_better = best != nullptr && best->nearly &&
-                             4 * missed(*best, judgement.quantised) <=
-                                 missed(right, judgement.quantised);
-    if (right.nearly && !much_better) {
-        return no_rounding ? Outcome::unexplained : Outcome::close;
-    }
-    return best != nullptr && best->nearly ? Outcome::mistake : Outcome::unexplained;
-}
-
-/// Tries the mistakes on the wrong rows alone, because an engine may be wrong only for some heads,
-/// tokens or sequences. Leaves out other arithmetic, which may be slightly worse anywhere, and
-/// mistakes of the layout, which affect all rows.
-void add_matches_of_wrong_rows(const Judge& judge, const std::vector<Mistake>& mistakes,
-                               const std::vector<bool>& rows, Judgement& judgement) {
-    std::vector<Match> found;
-    for (const Mistake& mistake : mistakes) {
-        if (mistake.precision || mistake.measured || mistake.part == Part::layout) {
-            continue;
-        }
-        if (std::optional<Match> match = judge.match_of_rows(mistake, rows)) {
-            match->where = judgement.wrong_in.empty()
-                               ? fmt::format("{} of {} rows", judgement.wrong_rows, judgement.rows)
-                               : judgement.wrong_in;
-            found.push_back(std::move(*match));
+/// Calls visit(mistake) for each mistake of one row or of another RoPE of the model.
+template <class Visit>
+void each_single(const Observation& observation, const Visit& visit) {
+    const Mistake right = {.hypothesis = observation.right};
+    // The other RoPEs of the model come first, because if they explain an output they are likelier
+    // than a base that happens to match. A RoPE without scaling is reported as scaling_ignored.
+    for (const OtherRotation& other : observation.others) {
+        if (const std::optional<Mistake> mistake = with(right, other, observation)) {
+            visit(*mistake);
         }
     }
-    judgement.matches.insert(judgement.matches.begin(), found.begin(), found.end());
+    for (const Row& row : all_rows()) {
+        if (const std::optional<Mistake> mistake = with(right, row, observation)) {
+            visit(*mistake);
+        }
+    }
 }
 
-void add_matches_of_two(const Judge& judge, const Observation& observation,
-                        const std::vector<Mistake>& mistakes, std::vector<Match>& matches) {
-    // If one mistake nearly explains the output, combinations that nearly explain it add nothing.
-    const bool if_nearly = std::none_of(matches.begin(), matches.end(),
-                                        [](const Match& match) { return match.nearly; });
-    each_two(observation, mistakes, [&](const Mistake& both) {
-        if (std::optional<Match> match = judge.match_of_two(both, if_nearly)) {
-            matches.push_back(std::move(*match));
+/// An explanation of some rows, or the search for one.
+class Explanation {
+   public:
+    /// rows   the rows to explain; empty: all
+    /// right  the comparison with the definition
+    Explanation(const Judge& judge, const std::vector<bool>& rows, const Match& right)
+        : judge_(judge), rows_(rows), right_(right),
+          quantised_(judge.observation().right.store.has_value()) {}
+
+    void try_single(const Mistake& mistake) { add(judge_.best_match(mistake, rows_), mistake); }
+
+    /// Builds hypotheses from what the rows show. Returns what was measured if none explains them.
+    std::vector<std::string> search() {
+        Search search(judge_.observation(), rows_);
+        for (const auto candidates :
+             {&Search::stated, &Search::with_positions, &Search::with_arithmetic,
+              &Search::with_frequencies}) {
+            confirm((search.*candidates)());
+            add_arithmetic();
+            if (!exact.empty() || near) {
+                return {};
+            }
         }
-    });
+        return search.findings();
+    }
+
+    /// Adds rounding of tables and other arithmetic to the mistakes that explain nearly all.
+    void add_arithmetic() {
+        const std::vector<Nearly> nearest = nearest_;
+        for (const Nearly& one : nearest) {
+            add_arithmetic(one.mistake, 1);
+        }
+    }
+
+    /// Adds up to two changes of the arithmetic to the definition.
+    void add_arithmetic_to_right() {
+        for (const int number : {1, 2}) {
+            add_arithmetic({.hypothesis = judge_.observation().right}, number);
+        }
+    }
+
+    std::vector<Match> exact;    // they explain every value, the likelier first
+    std::optional<Match> near;  // the best that explains all but rounding
+
+   private:
+    struct Nearly {
+        Mistake mistake;
+        double missed = 0;
+    };
+
+    void add_arithmetic(const Mistake& mistake, int number) {
+        for (const Row& row : all_rows()) {
+            if (!row.precision || row.part == Part::alone || !exact.empty()) {
+                continue;
+            }
+            const std::optional<Mistake> both = with(mistake, row, judge_.observation());
+            if (both && number > 1) {
+                add_arithmetic(*both, number - 1);
+            } else if (both) {
+                if (Match match = judge_.best_match(*both, rows_); match.explains) {
+                    add(std::move(match), *both);
+                }
+            }
+        }
+    }
+
+    /// Has the oracle confirm candidates, likeliest first, until one explains the rows and no other
+    /// with as few mistakes may.
+    void confirm(const std::vector<Candidate>& candidates) {
+        constexpr std::size_t most = 96;
+        std::size_t fewest = 0;
+        for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
+            const Mistake& mistake = candidates[i].mistake;
+            if (mistake.named.empty() || (fewest != 0 && mistake.named.size() > fewest)) {
+                continue;
+            }
+            add(judge_.best_match(mistake, rows_), mistake);
+            fewest = exact.empty() ? 0 : mistake.named.size();
+        }
+    }
+
+    void add(Match match, const Mistake& mistake) {
+        if (match.explains) {
+            const bool known = std::any_of(
+                exact.begin(), exact.end(),
+                [&](const Match& other) { return other.mistake == match.mistake; });
+            if (!known) {
+                exact.push_back(std::move(match));
+            }
+            return;
+        }
+        // Two definitions that differ little both come close, so only a much better match counts.
+        const double left = missed(match, quantised_);
+        if (!match.nearly || 4 * left > missed(right_, quantised_)) {
+            return;
+        }
+        constexpr std::size_t most = 3;
+        const auto at = std::upper_bound(
+            nearest_.begin(), nearest_.end(), left,
+            [](double less, const Nearly& other) { return less < other.missed; });
+        nearest_.insert(at, {mistake, left});
+        nearest_.resize(std::min(most, nearest_.size()));
+        if (!(mistake.precision && right_.nearly) && (!near || 2 * left < missed(*near, quantised_)) &&
+            judge_.leaves_rounding(mistake)) {
+            near = std::move(match);
+        }
+    }
+
+    const Judge& judge_;
+    const std::vector<bool>& rows_;
+    const Match& right_;
+    const bool quantised_;
+    std::vector<Nearly> nearest_;  // those that come closest, the closest first
+};
+
+/// Returns the rows in which something is wrong if others are right, or right but for rounding;
+/// empty if there are no such rows.
+std::vector<bool> wrong_rows_of(const Comparison& comparison) {
+    for (const std::vector<bool>* rows : {&comparison.rows_beyond, &comparison.rows_far}) {
+        const auto wrong = std::count(rows->begin(), rows->end(), true);
+        if (wrong != 0 && std::size_t(wrong) < rows->size()) {
+            return *rows;
+        }
+    }
+    return {};
 }
 
 /// Returns what is wrong with the output and where, or an empty text if it is right.
@@ -296,70 +313,78 @@ std::string breach_of(const Comparison& comparison) {
 Judgement judge(const Observation& observation, const Limits& limits,
                 const std::function<void(double)>& progress) {
     const Judge judge(observation, limits);
-    const auto report = [&progress](double fraction) {
-        if (progress) {
-            progress(fraction);
-        }
-    };
     const Hypothesis& right = observation.right;
-    const Comparison comparison = judge.compare(right,
-                                                [&](double fraction) { report(fraction / 2); });
-    const Match of_right = judge.measured(comparison, right);
+    const Comparison comparison = compare(observation, right, limits, all_tokens(right), {},
+                                          Until::end, progress);
     Judgement judgement;
-    judgement.right = of_right;
+    judgement.right = judge.measured(comparison, right);
     judgement.with_ops = observation.with_ops;
     judgement.quantised = right.store.has_value();
     judgement.elements = elements_of(right, all_tokens(right));
     judgement.breach = breach_of(comparison);
     judgement.sampled = elements_of(right, sample_of(right, limits.sampled_elements));
-    const Match right_in_sample = judgement.sampled == judgement.elements
-                                      ? of_right
-                                      : judge.on_sample(right, limits.sampled_elements);
-    const std::vector<Mistake> mistakes = mistakes_of(observation);
-    std::vector<Match>& matches = judgement.matches;
-    for (std::size_t m = 0; m < mistakes.size(); ++m) {
-        report(0.5 + 0.5 * double(m + 1) / double(mistakes.size()));
-        if (mistakes[m].measured && (of_right.explains || any_named(matches, &Match::explains))) {
-            continue;
-        }
-        Match match = judge.match(mistakes[m]);
-        if (!of_right.explains && !match.explains && !mistakes[m].turns.empty()) {
-            match = judge.match(judge.with_turns_chosen(mistakes[m], limits.sampled_elements));
-        }
-        matches.push_back(std::move(match));
+    judgement.pairs = right.operation.inv_freq.size() / right.operation.head_groups;
+    if (judgement.elements == 0) {
+        judgement.outcome = Outcome::pass;
+        return judgement;
     }
-    keep_best_measured(matches);
-    // Flushing differs from the correct operation in almost no element, so a partial match would be
-    // misleading.
-    std::erase_if(matches, [](const Match& match) {
-        return match.mistake == "subnormals_flushed" && !match.explains;
-    });
+    const Match& of_right = judgement.right;
     if (of_right.nearly && !of_right.explains) {
-        judgement.odd_pairs = odd_pairs(observation, limits.bound_u, judgement.pairs);
+        judgement.odd_pairs = odd_pairs(observation, right, limits.bound_u);
     }
-    const bool no_rounding = !judgement.odd_pairs.empty();
-    put_best_first(matches, right_in_sample, judgement.quantised, no_rounding);
     judgement.rows = comparison.rows_beyond.size();
     judgement.wrong_rows = static_cast<std::uint64_t>(
         std::count(comparison.rows_beyond.begin(), comparison.rows_beyond.end(), true));
     judgement.wrong_in = judgement.wrong_rows == 0 ? ""
                                                    : where_of(right.in, comparison.rows_beyond);
-    const auto explained = [&matches] { return !matches.empty() && matches.front().explains; };
-    if (!of_right.explains && !explained() && judgement.wrong_rows < judgement.rows) {
-        add_matches_of_wrong_rows(judge, mistakes, comparison.rows_beyond, judgement);
+    const std::vector<bool> all_rows_of_it, wrong = wrong_rows_of(comparison);
+    Explanation found(judge, all_rows_of_it, of_right), in_part(judge, wrong, of_right);
+    each_single(observation, [&](const Mistake& mistake) { found.try_single(mistake); });
+    if (of_right.explains) {
+        judgement.outcome = Outcome::pass;
+        judgement.matches = std::move(found.exact);
+        return judgement;
     }
-    // Skips quantised outputs, because finding the codes that a row may have takes too long for
-    // thousands of combinations.
-    if (!of_right.explains && (!of_right.nearly || no_rounding) && !explained() &&
-        !judgement.quantised) {
-        add_matches_of_two(judge, observation, mistakes, matches);
-        keep_best_measured(matches);
-        put_best_first(matches, right_in_sample, judgement.quantised, no_rounding);
+    const bool no_rounding = !judgement.odd_pairs.empty();
+    const auto is_explained = [](const Explanation& one) { return !one.exact.empty() || one.near; };
+    if (found.exact.empty() && of_right.nearly && !no_rounding) {
+        found.add_arithmetic_to_right();
+    } else if (found.exact.empty()) {
+        judgement.findings = found.search();
+        if (!is_explained(found) && !wrong.empty()) {
+            each_single(observation, [&](const Mistake& mistake) {
+                // Other arithmetic may be slightly worse anywhere, and a layout affects all rows.
+                if (!mistake.precision && !mistake.changes(Part::layout)) {
+                    in_part.try_single(mistake);
+                }
+            });
+            if (in_part.exact.empty()) {
+                judgement.findings = in_part.search();
+            }
+        }
     }
-    judgement.outcome = outcome_of(judgement, limits);
-    const bool in_part = !matches.empty() && !matches.front().where.empty();
-    if (judgement.outcome == Outcome::close || judgement.outcome == Outcome::unexplained ||
-        in_part) {
+    Explanation& best = is_explained(in_part) ? in_part : found;
+    judgement.matches = std::move(best.exact);
+    if (judgement.matches.empty() && best.near) {
+        judgement.matches = {*best.near};
+    }
+    if (&best == &in_part) {
+        const std::string where = where_of(right.in, wrong);
+        for (Match& match : judgement.matches) {
+            match.where = where.empty() ? fmt::format("{} of {} rows",
+                                                      std::count(wrong.begin(), wrong.end(), true),
+                                                      judgement.rows)
+                                        : where;
+        }
+    }
+    if (judgement.matches.empty()) {
+        judgement.outcome = of_right.nearly && !no_rounding ? Outcome::close : Outcome::unexplained;
+    } else {
+        const bool accepted = limits.accepts_close && judgement.matches.front().precision &&
+                              of_right.nearly;
+        judgement.outcome = accepted ? Outcome::close : Outcome::mistake;
+    }
+    if (judgement.matches.empty() || &best == &in_part) {
         judgement.lone = lone_of(right.in, comparison, judgement);
     }
     return judgement;

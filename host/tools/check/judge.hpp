@@ -23,7 +23,6 @@ struct Match {
     bool explains = false;    // all elements are within the bound
     bool nearly = false;      // all elements are within the tolerance
     bool precision = false;   // the correct operation in other arithmetic
-    bool measured = false;    // a value of the mistake was read from the output
     std::string where = {};   // location of the wrong rows if tried only on them; empty: tried on
                               // everything
     /// Largest distance from the right value, as a share of |x0| + |x1| times the attention factor,
@@ -33,7 +32,6 @@ struct Match {
     /// output is nearly right if scales are within the tolerance, no code is more than one off, and
     /// the share of codes that are one off is at most min(0.25, tolerance * the largest code).
     double largest_error = 0;
-    double share_close = 0;     // share of the elements within the tolerance
     bool changes_rest = false;  // a channel outside the windows is wrong; it
                                 // has no such distance
 
@@ -44,7 +42,7 @@ enum class Outcome {
     pass,         // within the bound
     close,        // the correct operation, within the tolerance
     mistake,      // the first match explains the output, within the bound or within the tolerance
-    unexplained,  // no match explains the output
+    unexplained,  // nothing explains the output
 };
 
 struct Limits {
@@ -53,9 +51,7 @@ struct Limits {
                               // computing in 16 bits throughout
     bool accepts_close = false;  // set by the user: accepts other arithmetic within the tolerance
     std::uint64_t sampled_elements =
-        std::uint64_t{1} << 20;  // number of elements of a tensor to try each mistake on
-    std::uint64_t glimpsed_elements =
-        std::uint64_t{1} << 14;  // number of elements to try pairs of mistakes on first
+        std::uint64_t{1} << 14;  // number of elements of a tensor to try each mistake on first
 };
 
 /// The smallest region that contains all wrong elements.
@@ -73,7 +69,10 @@ struct Lone {
 struct Judgement {
     Outcome outcome = Outcome::unexplained;
     Match right;                 // comparison with the correct operation
-    std::vector<Match> matches;  // sorted, best first
+    /// The mistakes that explain the output, the likelier first; after a pass, those that would
+    /// pass as well.
+    std::vector<Match> matches;
+    std::vector<std::string> findings;  // what was measured, if nothing explains the output
     std::uint64_t elements = 0;  // number compared with the correct operation: all
     std::string breach;          // what was wrong and where; empty if nothing was
     /// The pairs whose errors rounding cannot explain, see odd_pairs(). If there are any, the
@@ -90,6 +89,15 @@ struct Judgement {
     std::string wrong_in;  // sequences, tokens and heads of the wrong rows: "token 3, heads 1,
                            // 4-7"; empty if each has wrong rows
 };
+
+/// Returns the pairs whose errors rounding cannot explain; empty if there are none. Rounding errors
+/// grow with the angle, because they come from the products of position and frequency, and in pairs
+/// that hardly turn cos is 1. So errors are not rounding
+/// - in pairs whose errors are much larger in proportion to their angle than those of the others;
+/// - in all wrong pairs if several pairs that turn further are right, or if errors are larger than
+///   rounding to f32 causes and some pairs are right in which rounding to 16 bits would show.
+std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothesis& right,
+                                   double bound_u);
 
 /// The number of matches that a report shows.
 constexpr std::size_t shown_matches = 3;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "check/mistakes.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -10,6 +12,23 @@
 namespace vkrope::tools {
 namespace {
 
+/// Returns true if the mistake is possible only in a rotation.
+bool is_of_rotation(const Row& row) {
+    return row.part > Part::store;
+}
+
+/// Returns the order of a row in a report; measured values may stand between two rows.
+std::size_t rank_of(const Row& row) {
+    return 100 * std::size_t(&row - all_rows().data() + 1);
+}
+
+const Row& row_of(std::string_view name) {
+    return *std::find_if(all_rows().begin(), all_rows().end(),
+                         [name](const Row& row) { return row.name == name; });
+}
+
+}  // namespace
+
 const Rows& all_rows() {
     static const Rows rows = [] {
         Rows all;
@@ -17,7 +36,7 @@ const Rows& all_rows() {
         // the frequencies that another mistake may have changed.
         for (const auto table : {ops_mistakes, store_mistakes, pair_mistakes, scaling_mistakes,
                                  position_mistakes, window_mistakes, exponent_mistakes,
-                                 layout_mistakes, measured_mistakes, arithmetic_mistakes}) {
+                                 layout_mistakes, arithmetic_mistakes}) {
             Rows rows_of_table = table();
             std::move(rows_of_table.begin(), rows_of_table.end(), std::back_inserter(all));
         }
@@ -26,112 +45,91 @@ const Rows& all_rows() {
     return rows;
 }
 
-/// Returns true if the mistake is possible only in a rotation.
-bool is_of_rotation(const Row& row) {
-    return row.part > Part::store;
+std::size_t rank_of_measured(Part part) {
+    // After the rows that state a value, and before those of the arithmetic.
+    const auto arithmetic = std::find_if(all_rows().begin(), all_rows().end(), [](const Row& row) {
+        return row.part == Part::rounding;
+    });
+    return 100 * std::size_t(arithmetic - all_rows().begin()) + std::size_t(part);
 }
 
-std::optional<Mistake> mistake_of(const Row& row, const Observation& observation,
-                                  const Hypothesis& right) {
-    if (is_of_rotation(row) && right.operation.inv_freq.empty()) {
+bool Mistake::changes(Part part) const {
+    return std::find(parts.begin(), parts.end(), part) != parts.end();
+}
+
+void Mistake::add(Named mistake, Part part) {
+    const auto before = std::upper_bound(
+        named.begin(), named.end(), mistake,
+        [](const Named& a, const Named& b) { return a.rank < b.rank; });
+    named.insert(before, std::move(mistake));
+    parts.push_back(part);
+}
+
+std::string Mistake::name() const {
+    std::string all;
+    for (const Named& each : named) {
+        all += (all.empty() ? "" : " + ") + each.name;
+    }
+    return all;
+}
+
+std::string Mistake::meaning() const {
+    std::string all;
+    for (const Named& each : named) {
+        all += (all.empty() ? "" : "; ") + each.meaning;
+    }
+    return all;
+}
+
+std::optional<Mistake> with(const Mistake& mistake, const Row& row,
+                            const Observation& observation) {
+    if ((is_of_rotation(row) && mistake.hypothesis.operation.inv_freq.empty()) ||
+        mistake.changes(row.part) || mistake.changes(Part::alone) ||
+        (row.part == Part::alone && !mistake.parts.empty())) {
         return std::nullopt;
     }
-    Hypothesis wrong = right;
+    Hypothesis wrong = mistake.hypothesis;
     wrong.detail.clear();
     if (!row.change(observation, wrong)) {
         return std::nullopt;
     }
-    return Mistake{.name = row.name,
-                   .meaning = row.meaning + wrong.detail,
-                   .hypothesis = std::move(wrong),
-                   .part = row.part,
-                   .precision = row.precision,
-                   .measured = row.measured,
-                   .turns = row.turns ? row.turns(observation, right) : std::vector<Turn>(),
-                   .next_row = static_cast<std::size_t>(&row - all_rows().data()) + 1};
+    Mistake both = {.named = mistake.named, .hypothesis = std::move(wrong), .parts = mistake.parts};
+    both.add({rank_of(row), row.name, row.meaning + both.hypothesis.detail}, row.part);
+    both.precision = row.precision && (mistake.named.empty() || mistake.precision);
+    both.turns = row.turns ? row.turns(observation, mistake.hypothesis) : std::vector<Turn>();
+    return both;
 }
 
-/// Returns true if a mistake in the frequencies gives this other RoPE of the model.
-bool same_rotation(const Mistake& mistake, const RopeParams& rotation) {
-    return mistake.part == Part::frequencies &&
-           !differ(rotation.inv_freq, mistake.hypothesis.operation.inv_freq) &&
-           rotation.attention_factor == mistake.hypothesis.operation.attention_factor;
-}
-
-/// Returns the mistake that uses another RoPE of the model. Returns none if the window of that RoPE
-/// does not fit, or if it is the right RoPE.
-std::optional<Mistake> other_rotation(const Hypothesis& right, const OtherRotation& other) {
-    if (other.rotation.no_rope || other.rotation.sections.order == VKROPE_SECTIONS_SUM) {
+std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
+                            const Observation& observation) {
+    if (mistake.changes(Part::frequencies) || other.rotation.no_rope ||
+        other.rotation.sections.order == VKROPE_SECTIONS_SUM) {
         return std::nullopt;
     }
-    Hypothesis wrong = right;
-    oracle::Operation& operation = wrong.operation;
+    Mistake both = mistake;
+    oracle::Operation& operation = both.hypothesis.operation;
+    const oracle::Operation& right = mistake.hypothesis.operation;
     set_angles(other.rotation, operation);
-    const bool groups = operation.head_groups != 0 && right.in.heads % operation.head_groups == 0;
-    const bool another = differ(operation.inv_freq, right.operation.inv_freq) ||
-                         operation.attention_factor != right.operation.attention_factor;
-    if (!groups || !fits(wrong) || !another) {
+    const bool groups = operation.head_groups != 0 &&
+                        both.hypothesis.in.heads % operation.head_groups == 0,
+               another = differ(operation.inv_freq, right.inv_freq) ||
+                         operation.attention_factor != right.attention_factor;
+    if (!groups || !fits(both.hypothesis) || !another) {
         return std::nullopt;
     }
-    const bool still = right.operation.inv_freq.empty();
-    return Mistake{.name = still ? "rotated_without_rope" : other.mistake,
-                   .meaning = still ? "rotated although the layer has no RoPE: " + other.meaning
-                                    : other.meaning,
-                   .hypothesis = std::move(wrong),
-                   .part = Part::frequencies};
-}
-
-}  // namespace
-
-std::vector<Mistake> mistakes_of(const Observation& observation) {
-    std::vector<Mistake> mistakes;
-    const Hypothesis& right = observation.right;
-    if (right.operation.positions.empty() || right.in.heads == 0) {
-        return mistakes;
+    Mistake::Named named = {first_rank, other.mistake, other.meaning};
+    if (right.inv_freq.empty()) {
+        named.name = "rotated_without_rope";
+        named.meaning = "rotated although the layer has no RoPE: " + other.meaning;
+    } else if (!differ(operation.inv_freq,
+                       powers(observation.base, 2 * operation.inv_freq.size())) &&
+               operation.inv_freq.size() == right.inv_freq.size() &&
+               operation.attention_factor == 1) {
+        const Row& ignored = row_of("scaling_ignored");
+        named = {rank_of(ignored), ignored.name, ignored.meaning + "; " + other.meaning};
     }
-    for (const Row& row : all_rows()) {
-        if (std::optional<Mistake> mistake = mistake_of(row, observation, right)) {
-            mistakes.push_back(std::move(*mistake));
-        }
-    }
-    // The other RoPEs of the model come first, because if they explain an output they are likelier
-    // than a base that happens to match. A RoPE without scaling is reported as scaling_ignored.
-    const auto scaling_ignored = std::find_if(
-        mistakes.begin(), mistakes.end(),
-        [](const Mistake& mistake) { return mistake.name == "scaling_ignored"; });
-    std::vector<Mistake> others;
-    for (const OtherRotation& other : observation.others) {
-        std::optional<Mistake> mistake = other_rotation(right, other);
-        if (mistake && scaling_ignored != mistakes.end() &&
-            same_rotation(*scaling_ignored, other.rotation)) {
-            scaling_ignored->meaning += "; " + other.meaning;
-        } else if (mistake) {
-            others.push_back(std::move(*mistake));
-        }
-    }
-    mistakes.insert(mistakes.begin(), std::make_move_iterator(others.begin()),
-                    std::make_move_iterator(others.end()));
-    return mistakes;
-}
-
-void each_two(const Observation& observation, const std::vector<Mistake>& singles,
-              const std::function<void(const Mistake&)>& visit) {
-    for (const Mistake& first : singles) {
-        for (std::size_t i = first.next_row; i < all_rows().size(); ++i) {
-            const Row& row = all_rows()[i];
-            if (first.part == Part::alone || row.part == Part::alone || row.part == first.part) {
-                continue;
-            }
-            if (std::optional<Mistake> both = mistake_of(row, observation, first.hypothesis)) {
-                both->name = first.name + " + " + both->name;
-                both->meaning = first.meaning + "; " + both->meaning;
-                both->part = Part::alone;
-                both->precision = false;
-                both->measured = both->measured || first.measured;
-                visit(*both);
-            }
-        }
-    }
+    both.add(std::move(named), Part::frequencies);
+    return both;
 }
 
 std::vector<double> powers(double base, std::uint64_t rotary_dim) {
@@ -186,6 +184,17 @@ bool replace_frequencies(Hypothesis& wrong, const std::vector<double>& inv_freq)
         wrong.operation.windows.clear();
     }
     return !inv_freq.empty() && fits(wrong) && differ(inv_freq, right);
+}
+
+void each_round_number(double least, double most, const std::function<void(double)>& visit) {
+    for (int decade = int(std::floor(std::log10(least))); std::pow(10, decade) <= most; ++decade) {
+        for (int digits = 10; digits < 100; ++digits) {
+            const double number = std::stod(fmt::format("{}e{}", digits, decade - 1));
+            if (number >= least && number <= most) {
+                visit(number);
+            }
+        }
+    }
 }
 
 bool replace_positions(

@@ -37,7 +37,7 @@ enum class Part {
 /// Computes the cos and sin of a pair, like oracle::Operation::cos_sin.
 using Turn = std::function<oracle::CosSin(std::int64_t position, std::size_t pair)>;
 
-/// A row of a table of mistakes.
+/// A row of a table of mistakes: a change of the definition, its name, and a sentence.
 struct Row {
     std::string name;
     Part part = Part::alone;
@@ -45,7 +45,6 @@ struct Row {
     /// Changes the right hypothesis. Returns false if no suitable data could show the change.
     std::function<bool(const Observation& observation, Hypothesis& wrong)> change;
     bool precision = false;  // as Match::precision
-    bool measured = false;   // as Match::measured: tried only if no other mistake explains
     /// Candidates for the cos and sin of each pair, likeliest first, which replace those of the
     /// change.
     std::function<std::vector<Turn>(const Observation& observation, const Hypothesis& right)>
@@ -53,25 +52,41 @@ struct Row {
 };
 using Rows = std::vector<Row>;
 
-/// A row whose change these data can show.
+/// The names of a mistake, and the definition with its changes.
 struct Mistake {
-    std::string name, meaning;
+    struct Named {
+        std::size_t rank = 0;  // the order in a report
+        std::string name, meaning;
+    };
+    std::vector<Named> named = {};  // ascending ranks; empty: the definition itself
     Hypothesis hypothesis;
-    Part part = Part::alone;
-    bool precision = false, measured = false;
+    std::vector<Part> parts = {};  // what is changed
+    bool precision = false;
     std::vector<Turn> turns = {};
-    std::size_t next_row = 0;  // first row that may follow it in a combination
+
+    bool changes(Part part) const;
+    void add(Named mistake, Part part);
+    std::string name() const;     // "swapped_pairing + attention_factor_missing"
+    std::string meaning() const;  // their sentences
 };
 
-/// Returns every mistake that suitable data could distinguish from the correct operation.
-std::vector<Mistake> mistakes_of(const Observation& observation);
+/// Every row of every table, in the order of reports.
+const Rows& all_rows();
 
-/// Calls visit(mistake) for every two mistakes that can be combined: "swapped_pairing +
-/// attention_factor_missing".
-///
-/// singles  mistakes_of(observation)
-void each_two(const Observation& observation, const std::vector<Mistake>& singles,
-              const std::function<void(const Mistake&)>& visit);
+/// The rank of the other RoPEs of the model, before all rows, and of a measured value of a part,
+/// after them.
+constexpr std::size_t first_rank = 0;
+std::size_t rank_of_measured(Part part);
+
+/// Adds a row to a mistake. Returns none if the part is changed already, if these data could not
+/// show the change, or if there is nothing to change.
+std::optional<Mistake> with(const Mistake& mistake, const Row& row,
+                            const Observation& observation);
+
+/// Gives a mistake another RoPE of the model. Returns none if the frequencies are changed already,
+/// or if the window of that RoPE does not fit.
+std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
+                            const Observation& observation);
 
 // The tables, in the order in which rows that explain an output equally well are reported.
 Rows ops_mistakes();         // bias, norm, clip, scale, Hadamard transform
@@ -82,19 +97,7 @@ Rows position_mistakes();    // the positions, their axes and the direction
 Rows window_mistakes();      // the channels that turn
 Rows exponent_mistakes();    // exponents and base
 Rows layout_mistakes();      // the location of each row in memory
-Rows measured_mistakes();    // values read from the output
 Rows arithmetic_mistakes();  // on right frequencies and on those of another mistake
-
-/// Returns the pairs whose errors rounding cannot explain; empty if there are none. Rounding errors
-/// grow with the angle, because they come from the products of position and frequency, and in pairs
-/// that hardly turn cos is 1. So errors are not rounding
-/// - in pairs whose errors are much larger in proportion to their angle than those of the others;
-/// - in all wrong pairs if several pairs that turn further are right, or if errors are larger than
-///   rounding to f32 causes and some pairs are right in which rounding to 16 bits would show.
-///
-/// pairs  receives the number of pairs in a row
-std::vector<std::size_t> odd_pairs(const Observation& observation, double bound_u,
-                                   std::uint64_t& pairs);
 
 // Functions that the tables use.
 
@@ -132,6 +135,9 @@ bool replace_frequencies(Hypothesis& wrong, const std::vector<double>& inv_freq)
 bool replace_positions(
     Hypothesis& wrong,
     const std::function<std::int64_t(std::uint64_t token, const Positions& right)>& change);
+
+/// Calls visit(number) for the numbers of two digits from `least` to `most`, as people write them.
+void each_round_number(double least, double most, const std::function<void(double)>& visit);
 
 /// The 16-bit types that engines round to, and their names.
 struct Rounded {

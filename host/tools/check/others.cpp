@@ -114,6 +114,32 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
     return std::move(others.found);
 }
 
+void each_variation(const ModelFile& file, const ModelOptions& model, const RopeParams& rotation,
+                    const std::function<void(const OtherRotation&)>& visit) {
+    std::vector<const char*> ignored;
+    const ModelQuery query = query_of(model, ignored);
+    for (const ModelNumber& number : file.numbers()) {
+        // A number that the rotation does not depend on changes nothing when it is doubled.
+        const auto read = [&](double value) { return file.with(number, value).read(query); };
+        const Result<RopeParams> doubled = number.value > 0 ? read(2 * number.value)
+                                                            : Result<RopeParams>();
+        if (!doubled || same(doubled.value, rotation)) {
+            continue;
+        }
+        const bool is_base = number.name.find("theta") != std::string::npos ||
+                             number.name.find("base") != std::string::npos;
+        each_round_number(number.value / 100, number.value * 100, [&](double value) {
+            const Result<RopeParams> other = read(value);
+            if (other && !same(other.value, rotation)) {
+                visit({is_base ? "another_base" : "another_scaling",
+                       fmt::format("{} is {:.10g}, not {:.10g}", is_base ? "base" : number.name,
+                                   value, number.value),
+                       other.value});
+            }
+        });
+    }
+}
+
 std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const RopeParams& rotation) {
     std::vector<YarnScaling> scalings = file.yarn_scalings();
     const std::vector<double> unscaled = powers(rotation.base, rotation.rotary_dim);

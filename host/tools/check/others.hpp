@@ -2,6 +2,7 @@
 // The other parameters in a model file that an engine can mistake for the requested ones.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "check/hypothesis.hpp"
@@ -13,6 +14,11 @@ namespace vkrope::tools {
 /// shortest and the longest sequence.
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
                                            const RopeParams& rotation);
+
+/// Calls visit(other) for the RoPEs of the same file with another number in it: a base, a factor, a
+/// length.
+void each_variation(const ModelFile& file, const ModelOptions& model, const RopeParams& rotation,
+                    const std::function<void(const OtherRotation&)>& visit);
 
 /// Returns candidates for YaRN's parameters: those of the file, and those that fit the frequencies.
 std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const RopeParams& rotation);

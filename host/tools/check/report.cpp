@@ -118,6 +118,7 @@ nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
                                    {"wrong_pairs", pairs_json(judgement.odd_pairs)},
                                    {"cannot_show", blind_spots(judgement)},
                                    {"matches", matches_json(judgement)},
+                                   {"findings", judgement.findings},
                                    {"largest_error", number(judgement.right.largest_error)},
                                    {"max_error_u", error_u(judgement, judgement.right)},
                                    {"sampled", judgement.sampled}};
@@ -301,18 +302,14 @@ std::string text_of(const char* name, const Judged& judged, const Limits& limits
     }
     text += judgement.lone ? lone_text(judgement.lone) : wrong_text(judgement);
     text += odd_text(judgement.odd_pairs, judgement.pairs);
-    text += fmt::format("  {:<34}{:>14}{:>10}\n", "known mistakes, best match first",
-                        "largest error", "within");
-    for (const Match& match : shown(judgement)) {
-        text += fmt::format("  {:<34}{:>14}{:>10}  {}\n", name_of(match),
-                            error_of(judgement, match), percent(match.share_within), match.meaning);
+    for (const std::string& finding : judgement.findings) {
+        text += fmt::format("   {}\n", finding);
     }
-    if (judgement.sampled < judgement.elements) {
-        text += fmt::format(
-            "  compared on {} of {} values, of evenly spread tokens and sequences, and on all "
-            "where "
-            "they fit\n",
-            judgement.sampled, judgement.elements);
+    if (shown(judgement).size() > 1) {
+        text += "   these explain it as well:\n";
+    }
+    for (const Match& match : shown(judgement).subspan(std::min<std::size_t>(1, shown(judgement).size()))) {
+        text += fmt::format("   {}: {}\n", name_of(match), match.meaning);
     }
     return text;
 }

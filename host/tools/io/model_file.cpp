@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -219,6 +220,32 @@ std::vector<YarnScaling> ModelFile::yarn_scalings() const {
         }
     }
     return each;
+}
+
+std::vector<ModelNumber> ModelFile::numbers() const {
+    std::vector<ModelNumber> numbers;
+    if (config_) {
+        const nlohmann::json flat = config_->document().flatten();
+        for (const auto& [pointer, value] : flat.items()) {
+            const std::string key = pointer.substr(pointer.rfind('/') + 1);
+            const bool in_list = key.find_first_not_of("0123456789") == std::string::npos;
+            if (value.is_number() && !in_list) {
+                numbers.push_back({pointer, key, value.get<double>()});
+            }
+        }
+    }
+    return numbers;
+}
+
+ModelFile ModelFile::with(const ModelNumber& number, double value) const {
+    nlohmann::json document = config_->document();
+    nlohmann::json& changed = document[nlohmann::json::json_pointer(number.pointer)];
+    if (changed.is_number_integer() && value == std::floor(value)) {
+        changed = std::int64_t(value);
+    } else {
+        changed = value;
+    }
+    return ModelFile(HfConfig(document.dump()));
 }
 
 HeadCounts ModelFile::heads() const {

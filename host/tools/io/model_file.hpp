@@ -37,6 +37,13 @@ struct HeadCounts {
 
 /// A model file, read once and queried for several of its RoPEs. A config.json may come through a
 /// pipe.
+/// A number in a config.json.
+struct ModelNumber {
+    std::string pointer;  // a JSON pointer, RFC 6901
+    std::string name;     // its key
+    double value = 0;
+};
+
 class ModelFile {
    public:
     /// path  "-" is the standard input
@@ -54,7 +61,15 @@ class ModelFile {
     /// length in the file. The caller must find out which parameters and lengths belong together.
     std::vector<YarnScaling> yarn_scalings() const;
 
+    /// Returns the numbers of a config.json; none of a GGUF file.
+    std::vector<ModelNumber> numbers() const;
+
+    /// Returns the same config.json with another number.
+    ModelFile with(const ModelNumber& number, double value) const;
+
    private:
+    explicit ModelFile(HfConfig config) : config_(std::move(config)) {}
+
     std::optional<HfConfig> config_;  // exactly one of config_ and gguf_ is set
     std::optional<GgufModel> gguf_;
 };

@@ -20,12 +20,16 @@ std::vector<Window> windows_of(const Operation& operation) {
 
 }  // namespace
 
-// A product of 31 and 53 bits does not fit in a long double. `rest` is the exact rounding error;
+// A product of 32 and 53 bits does not fit in a long double, so the frequency is split into 32 and 21
+// bits, whose products with a position are exact. `rest` is the exact rounding error of their sum;
 // cos and sin are rotated by this tiny angle.
 CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
-    const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);
-    const long double angle = p * f;
-    const long double rest = std::fma(p, f, -angle);
+    const auto p = static_cast<long double>(position);
+    int exponent = 0;
+    const double fraction = std::frexp(inv_freq, &exponent);
+    const double upper = std::ldexp(std::trunc(std::ldexp(fraction, 32)), exponent - 32);
+    const long double high = p * upper, low = p * (inv_freq - upper), angle = high + low;
+    const long double rest = low - (angle - high);
     const long double c = std::cos(angle), s = std::sin(angle);
     return {c - rest * s, s + rest * c};
 }

@@ -176,18 +176,23 @@ TEST_CASE("bias, clip and scale, with a norm and without") {
 TEST_CASE("values read from the output, and rounded tables, with norm and scale") {
     for (const Kind kind : {Kind::none, Kind::rms, Kind::layer}) {
         CAPTURE(int(kind));
+        std::vector<Setup> setups = with_ops(
+            {.norm = {.kind = kind, .eps = eps}, .scale = 0.125, .scale_tokens = token_scales});
+        setups.push_back([](Observation& seen) {
+            seen.right.operation.inv_freq = ten_frequencies;
+            seen.max_position = 3000;
+        });
         check_each(
-            with_ops(
-                {.norm = {.kind = kind, .eps = eps}, .scale = 0.125, .scale_tokens = token_scales}),
+            setups,
             {{"position_offset", {moved(100)}},
              {"position_offset", {moved(2000)}},
+             {"one_position", {positions([](auto, auto, auto) { return 105; })}},
              {"another_factor", {factor(1.375)}}});
     }
     const std::vector<Setup> setups = with_ops(
         {.norm = {.kind = Kind::rms, .eps = eps}, .scale = 0.125, .scale_tokens = token_scales});
     check_each(setups, {{"positions_of_first_token",
-                         {positions([](auto b, auto, auto) { return 5 + 7 * b; })}},
-                        {"one_position", {positions([](auto, auto, auto) { return 105; })}}});
+                         {positions([](auto b, auto, auto) { return 5 + 7 * b; })}}});
     for (const Type type : {Type::bf16, Type::f16}) {
         check_each(setups, {{"tables_in_16_bits", {[type](Hypothesis& e) {
                                  e.operation.cos_sin = [type](std::int64_t position,

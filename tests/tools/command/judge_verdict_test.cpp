@@ -70,7 +70,7 @@ TEST_CASE("mistakes are tried on a sample, and named after comparing all element
     const auto sampled = [](const std::vector<Change>& changes) {
         Case made(changes);
         made.limits.sampled_elements = 8 * head_dim;
-        made.limits.glimpsed_elements = 4 * head_dim;
+        
         return made;
     };
     Case made = sampled({turn_back});
@@ -86,9 +86,7 @@ TEST_CASE("mistakes are tried on a sample, and named after comparing all element
     made.out[unseen] += 1;
     judgement = made.judged();
     CHECK(judgement.outcome == Outcome::unexplained);
-    CHECK(judgement.matches.front().mistake == "inverse_direction");
-    CHECK(judgement.matches.front().share_within < 1);
-    CHECK(judgement.matches.front().share_within > 0.99);
+    CHECK(judgement.matches.empty());
     // An error that is only outside the sample is also detected.
     Case right = sampled({});
     check_right(right);
@@ -118,9 +116,8 @@ TEST_CASE("positions on several axes are also tried on a sample") {
     check_right(usual);
 }
 
-TEST_CASE("without an explanation, the list begins with the best partial match") {
-    // Head 1 is swapped and shifted by a channel; in heads 0 and 2 every mistake in the arithmetic
-    // explains everything.
+TEST_CASE("without an explanation, the report says what was measured and names nothing") {
+    // Head 1 is swapped and shifted by a channel.
     Case made;
     const std::vector<float> wrong = made.run({swap_pairing});
     each_element([](auto, auto, auto h) { return h == 1; },
@@ -132,16 +129,8 @@ TEST_CASE("without an explanation, the list begins with the best partial match")
     CHECK(judgement.wrong_in == "head 1");
     CHECK(judgement.wrong_rows == batch * tokens);
     CHECK(judgement.rows == batch * tokens * heads);
-    CHECK(!find(judgement, "subnormals_flushed"));
-    CHECK(find(judgement, "float32_angles")->share_within > 0.66);  // rows that are right anyway
-    bool in_other_arithmetic = false;
-    double share = 1;
-    for (const Match& match : judgement.matches) {
-        CHECK((match.precision || !in_other_arithmetic));
-        CHECK((match.precision || match.share_within <= share));
-        in_other_arithmetic = match.precision;
-        share = match.share_within;
-    }
+    CHECK(judgement.matches.empty());
+    CHECK(!judgement.findings.empty());
 }
 
 TEST_CASE("a tolerance accepts other arithmetic within it, and no other operation") {
@@ -211,7 +200,7 @@ TEST_CASE("errors in only a few pairs are not rounding, however small") {
         CHECK(judgement.outcome == Outcome::unexplained);
         CHECK(judgement.odd_pairs == each.odd);
         CHECK(judgement.pairs == each.right.size());
-        CHECK(!judgement.matches.front().precision);
+        CHECK(judgement.matches.empty());
         made.limits.accepts_close = true;
         CHECK(made.judged().outcome == Outcome::unexplained);
     }
@@ -247,7 +236,7 @@ TEST_CASE("an output that no mistake explains is reported as unexplained") {
         const Judgement judgement = made->judged();
         CHECK(judgement.outcome == Outcome::unexplained);
         CHECK(judgement.breach != "");
-        CHECK(!judgement.matches.front().explains);
+        CHECK(judgement.matches.empty());
     }
     CHECK(std::isinf(not_a_number.judged().right.error_u()));
     // A channel that should pass through has no error in u, nor has a NaN.
@@ -266,12 +255,10 @@ TEST_CASE("a report says which mistakes the data cannot show") {
         Case({}, {right(positions([](auto, auto, auto) { return 0; }))}).judged();
     CHECK(judgement.outcome == Outcome::pass);
     CHECK(judgement.matches.front().explains);
-    for (const Match& match : judgement.matches) {
-        if (match.mistake == "swapped_pairing" || match.mistake == "inverse_direction") {
-            CHECK(match.explains);
-        }
-        CHECK(match.mistake != "positions_zero");  // its output would be right here
+    for (const char* name : {"swapped_pairing", "inverse_direction"}) {
+        CHECK(find(judgement, name));
     }
+    CHECK(!find(judgement, "positions_zero"));  // its output would be right here
 }
 
 TEST_CASE("an empty tensor is right") {
@@ -314,7 +301,7 @@ TEST_CASE("a mistake in a part of the rows is found in these rows") {
         CHECK(first.where == planted.where);
         CHECK(first.explains);
         CHECK(first.error_u() <= 1.0);  // only in that part
-        CHECK(!judgement.matches[1].explains);
+        CHECK(judgement.matches.size() == 1);
         CHECK(judgement.wrong_rows < judgement.rows);
         // One more value in that part is wrong, which the mistake does not explain.
         std::size_t last = 0;
@@ -324,9 +311,7 @@ TEST_CASE("a mistake in a part of the rows is found in these rows") {
         made.out[last] += 1;
         const Judgement with_another = made.judged();
         CHECK(with_another.outcome == Outcome::unexplained);
-        for (const Match& match : with_another.matches) {
-            CHECK(match.where == "");
-        }
+        CHECK(with_another.matches.empty());
     }
 }
 

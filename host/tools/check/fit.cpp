@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+#include "check/fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <numbers>
+#include <span>
+#include <utility>
+
+#include "verify/oracle/turns.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+using Complex = std::complex<double>;
+
+constexpr std::size_t first_rows = 4;  // a bad fit of so many rows ends a comparison
+constexpr double bad_fit = 0.1;
+
+/// Sums of products, from which a fit follows.
+struct Sums {
+    double product = 0, expected = 0, actual = 0;
+
+    void add(const Complex& is, const Complex& was) {
+        product += is.real() * was.real() + is.imag() * was.imag();
+        expected += std::norm(is);
+        actual += std::norm(was);
+    }
+
+    Fit fit() const {
+        const double all = expected * actual;
+        if (!(all > 0)) {
+            return {actual > 0 ? 1.0 : 0.0, 1};
+        }
+        return {product > 0 ? std::max(0.0, 1 - product * product / all) : 1.0,
+                product / expected};
+    }
+};
+
+/// A pair of one token: its frequency, how much farther it was turned than its position says, and
+/// a weight.
+struct Hand {
+    double frequency = 0, radians = 0, weight = 0;
+};
+
+/// Returns the share of the turned pairs that an offset of the position explains: 1 if all.
+double share_of(std::span<const Hand> hands, double offset) {
+    double sum = 0, all = 0;
+    for (const Hand& hand : hands) {
+        sum += hand.weight * std::cos(hand.radians - offset * hand.frequency);
+        all += hand.weight;
+    }
+    return all > 0 ? sum / all : 0;
+}
+
+struct Guess {
+    double position = 0, share = -1;
+};
+
+/// Keeps the best of these guesses at ascending positions: those that explain much, and of
+/// neighbours the better one.
+void keep_best(std::vector<Guess>& guesses, double apart) {
+    constexpr std::size_t most = 384;
+    constexpr double least = 0.8;
+    std::vector<Guess> kept;
+    for (const Guess& guess : guesses) {
+        if (guess.share < least) {
+            continue;
+        }
+        if (!kept.empty() && guess.position - kept.back().position < apart) {
+            kept.back() = guess.share > kept.back().share ? guess : kept.back();
+        } else {
+            kept.push_back(guess);
+        }
+    }
+    if (kept.size() > most) {
+        std::nth_element(kept.begin(), kept.begin() + most, kept.end(),
+                         [](const Guess& a, const Guess& b) { return a.share > b.share; });
+        kept.resize(most);
+        std::sort(kept.begin(), kept.end(),
+                  [](const Guess& a, const Guess& b) { return a.position < b.position; });
+    }
+    guesses = std::move(kept);
+}
+
+/// Returns the best of the whole positions around a guess.
+Guess best_whole(std::span<const Hand> hands, double position, double reach) {
+    Guess best;
+    for (double p = std::round(position) - reach; p <= position + reach; ++p) {
+        const double share = share_of(hands, p);
+        best = share > best.share ? Guess{p, share} : best;
+    }
+    return best;
+}
+
+/// Returns the whole offset from -length to length that explains most. Slow pairs give a rough
+/// offset, and each faster pair a finer one, as the hands of a clock do.
+///
+/// hands  ascending frequencies
+Guess best_offset(std::span<const Hand> hands, double length) {
+    // Small offsets are the likeliest.
+    constexpr double small = 256, clear = 0.999, points = 512;
+    if (const Guess best = best_whole(hands, 0, small); best.share > clear) {
+        return best;
+    }
+    // The slowest pairs, at steps of an eighth of a turn of the fastest of them.
+    double limit = std::max(points * std::numbers::pi / (8 * length), 2 * hands[0].frequency);
+    const auto slower_than = [hands](double frequency) {
+        const auto end = std::find_if(hands.begin(), hands.end(), [frequency](const Hand& hand) {
+            return hand.frequency > frequency;
+        });
+        return hands.first(std::size_t(std::max<std::ptrdiff_t>(2, end - hands.begin())));
+    };
+    double step = std::numbers::pi / 4 / limit;
+    std::vector<Guess> guesses;
+    std::span<const Hand> slow = slower_than(limit);
+    for (double position = -length; position <= length; position += step) {
+        guesses.push_back({position, share_of(slow, position)});
+    }
+    keep_best(guesses, 1.5 * step);
+    while (limit < hands.back().frequency && !guesses.empty()) {
+        limit *= 4;
+        step /= 4;
+        slow = slower_than(limit);
+        for (Guess& guess : guesses) {
+            const double around = guess.position;
+            guess.share = -1;
+            for (int i = -5; i <= 5; ++i) {
+                const double position = around + i * step, share = share_of(slow, position);
+                guess = share > guess.share ? Guess{position, share} : guess;
+            }
+        }
+        keep_best(guesses, 1.5 * step);
+    }
+    Guess best;
+    for (const Guess& guess : guesses) {
+        const Guess whole = best_whole(hands, guess.position, std::ceil(std::max(1.0, step)));
+        best = whole.share > best.share && std::fabs(whole.position) <= length ? whole : best;
+    }
+    return best;
+}
+
+/// Returns how many pairs turn at different speeds.
+std::size_t speeds_of(std::span<const Hand> hands) {
+    std::size_t speeds = 0;
+    double last = 0;
+    for (const Hand& hand : hands) {
+        speeds += hand.frequency > last * (1 + 1e-9) ? 1 : 0;
+        last = hand.frequency;
+    }
+    return speeds;
+}
+
+/// Returns whether no neighbour of the best position explains nearly as much.
+bool is_clear(std::span<const Hand> hands, const Guess& best) {
+    const double missed = std::max(1 - best.share, 1e-13);
+    return 4 * missed < 1 - share_of(hands, best.position + 1) &&
+           4 * missed < 1 - share_of(hands, best.position - 1);
+}
+
+/// The pairs of one token after another: those of each axis, and then all of them.
+class Hands {
+   public:
+    Hands(const SeenPairs& seen, const Hypothesis& hypothesis)
+        : seen_(seen), hypothesis_(hypothesis), turns_(hypothesis, axes_of(hypothesis)),
+          hands_(hypothesis.further.positions.size() + 2) {}
+
+    /// Moves to the next token; returns false after the last one.
+    bool next() {
+        if (row_ == seen_.rows.size()) {
+            return false;
+        }
+        token_ = seen_.rows[row_].token;
+        const oracle::Operation& operation = hypothesis_.operation;
+        const std::vector<Complex>& turns = turns_.of(token_);
+        std::vector<Complex> turned(operation.inv_freq.size());
+        for (; row_ < seen_.rows.size() && seen_.rows[row_].token == token_; ++row_) {
+            const std::size_t first = seen_.rows[row_].group * seen_.pairs;
+            for (std::size_t j = 0; j < seen_.pairs; ++j) {
+                turned[first + j] += std::conj(seen_.before_of(row_)[j]) * seen_.after_of(row_)[j];
+            }
+        }
+        for (std::vector<Hand>& hands : hands_) {
+            hands.clear();
+        }
+        for (std::size_t i = 0; i < turned.size(); ++i) {
+            const Complex beyond = std::conj(turns[i]) * turned[i];
+            const double radians = std::arg(beyond);
+            const Hand hand = {operation.inv_freq[i], operation.inverse ? -radians : radians,
+                               std::abs(beyond)};
+            if (hand.frequency > 0) {
+                hands_[axis_of_pair(i % seen_.pairs)].push_back(hand);
+                hands_.back().push_back(hand);
+            }
+        }
+        for (std::vector<Hand>& hands : hands_) {
+            std::sort(hands.begin(), hands.end(),
+                      [](const Hand& a, const Hand& b) { return a.frequency < b.frequency; });
+        }
+        return true;
+    }
+
+    std::uint64_t token() const { return token_; }
+    std::size_t axes() const { return hands_.size() - 1; }
+    const std::vector<Hand>& of(std::size_t axis) const { return hands_[axis]; }
+    const std::vector<Hand>& all() const { return hands_.back(); }
+
+   private:
+    std::size_t axis_of_pair(std::size_t pair) const {
+        const std::size_t axis = axes() == 1 ? 0 : hypothesis_.further.axis(pair);
+        return std::min(axis, axes() - 1);
+    }
+
+    const SeenPairs& seen_;
+    const Hypothesis& hypothesis_;
+    Turns turns_;
+    std::vector<std::vector<Hand>> hands_;
+    std::size_t row_ = 0;
+    std::uint64_t token_ = 0;
+};
+
+constexpr std::size_t least_speeds = 6;
+
+/// Returns the offset of a position that these pairs show. Returns none if too few pairs of
+/// different speed show one, or if they show none clearly.
+///
+/// guesses  offsets to try first
+std::optional<std::int64_t> offset_of(std::span<const Hand> hands, double length,
+                                      std::initializer_list<std::int64_t> guesses) {
+    constexpr double least_share = 0.98;
+    if (speeds_of(hands) < least_speeds) {
+        return std::nullopt;
+    }
+    Guess best;
+    for (const std::int64_t guess : guesses) {
+        const double share = share_of(hands, double(guess));
+        best = share > best.share ? Guess{double(guess), share} : best;
+    }
+    if (best.share < least_share || !is_clear(hands, best)) {
+        best = best_offset(hands, length);
+    }
+    if (best.share < least_share || !is_clear(hands, best)) {
+        return std::nullopt;
+    }
+    return std::int64_t(best.position);
+}
+
+}  // namespace
+
+AxesOfPositions axes_of(const Hypothesis& hypothesis) {
+    AxesOfPositions axes;
+    each_axis(hypothesis, [&axes](const Positions& positions) { axes.push_back(&positions); });
+    return axes;
+}
+
+Turns::Turns(const Hypothesis& hypothesis, AxesOfPositions axes)
+    : hypothesis_(hypothesis),
+      pairs_(hypothesis.operation.inv_freq.size() / hypothesis.operation.head_groups),
+      axes_(std::move(axes)), axis_(pairs_), turns_(hypothesis.operation.inv_freq.size()) {
+    const FurtherAxes& further = hypothesis.further;
+    for (std::size_t pair = 0; axes_.size() > 1 && pair < pairs_; ++pair) {
+        axis_[pair] = std::min(further.axis(pair), std::uint32_t(axes_.size() - 1));
+    }
+}
+
+const std::vector<Complex>& Turns::of(std::uint64_t token) {
+    const oracle::Operation& operation = hypothesis_.operation;
+    const std::vector<double>& summed = hypothesis_.further.summed;
+    for (std::size_t i = 0; i < turns_.size(); ++i) {
+        const std::size_t pair = i % pairs_;
+        double angle = operation.phase.empty() || operation.cos_sin ? 0.0 : operation.phase[i];
+        Complex turn;
+        if (!summed.empty()) {
+            for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+                angle += double((*axes_[axis])[token]) *
+                         summed[(i / pairs_ * axes_.size() + axis) * pairs_ + pair];
+            }
+            turn = std::polar(1.0, angle);
+        } else {
+            const std::int64_t position = (*axes_[axis_[pair]])[token];
+            if (operation.cos_sin) {
+                const oracle::CosSin exact = operation.cos_sin(position, i);
+                turn = {double(exact.cos), double(exact.sin)};
+            } else {
+                turn = std::polar(1.0, angle + double(position) * operation.inv_freq[i]);
+            }
+        }
+        turns_[i] = operation.inverse ? std::conj(turn) : turn;
+    }
+    return turns_;
+}
+
+Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPositions& axes) {
+    Turns turns(hypothesis, axes);
+    Sums sums;
+    const std::vector<Complex>* of_token = nullptr;
+    const std::size_t rows = seen.rows.size();
+    // The last rows come first, since token 0 at position 0 shows nothing.
+    for (std::size_t i = 0; i < rows; ++i) {
+        const std::size_t row = rows - 1 - i;
+        if (i == 0 || seen.rows[row].token != seen.rows[row + 1].token) {
+            if (i >= first_rows && sums.fit().misfit > bad_fit) {
+                break;
+            }
+            of_token = &turns.of(seen.rows[row].token);
+        }
+        const std::size_t first = seen.rows[row].group * seen.pairs;
+        for (std::size_t j = 0; j < seen.pairs; ++j) {
+            sums.add((*of_token)[first + j] * seen.before_of(row)[j], seen.after_of(row)[j]);
+        }
+    }
+    return sums.fit();
+}
+
+std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                             std::int64_t length) {
+    if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
+        return std::nullopt;
+    }
+    FoundPositions found;
+    each_axis(hypothesis, [&](const Positions& positions) { found.push_back(positions); });
+    std::vector<std::int64_t> offset(found.size()), last(found.size());
+    Hands hands(seen, hypothesis);
+    while (hands.next()) {
+        std::vector<std::optional<std::int64_t>> beyond;
+        for (std::size_t axis = 0; axis < found.size(); ++axis) {
+            const std::int64_t position = found[axis][hands.token()];
+            beyond.push_back(hands.of(axis).empty()
+                                 ? std::optional<std::int64_t>(0)
+                                 : offset_of(hands.of(axis), double(length),
+                                             {0, offset[axis], last[axis] + 1 - position,
+                                              last[axis] - position}));
+        }
+        // Where an axis has too few pairs, all pairs together may show one offset of all axes.
+        if (std::find(beyond.begin(), beyond.end(), std::nullopt) != beyond.end()) {
+            std::fill(beyond.begin(), beyond.end(),
+                      offset_of(hands.all(), double(length), {0, offset[0]}));
+        }
+        for (std::size_t axis = 0; axis < found.size(); ++axis) {
+            std::int64_t& position = found[axis][hands.token()];
+            if (!beyond[axis] || std::abs(position + *beyond[axis]) > length) {
+                return std::nullopt;
+            }
+            offset[axis] = *beyond[axis];
+            position += *beyond[axis];
+            last[axis] = position;
+        }
+    }
+    return found;
+}
+
+std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,
+                                                    const Hypothesis& hypothesis) {
+    const FurtherAxes& further = hypothesis.further;
+    if (further.positions.empty() || !further.summed.empty() || hypothesis.operation.cos_sin ||
+        hypothesis.operation.head_groups != 1) {
+        return std::nullopt;
+    }
+    const auto axes = std::uint32_t(1 + further.positions.size());
+    std::vector<std::uint32_t> chosen(seen.pairs), right(seen.pairs);
+    std::vector<double> least(seen.pairs), of_right;
+    for (std::size_t j = 0; j < seen.pairs; ++j) {
+        right[j] = further.axis(j);
+    }
+    // The right axis comes first: rounding errors alone must not decide between axes whose
+    // positions are equal.
+    for (std::uint32_t next = 0; next <= axes; ++next) {
+        Hypothesis tried = hypothesis;
+        tried.further.axes = next == 0 ? right : std::vector<std::uint32_t>(seen.pairs, next - 1);
+        Turns turns(tried, axes_of(tried));
+        std::vector<double> distance(seen.pairs);
+        const auto factor = double(oracle::factor_of(hypothesis.operation));
+        for (std::size_t row = 0; row < seen.rows.size(); ++row) {
+            const std::vector<Complex>& of_token = turns.of(seen.rows[row].token);
+            for (std::size_t j = 0; j < seen.pairs; ++j) {
+                const Complex is = factor * of_token[j] * seen.before_of(row)[j];
+                distance[j] += std::norm(is - seen.after_of(row)[j]);
+            }
+        }
+        of_right = next == 0 ? distance : of_right;
+        for (std::size_t j = 0; j < seen.pairs; ++j) {
+            if (next == 0 || (distance[j] < 0.25 * of_right[j] && distance[j] < least[j])) {
+                least[j] = distance[j];
+                chosen[j] = tried.further.axes[j];
+            }
+        }
+    }
+    return chosen == right ? std::nullopt : std::optional(chosen);
+}
+
+}  // namespace vkrope::tools

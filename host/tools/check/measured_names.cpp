@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// Names values that were read from the output: positions, and a base or a factor of scaling.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "check/search.hpp"
+#include "check/where.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr std::size_t most_listed = 6;
+
+std::string too(std::int64_t offset) {
+    return fmt::format("{} too {}", std::abs(offset), offset > 0 ? "large" : "small");
+}
+
+/// Consecutive tokens of a sequence that are off by the same.
+struct Run {
+    std::uint64_t sequence = 0, first = 0, last = 0;
+    std::int64_t offset = 0;
+};
+
+/// The positions on one axis, right and found, of the tokens that were seen.
+class Axis {
+   public:
+    Axis(const Positions& right, const Positions& found, const std::vector<bool>& seen,
+         std::uint64_t tokens)
+        : right_(right), found_(found), tokens_(tokens) {
+        for (std::uint64_t token = 0; token < seen.size(); ++token) {
+            if (seen[token]) {
+                seen_.push_back(token);
+            }
+        }
+        for (const std::uint64_t token : seen_) {
+            const std::int64_t offset = found[token] - right[token];
+            const std::uint64_t sequence = token / tokens, of_sequence = token % tokens;
+            if (runs_.empty() || runs_.back().sequence != sequence ||
+                runs_.back().offset != offset) {
+                runs_.push_back({sequence, of_sequence, of_sequence, offset});
+            }
+            runs_.back().last = of_sequence;
+        }
+    }
+
+    bool is_right() const {
+        return std::all_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.offset == 0; });
+    }
+
+    /// Returns the name and what is wrong.
+    std::pair<const char*, std::string> name() const {
+        if (const std::int64_t offset = runs_.front().offset;
+            std::all_of(runs_.begin(), runs_.end(),
+                        [offset](const Run& run) { return run.offset == offset; })) {
+            return {"position_offset", "every position is off by the same: " + too(offset)};
+        }
+        if (const std::int64_t at = found_[seen_[0]];
+            all([&](std::uint64_t token) { return found_[token] == at; })) {
+            return {"one_position",
+                    fmt::format("every token was rotated at one position: {}{}", at,
+                                at > 0 ? "" : fmt::format(", or {} in the other direction", -at))};
+        }
+        if (const std::optional<std::int64_t> limit = upper_limit()) {
+            return {"positions_clamped", fmt::format("no position is above {}", *limit)};
+        }
+        if (runs_.size() <= std::max<std::size_t>(4, seen_.size() / 4)) {
+            return {"position_offset", "positions of some tokens are off: " + runs_text()};
+        }
+        return is_other_order()
+                   ? std::pair("positions_in_another_order",
+                               "the positions are the right ones in another order: " + list_text())
+                   : std::pair("other_positions", "positions are others: " + list_text());
+    }
+
+   private:
+    template <class Holds>
+    bool all(const Holds& holds) const {
+        return std::all_of(seen_.begin(), seen_.end(), holds);
+    }
+
+    std::optional<std::int64_t> upper_limit() const {
+        std::int64_t limit = found_[seen_[0]];
+        for (const std::uint64_t token : seen_) {
+            limit = std::max(limit, found_[token]);
+        }
+        return all([&](std::uint64_t token) {
+                   return found_[token] == std::min(right_[token], limit);
+               })
+                   ? std::optional(limit)
+                   : std::nullopt;
+    }
+
+    bool is_other_order() const {
+        std::vector<std::int64_t> is, was;
+        for (const std::uint64_t token : seen_) {
+            is.push_back(found_[token]);
+            was.push_back(right_[token]);
+        }
+        std::sort(is.begin(), is.end());
+        std::sort(was.begin(), was.end());
+        return is == was;
+    }
+
+    std::string token_text(std::uint64_t sequence, std::uint64_t first, std::uint64_t last) const {
+        const std::string of = right_.size() > tokens_ ? fmt::format("sequence {} ", sequence) : "";
+        return first == last ? fmt::format("{}token {}", of, first)
+                             : fmt::format("{}tokens {}-{}", of, first, last);
+    }
+
+    std::string runs_text() const {
+        std::string text;
+        std::size_t listed = 0;
+        for (const Run& run : runs_) {
+            if (run.offset != 0 && listed++ < most_listed) {
+                text += fmt::format("{}{} {}", text.empty() ? "" : ", ",
+                                    token_text(run.sequence, run.first, run.last), too(run.offset));
+            }
+        }
+        return listed > most_listed ? text + ", ..." : text;
+    }
+
+    std::string list_text() const {
+        std::string text;
+        std::size_t listed = 0;
+        for (const std::uint64_t token : seen_) {
+            if (found_[token] != right_[token] && listed++ < most_listed) {
+                const std::uint64_t of_sequence = token % tokens_;
+                text += fmt::format("{}{} is at {}, not {}", text.empty() ? "" : ", ",
+                                    token_text(token / tokens_, of_sequence, of_sequence),
+                                    found_[token], right_[token]);
+            }
+        }
+        return listed > most_listed ? text + ", ..." : text;
+    }
+
+    const Positions &right_, &found_;
+    const std::uint64_t tokens_;
+    std::vector<std::uint64_t> seen_;
+    std::vector<Run> runs_;
+};
+
+}  // namespace
+
+Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& found,
+                                 const std::vector<bool>& tokens) {
+    Mistake::Named named = {rank_of_measured(Part::positions), {}, {}};
+    std::vector<std::pair<const char*, std::string>> wrong;
+    std::vector<std::size_t> axes;
+    for (std::size_t axis = 0; axis < found.size(); ++axis) {
+        const Positions& positions = axis == 0 ? right.operation.positions
+                                               : right.further.positions[axis - 1];
+        const Axis one(positions, found[axis], tokens, right.in.tokens);
+        if (!one.is_right()) {
+            wrong.push_back(one.name());
+            axes.push_back(axis);
+        }
+    }
+    if (wrong.empty()) {
+        return named;
+    }
+    const bool alike = wrong.size() == found.size() &&
+                       std::all_of(wrong.begin(), wrong.end(),
+                                   [&](const auto& one) { return one == wrong[0]; });
+    named.name = wrong[0].first;
+    if (alike) {
+        named.meaning = wrong[0].second;
+        return named;
+    }
+    for (std::size_t i = 0; i < wrong.size(); ++i) {
+        named.name = std::string_view(wrong[i].first) == named.name ? named.name
+                                                                    : "other_positions";
+        named.meaning += fmt::format("{}on axis {}, {}", i == 0 ? "" : "; ", axes[i],
+                                     wrong[i].second);
+    }
+    return named;
+}
+
+Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint32_t>& found) {
+    Mistake::Named named = {rank_of_measured(Part::axes), "pairs_on_other_axes", "wrong axes: "};
+    for (std::uint32_t axis = 0; axis <= right.further.positions.size(); ++axis) {
+        std::vector<bool> moved(found.size());
+        for (std::size_t j = 0; j < found.size(); ++j) {
+            moved[j] = found[j] == axis && right.further.axis(j) != axis;
+        }
+        if (std::find(moved.begin(), moved.end(), true) != moved.end()) {
+            const std::string those = ranges_text("pair", moved);
+            named.meaning += fmt::format("{}{} on axis {}",
+                                         named.meaning.ends_with(": ") ? "" : "; ",
+                                         those.empty() ? "all" : those, axis);
+        }
+    }
+    return named;
+}
+
+void each_other_frequencies(const Mistake& mistake, const Observation& observation,
+                            const std::vector<OtherRotation>& variations,
+                            const std::function<bool(const std::vector<double>&)>& may_fit,
+                            const std::function<void(const Mistake&)>& visit) {
+    const Hypothesis& right = mistake.hypothesis;
+    if (mistake.changes(Part::frequencies) || right.operation.inv_freq.empty()) {
+        return;
+    }
+    const auto visit_with = [&](const char* name, const std::vector<double>& inv_freq,
+                                const auto& meaning) {
+        if (!may_fit(inv_freq)) {
+            return;
+        }
+        Mistake both = mistake;
+        if (replace_frequencies(both.hypothesis, inv_freq)) {
+            both.add({rank_of_measured(Part::frequencies), name, meaning()}, Part::frequencies);
+            visit(both);
+        }
+    };
+    const std::uint32_t width = rotary_dim(right);
+    const std::vector<double> unscaled = powers(observation.base, width);
+    const bool scaled = !unscaled.empty() && differ(unscaled, right.operation.inv_freq);
+    if (!unscaled.empty()) {
+        each_round_number(100, 1e9, [&](double base) {
+            visit_with("another_base", powers(base, width), [&] {
+                return fmt::format("base is {:.10g}, not {:.10g}{}", base, observation.base,
+                                   scaled ? ", and frequencies are unscaled" : "");
+            });
+        });
+        each_round_number(0.01, 100, [&](double divisor) {
+            std::vector<double> inv_freq = unscaled;
+            for (double& frequency : inv_freq) {
+                frequency /= divisor;
+            }
+            visit_with("another_scaling", inv_freq, [&] {
+                return fmt::format("every frequency is the unscaled one divided by {:.10g}",
+                                   divisor);
+            });
+        });
+    }
+    for (const OtherRotation& other : variations) {
+        if (!may_fit(other.rotation.inv_freq)) {
+            continue;
+        }
+        if (std::optional<Mistake> both = with(mistake, other, observation)) {
+            for (Mistake::Named& named : both->named) {
+                named.rank = named.rank == first_rank ? rank_of_measured(Part::frequencies)
+                                                      : named.rank;
+            }
+            std::stable_sort(both->named.begin(), both->named.end(),
+                             [](const auto& a, const auto& b) { return a.rank < b.rank; });
+            visit(*both);
+        }
+    }
+}
+
+}  // namespace vkrope::tools

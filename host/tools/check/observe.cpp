@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "check/observe.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "verify/oracle/element.hpp"
+#include "verify/oracle/rows.hpp"
+#include "verify/oracle/turns.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+using oracle::Approximate;
+
+/// Returns the same hypothesis without the rotation and the ops after it.
+Hypothesis until_rotation(const Hypothesis& hypothesis) {
+    Hypothesis before = hypothesis;
+    oracle::Operation& operation = before.operation;
+    operation.inv_freq.clear();
+    operation.windows.clear();
+    operation.phase.clear();
+    operation.cos_sin = {};
+    before.further = {};
+    before.ops.scale = 1;
+    before.ops.scale_tokens.clear();
+    before.ops.hadamard = 0;
+    if (before.ops.norm.after) {
+        before.ops.norm = {};
+    }
+    return before;
+}
+
+/// Loads the rows of the output, and undoes the ops after the rotation.
+class Output {
+   public:
+    Output(const Observation& observation, const Hypothesis& hypothesis)
+        : observation_(observation), hypothesis_(hypothesis),
+          elements_(oracle::table_of(hypothesis.out.type)), row_(hypothesis.out.head_dim),
+          transformed_(hypothesis.out.head_dim) {}
+
+    bool can_undo() const {
+        const oracle::Norm& norm = hypothesis_.ops.norm;
+        return norm.kind == oracle::NormKind::none || !norm.after ||
+               (norm.kind == oracle::NormKind::rms && !norm.reciprocal_root);
+    }
+
+    /// channels  [heads, head_dim] of the token before the rotation
+    std::span<const double> row(const oracle::Place& place, std::span<const Approximate> channels) {
+        load(place);
+        const oracle::Ops& ops = hypothesis_.ops;
+        const std::uint64_t token = place.batch * hypothesis_.in.tokens + place.token;
+        if (ops.hadamard != 0) {  // the transform is its own inverse
+            for (std::size_t c = 0; c < row_.size(); ++c) {
+                transformed_[c] = {row_[c], 0};
+            }
+            oracle::hadamard(transformed_, ops.hadamard, 0);
+            for (std::size_t c = 0; c < row_.size(); ++c) {
+                row_[c] = double(transformed_[c].value);
+            }
+        }
+        const double scale = ops.scale *
+                             (ops.scale_tokens.empty() ? 1.0 : ops.scale_tokens[token]);
+        for (double& x : row_) {
+            x /= scale;
+        }
+        if (ops.norm.kind != oracle::NormKind::none && ops.norm.after) {
+            undo_norm(place, channels);
+        }
+        return row_;
+    }
+
+   private:
+    void load(const oracle::Place& place) {
+        const std::uint64_t first = hypothesis_.first_out + oracle::row_of(hypothesis_.out, place);
+        if (hypothesis_.store) {
+            load_codes(place, first);
+            return;
+        }
+        for (std::size_t c = 0; c < row_.size(); ++c) {
+            row_[c] = elements_.widen(oracle::load(
+                observation_.output, oracle::bytes_of(hypothesis_.out.type), first + c));
+        }
+    }
+
+    void load_codes(const oracle::Place& place, std::uint64_t first) {
+        const oracle::QuantisedStore& store = hypothesis_.store->quantised;
+        const std::uint64_t channels = oracle::block_channels(store.type),
+                            bytes = oracle::block_bytes(store.type),
+                            row = (place.batch * hypothesis_.in.tokens + place.token) *
+                                      hypothesis_.in.heads +
+                                  place.head;
+        std::vector<std::uint8_t> codes(row_.size() / channels * bytes);
+        std::copy_n(observation_.codes.begin() + std::ptrdiff_t(first / channels * bytes),
+                    codes.size(), codes.begin());
+        for (std::size_t at = 0; hypothesis_.store->reorder && at < codes.size(); at += bytes) {
+            hypothesis_.store->reorder(std::span(codes).subspan(at, bytes));
+        }
+        const std::vector<float>& given = place.token >= store.second_from &&
+                                                  !store.given_second.empty()
+                                              ? store.given_second
+                                              : store.given;
+        const float scale = store.made    ? hypothesis_.store->scales[row]
+                            : given.empty() ? 1
+                                          : 1 / given[place.head % given.size()];
+        const std::vector<float> values = oracle::dequantise(store.type, codes, scale);
+        std::copy(values.begin(), values.end(), row_.begin());
+    }
+
+    /// A rotation keeps the mean of the squares, so that of the channels before it tells by what
+    /// the norm divided.
+    void undo_norm(const oracle::Place& place, std::span<const Approximate> channels) {
+        const oracle::Ops& ops = hypothesis_.ops;
+        const std::size_t head_dim = row_.size(),
+                          first = ops.norm.over_token ? 0 : place.head * head_dim,
+                          length = ops.norm.over_token ? channels.size() : head_dim;
+        long double square = 0;
+        for (const Approximate& channel : channels.subspan(first, length)) {
+            square += channel.value * channel.value / static_cast<long double>(length);
+        }
+        const double root = std::sqrt(double(square) + ops.norm.eps);
+        const bool second = ops.second && place.token >= ops.second->from_token;
+        const std::vector<double>& weight = second ? ops.second->weight : ops.norm.weight;
+        for (std::size_t c = 0; c < head_dim; ++c) {
+            row_[c] *= root;
+            if (!weight.empty()) {
+                row_[c] /= weight[(place.head * head_dim + c) % weight.size()] +
+                           ops.norm.weight_offset;
+            }
+        }
+    }
+
+    const Observation& observation_;
+    const Hypothesis& hypothesis_;
+    const oracle::ElementTable& elements_;
+    std::vector<double> row_;
+    std::vector<Approximate> transformed_;
+};
+
+bool finite(const std::complex<double>& x) {
+    return std::isfinite(x.real()) && std::isfinite(x.imag());
+}
+
+}  // namespace
+
+std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothesis& hypothesis,
+                                   const Sample& sample, const std::vector<bool>& rows) {
+    Output output(observation, hypothesis);
+    if (!output.can_undo() || (hypothesis.store && hypothesis.store->along != BlockAxis::channels)) {
+        return std::nullopt;
+    }
+    const oracle::Tensor& in = hypothesis.in;
+    const std::vector<oracle::Pair> pairs = oracle::pairs_of(hypothesis.operation);
+    std::vector<bool> still(in.head_dim, true);
+    for (const oracle::Pair& pair : pairs) {
+        still[pair.out[0]] = still[pair.out[1]] = false;
+    }
+    SeenPairs seen;
+    seen.pairs = pairs.size();
+    const std::uint64_t groups = std::max<std::uint64_t>(1, hypothesis.operation.head_groups);
+    each_token(observation, until_rotation(hypothesis), sample, 1,
+               [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
+                   for (std::uint64_t head = 0; head < in.heads; ++head) {
+                       const std::uint64_t index = batch * in.tokens + token;
+                       if (!rows.empty() && !rows[index * in.heads + head]) {
+                           continue;
+                       }
+                       const std::span<const double> is = output.row({batch, token, head, 0},
+                                                                     channels);
+                       const std::span<const Approximate> was = channels.subspan(
+                           head * in.head_dim, in.head_dim);
+                       seen.rows.push_back({index, batch, head, head / (in.heads / groups)});
+                       for (const oracle::Pair& pair : pairs) {
+                           const std::complex<double>
+                               before = {double(was[pair.in[0]].value),
+                                         double(was[pair.in[1]].value)},
+                               after = {is[pair.out[0]], is[pair.out[1]]};
+                           const bool usable = finite(before) && finite(after);
+                           seen.before.push_back(usable ? before : 0);
+                           seen.after.push_back(usable ? after : 0);
+                       }
+                       for (std::uint64_t c = 0; c < in.head_dim; ++c) {
+                           const double distance = is[c] - double(was[c].value);
+                           if (still[c] && std::isfinite(distance)) {
+                               seen.still += is[c] * is[c];
+                               seen.still_distance += distance * distance;
+                           }
+                       }
+                   }
+               });
+    return seen;
+}
+
+double misfit_of_pairs(const SeenPairs& seen) {
+    double product = 0, before = 0, after = 0;
+    for (std::size_t i = 0; i < seen.before.size(); ++i) {
+        product += std::sqrt(std::norm(seen.before[i]) * std::norm(seen.after[i]));
+        before += std::norm(seen.before[i]);
+        after += std::norm(seen.after[i]);
+    }
+    const double all = after + seen.still;
+    if (!(all > 0)) {
+        return 0;
+    }
+    const double turned = before > 0 ? after - product * product / before : after;
+    return (std::max(0.0, turned) + seen.still_distance) / all;
+}
+
+}  // namespace vkrope::tools

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: MIT
+#include "check/search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "verify/oracle/turns.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+constexpr std::uint64_t glimpsed_elements = std::uint64_t{1} << 12,
+                        seen_elements = std::uint64_t{1} << 14,
+                        elements_for_positions = std::uint64_t{1} << 20;
+constexpr double poor_fit = 0.05;  // a misfit above it explains nothing
+
+bool is_of_geometry(const Row& row) {
+    switch (row.part) {
+        case Part::norm:
+        case Part::bias:
+        case Part::clip:
+        case Part::scale:
+        case Part::hadamard:
+        case Part::rotation:
+        case Part::pairing:
+        case Part::window:
+        case Part::layout: return true;
+        default: return false;
+    }
+}
+
+/// Returns a choice of the rows of one part.
+auto part(Part chosen) {
+    return [chosen](const Row& row) { return row.part == chosen; };
+}
+
+/// Returns whether a row computes cos and sin in another way.
+bool is_arithmetic(const Row& row) {
+    return row.part == Part::arithmetic;
+}
+
+/// Two rows of a head whose positions differ by the steps of each axis, and how much farther the
+/// pairs of the second were turned. An offset of both does not matter.
+struct Step {
+    std::size_t group = 0;
+    std::vector<std::int64_t> axes;
+    std::vector<std::complex<double>> turned;  // [pairs]
+};
+
+/// Returns a few steps between neighbouring rows.
+std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) {
+    constexpr std::size_t most = 4;
+    std::vector<const Positions*> axes = {&hypothesis.operation.positions};
+    for (const Positions& positions : hypothesis.further.positions) {
+        axes.push_back(&positions);
+    }
+    std::vector<Step> steps;
+    for (std::size_t i = seen.rows.size(); i-- > 0 && steps.size() < most;) {
+        const SeenPairs::Row& to = seen.rows[i];
+        std::size_t before = i;
+        while (before-- > 0) {
+            const SeenPairs::Row& from = seen.rows[before];
+            if (from.head == to.head && from.sequence == to.sequence && from.token != to.token) {
+                break;
+            }
+        }
+        if (before >= seen.rows.size()) {
+            continue;
+        }
+        Step step = {.group = to.group, .axes = {}, .turned = {}};
+        for (const Positions* positions : axes) {
+            step.axes.push_back((*positions)[to.token] -
+                                (*positions)[seen.rows[before].token]);
+        }
+        for (std::size_t j = 0; j < seen.pairs; ++j) {
+            step.turned.push_back(std::conj(seen.before_of(i)[j]) * seen.after_of(i)[j] *
+                                  std::conj(std::conj(seen.before_of(before)[j]) *
+                                            seen.after_of(before)[j]));
+        }
+        steps.push_back(std::move(step));
+    }
+    return steps;
+}
+
+/// Returns whether frequencies give these steps, in either direction.
+bool fits_steps(const std::vector<Step>& steps, const FurtherAxes& further,
+                const std::vector<double>& inv_freq) {
+    constexpr double good = 0.9;
+    double forward = 0, backward = 0, all = 0;
+    for (const Step& step : steps) {
+        for (std::size_t j = 0; j < step.turned.size(); ++j) {
+            const std::size_t axis = further.positions.empty() ? 0 : further.axis(j);
+            const std::complex<double> turn = std::polar(
+                1.0, double(step.axes[std::min(axis, step.axes.size() - 1)]) *
+                         inv_freq[step.group * step.turned.size() + j]);
+            forward += (std::conj(turn) * step.turned[j]).real();
+            backward += (turn * step.turned[j]).real();
+            all += std::abs(step.turned[j]);
+        }
+    }
+    return steps.empty() || std::max(forward, backward) >= good * all;
+}
+
+bool same_pairs(const oracle::Operation& a, const oracle::Operation& b) {
+    const std::vector<oracle::Pair> one = oracle::pairs_of(a), other = oracle::pairs_of(b);
+    return a.head_groups == b.head_groups &&
+           std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                      [](const oracle::Pair& x, const oracle::Pair& y) {
+                          return x.in == y.in && x.out == y.out;
+                      });
+}
+
+/// Calls visit(mistake) for the mistake and for the mistake with each row that is chosen.
+template <class Choose, class Visit>
+void each_with(const Mistake& mistake, const Observation& observation, const Choose& choose,
+               const Visit& visit) {
+    visit(mistake);
+    for (const Row& row : all_rows()) {
+        if (choose(row)) {
+            if (const std::optional<Mistake> both = with(mistake, row, observation)) {
+                visit(*both);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Search::Search(const Observation& observation, const std::vector<bool>& rows)
+    : observation_(observation), rows_(rows) {
+    geometries_ = geometries();
+}
+
+bool Search::see(Geometry& geometry, std::uint64_t wanted) const {
+    const Hypothesis& hypothesis = geometry.mistake.hypothesis;
+    const bool moved = geometry.mistake.changes(Part::layout);  // then rows have other numbers
+    if (moved && !rows_.empty()) {
+        return false;
+    }
+    std::optional<SeenPairs> seen = see_pairs(observation_, hypothesis,
+                                              sample_for(hypothesis, rows_, wanted), rows_);
+    if (!seen) {
+        return false;
+    }
+    geometry.misfit = misfit_of_pairs(*seen);
+    geometry.seen = std::make_shared<const SeenPairs>(std::move(*seen));
+    return true;
+}
+
+std::vector<Search::Geometry> Search::geometries() const {
+    constexpr std::size_t most_kept = 8;
+    std::vector<Geometry> all;
+    const auto add = [&](Geometry one) {
+        if (see(one, glimpsed_elements)) {
+            all.push_back(std::move(one));
+        }
+    };
+    const Mistake right = {.hypothesis = observation_.right};
+    std::vector<Mistake> starts = {right};
+    for (const OtherRotation& other : observation_.others) {
+        if (std::optional<Mistake> start = with(right, other, observation_);
+            start && !same_pairs(start->hypothesis.operation, right.hypothesis.operation)) {
+            starts.push_back(std::move(*start));
+        }
+    }
+    // Each row, and each two rows.
+    const std::size_t count = all_rows().size();
+    for (const Mistake& start : starts) {
+        add({start, start, {}});
+        for (std::size_t i = 0; i < count; ++i) {
+            const Row& row = all_rows()[i];
+            const std::optional<Mistake> one = is_of_geometry(row)
+                                                   ? with(start, row, observation_)
+                                                   : std::nullopt;
+            if (!one) {
+                continue;
+            }
+            add({*one, start, {&row}});
+            for (std::size_t k = i + 1; k < count; ++k) {
+                const Row& next = all_rows()[k];
+                if (is_of_geometry(next)) {
+                    if (std::optional<Mistake> two = with(*one, next, observation_)) {
+                        add({std::move(*two), start, {&row, &next}});
+                    }
+                }
+            }
+        }
+    }
+    const auto best_first = [&] {
+        double best = 1;
+        for (const Geometry& one : all) {
+            best = std::min(best, one.misfit);
+        }
+        std::stable_sort(all.begin(), all.end(), [best](const Geometry& a, const Geometry& b) {
+            const auto quality = [best](const Geometry& one) {
+                const bool good = one.misfit <= std::max(64 * best, 1e-12);
+                return std::tuple(!good, good ? 0 : one.misfit, one.mistake.named.size());
+            };
+            return quality(a) < quality(b);
+        });
+        std::erase_if(all, [best](const Geometry& one) {
+            return one.misfit > std::max(64 * best, 1e-12) && one.misfit > poor_fit;
+        });
+        all.resize(std::min(all.size(), most_kept));
+    };
+    best_first();
+    for (Geometry& one : all) {
+        see(one, seen_elements);
+    }
+    best_first();
+    for (Geometry& one : all) {
+        for (const Row& row : all_rows()) {
+            if (row.part == Part::positions) {
+                if (std::optional<Mistake> moved = with(one.mistake, row, observation_)) {
+                    one.moved.push_back({&row, std::move(moved->hypothesis)});
+                }
+            }
+        }
+    }
+    return all;
+}
+
+void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
+                     std::vector<Candidate>& found) {
+    const Hypothesis& hypothesis = mistake.hypothesis;
+    if (geometry.seen->pairs == 0) {
+        found.push_back({mistake, geometry.misfit});
+        return;
+    }
+    const Fit fit = fit_of(*geometry.seen, hypothesis, axes_of(hypothesis));
+    best_angles_ = std::min(best_angles_, fit.misfit);
+    if (fit.misfit > poor_fit || !(fit.factor > 0)) {
+        return;
+    }
+    const double misfit = std::max(fit.misfit, geometry.misfit),
+                 near = 1e-6 + std::sqrt(misfit);
+    const auto fits_factor = [&](const Hypothesis& tried) {
+        return std::fabs(fit.factor / double(oracle::factor_of(tried.operation)) - 1) <= near;
+    };
+    if (fits_factor(hypothesis)) {
+        found.push_back({mistake, misfit});
+        return;
+    }
+    bool stated = mistake.changes(Part::factor);
+    each_with(mistake, observation_, part(Part::factor), [&](const Mistake& both) {
+        if (both.changes(Part::factor) && fits_factor(both.hypothesis)) {
+            found.push_back({both, misfit});
+            stated = true;
+        }
+    });
+    if (stated) {
+        return;
+    }
+    // A factor that was read from the output: the nearest number of few digits, or as it is.
+    const double right = double(oracle::factor_of(hypothesis.operation));
+    for (const int digits : {2, 3, 5, 9}) {
+        const double factor = std::stod(fmt::format("{:.{}g}", fit.factor, digits));
+        if (std::fabs(factor / fit.factor - 1) > near + 1e-8) {
+            continue;
+        }
+        Mistake both = mistake;
+        both.hypothesis.operation.attention_factor = factor;
+        both.hypothesis.operation.gain = oracle::Gain::apply;
+        both.add({.rank = rank_of_measured(Part::factor),
+                  .name = "another_factor",
+                  .meaning = fmt::format("cos and sin have another factor: {:.7g}, not {:.7g}",
+                                         factor, right)},
+                 Part::factor);
+        found.push_back({both, misfit});
+    }
+}
+
+void Search::add_angles(const Geometry& geometry, const Mistake& base,
+                        std::vector<Candidate>& found) {
+    if (geometry.seen->pairs == 0) {
+        add_fit(geometry, base, found);
+        return;
+    }
+    const auto add_moved = [&](const Mistake& mistake) {
+        add_fit(geometry, mistake, found);
+        for (const Moved& moved : geometry.moved) {
+            if (fit_of(*geometry.seen, mistake.hypothesis, axes_of(moved.positions)).misfit <=
+                poor_fit) {
+                if (const std::optional<Mistake> both = with(mistake, *moved.row, observation_)) {
+                    add_fit(geometry, *both, found);
+                }
+            }
+        }
+    };
+    const auto add_turned = [&](const Mistake& mistake) {
+        each_with(mistake, observation_, part(Part::direction), add_moved);
+    };
+    if (base.hypothesis.further.positions.empty()) {
+        add_turned(base);
+    } else {
+        each_with(base, observation_, part(Part::axes), add_turned);
+    }
+}
+
+void Search::each_frequencies(const Geometry& geometry,
+                              const std::function<void(const Mistake&)>& visit) const {
+    // The scaling comes before the rows of the geometry, which may drop some frequencies.
+    const auto add = [&](std::optional<Mistake> mistake) {
+        for (const Row* row : geometry.rows) {
+            mistake = mistake ? with(*mistake, *row, observation_) : mistake;
+        }
+        if (mistake && same_pairs(mistake->hypothesis.operation,
+                                  geometry.mistake.hypothesis.operation)) {
+            visit(*mistake);
+        }
+    };
+    visit(geometry.mistake);
+    for (const Row& row : all_rows()) {
+        if (row.part != Part::frequencies) {
+            continue;
+        }
+        if (geometry.rows.empty() || &row < geometry.rows.back()) {
+            add(with(geometry.start, row, observation_));
+        } else if (std::optional<Mistake> mistake = with(geometry.mistake, row, observation_)) {
+            visit(*mistake);
+        }
+    }
+    for (const OtherRotation& other : observation_.others) {
+        add(with(geometry.start, other, observation_));
+    }
+}
+
+std::vector<Candidate> Search::stated() {
+    std::vector<Candidate> found;
+    for (const Geometry& geometry : geometries_) {
+        each_frequencies(geometry,
+                         [&](const Mistake& mistake) { add_angles(geometry, mistake, found); });
+    }
+    return sorted(std::move(found));
+}
+
+std::vector<Candidate> Search::with_arithmetic() {
+    std::vector<Candidate> found;
+    for (const Geometry& geometry : geometries_) {
+        each_frequencies(geometry, [&](const Mistake& frequencies) {
+            each_with(frequencies, observation_, part(Part::rounding), [&](const Mistake& rounded) {
+                each_with(rounded, observation_, is_arithmetic, [&](const Mistake& mistake) {
+                    if (mistake.changes(Part::rounding) || mistake.changes(Part::arithmetic)) {
+                        add_angles(geometry, mistake, found);
+                    }
+                });
+            });
+        });
+    }
+    return sorted(std::move(found));
+}
+
+std::optional<Mistake> Search::with_found_positions(const Geometry& geometry,
+                                                    const Mistake& base) const {
+    const Hypothesis& right = base.hypothesis;
+    std::int64_t largest = 0;
+    each_axis(right, [&largest](const Positions& positions) {
+        for (const std::int64_t position : positions) {
+            largest = std::max(largest, std::abs(position));
+        }
+    });
+    const std::int64_t length = observation_.max_position != 0
+                                    ? std::max(observation_.max_position, largest + 1)
+                                    : std::max<std::int64_t>(4 * largest, 1 << 17);
+    const std::optional<FoundPositions> at = find_positions(*geometry.seen, right, length);
+    if (!at) {
+        return std::nullopt;
+    }
+    Mistake mistake = base;
+    std::size_t axis = 0;
+    each_axis(mistake.hypothesis, [&](Positions& positions) { positions = (*at)[axis++]; });
+    std::vector<bool> seen(right.operation.positions.size());
+    for (const SeenPairs::Row& row : geometry.seen->rows) {
+        seen[row.token] = true;
+    }
+    Mistake::Named named = name_of_positions(right, *at, seen);
+    if (named.name.empty()) {
+        return std::nullopt;
+    }
+    mistake.add(std::move(named), Part::positions);
+    return mistake;
+}
+
+std::vector<Candidate> Search::with_positions() {
+    std::vector<Candidate> found;
+    for (const Geometry& coarse : geometries_) {
+        if (coarse.seen->pairs == 0 || coarse.mistake.changes(Part::positions)) {
+            continue;
+        }
+        Geometry fine = coarse;
+        see(fine, elements_for_positions);
+        each_frequencies(coarse, [&](const Mistake& base) {
+            each_with(base, observation_, part(Part::direction), [&](const Mistake& turned) {
+                if (std::optional<Mistake> moved = with_found_positions(fine, turned)) {
+                    add_fit(fine, *moved, found);
+                }
+                if (const auto axes = find_axes(*coarse.seen, turned.hypothesis)) {
+                    Mistake moved = turned;
+                    moved.add(name_of_axes(turned.hypothesis, *axes), Part::axes);
+                    moved.hypothesis.further.axes = *axes;
+                    add_fit(coarse, moved, found);
+                }
+            });
+        });
+    }
+    return sorted(std::move(found));
+}
+
+std::vector<Candidate> Search::with_frequencies() {
+    std::vector<Candidate> found;
+    std::optional<std::vector<OtherRotation>> variations;
+    for (const Geometry& geometry : geometries_) {
+        if (geometry.seen->pairs == 0) {
+            continue;
+        }
+        if (!variations) {
+            variations.emplace();
+            if (observation_.variations) {
+                observation_.variations(
+                    [&](const OtherRotation& other) { variations->push_back(other); });
+            }
+        }
+        const std::vector<Step> steps = steps_of(*geometry.seen, geometry.mistake.hypothesis);
+        each_other_frequencies(
+            geometry.mistake, observation_, *variations,
+            [&](const std::vector<double>& inv_freq) {
+                return inv_freq.size() == geometry.mistake.hypothesis.operation.inv_freq.size() &&
+                       fits_steps(steps, geometry.mistake.hypothesis.further, inv_freq);
+            },
+            [&](const Mistake& mistake) { add_angles(geometry, mistake, found); });
+    }
+    return sorted(std::move(found));
+}
+
+std::vector<Candidate> Search::sorted(std::vector<Candidate> found) const {
+    double best = 1;
+    for (const Candidate& candidate : found) {
+        best = std::min(best, candidate.misfit);
+    }
+    std::stable_sort(found.begin(), found.end(), [best](const Candidate& a, const Candidate& b) {
+        const auto quality = [best](const Candidate& one) {
+            const bool good = one.misfit <= std::max(64 * best, 1e-12);
+            return std::tuple(!good, good ? 0 : one.misfit, one.mistake.named.size());
+        };
+        return quality(a) < quality(b);
+    });
+    return found;
+}
+
+std::vector<std::string> Search::findings() const {
+    std::vector<std::string> sentences;
+    if (geometries_.empty()) {
+        return sentences;
+    }
+    const Geometry& best = geometries_.front();
+    if (best.misfit > poor_fit) {
+        sentences.push_back("no pairs of channels turn as pairs, in none of the known layouts");
+        return sentences;
+    }
+    const std::string name = best.mistake.named.empty() ? "the model says" : best.mistake.name();
+    sentences.push_back(fmt::format("pairs turn as pairs where {} has them", name));
+    if (best_angles_ > poor_fit) {
+        sentences.push_back("no known frequencies and positions give their angles");
+    }
+    return sentences;
+}
+
+}  // namespace vkrope::tools

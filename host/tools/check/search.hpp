@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The third step: builds hypotheses from what the pairs show. First the geometry, by how well pairs
+// turn as pairs, with the ops around them; then the angles of a geometry; then the factor.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check/fit.hpp"
+#include "check/mistakes.hpp"
+#include "check/observe.hpp"
+
+namespace vkrope::tools {
+
+/// A hypothesis that fits what was seen.
+struct Candidate {
+    Mistake mistake;
+    double misfit = 1;
+};
+
+class Search {
+   public:
+    /// rows  the rows to explain, as in compare(); empty: all
+    Search(const Observation& observation, const std::vector<bool>& rows);
+
+    /// Returns the hypotheses of stated values that fit, likeliest first.
+    std::vector<Candidate> stated();
+
+    /// The same, with frequencies, angles, cos or sin in other arithmetic.
+    std::vector<Candidate> with_arithmetic();
+
+    /// Returns the hypotheses with positions that were read from the output, likeliest first.
+    std::vector<Candidate> with_positions();
+
+    /// Returns the hypotheses with another base, factor or number in the file, likeliest first.
+    std::vector<Candidate> with_frequencies();
+
+    /// Returns sentences on what fits and what does not.
+    std::vector<std::string> findings() const;
+
+   private:
+    /// A row of other positions, and a hypothesis with them.
+    struct Moved {
+        const Row* row;
+        Hypothesis positions;
+    };
+
+    /// Where pairs lie, and the ops around the rotation: a RoPE of the model with some rows.
+    struct Geometry {
+        Mistake mistake, start;  // with and without the rows
+        std::vector<const Row*> rows;
+        std::shared_ptr<const SeenPairs> seen = {};
+        double misfit = 1;
+        std::vector<Moved> moved = {};
+    };
+
+    std::vector<Geometry> geometries() const;
+    bool see(Geometry& geometry, std::uint64_t wanted) const;
+    void add_angles(const Geometry& geometry, const Mistake& base, std::vector<Candidate>& found);
+    void add_fit(const Geometry& geometry, const Mistake& mistake, std::vector<Candidate>& found);
+    void each_frequencies(const Geometry& geometry,
+                          const std::function<void(const Mistake&)>& visit) const;
+    std::optional<Mistake> with_found_positions(const Geometry& geometry,
+                                                const Mistake& base) const;
+    std::vector<Candidate> sorted(std::vector<Candidate> found) const;
+
+    const Observation& observation_;
+    const std::vector<bool>& rows_;
+    std::vector<Geometry> geometries_;
+    double best_angles_ = 1;  // least misfit of the angles that were tried
+};
+
+/// Names the positions that were found where they differ from the right ones: an offset of all or
+/// some tokens, one position for all, another order, a limit, or other whole positions.
+///
+/// tokens  [batch, tokens] the tokens that were seen
+Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& found,
+                                 const std::vector<bool>& tokens);
+
+/// Names the axes by which pairs were found to turn where they differ from the right ones.
+Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint32_t>& found);
+
+/// Calls visit(mistake) for the mistake with other frequencies: of another base, of linear scaling by
+/// another factor, or of another number in the model file.
+void each_other_frequencies(const Mistake& mistake, const Observation& observation,
+                            const std::vector<OtherRotation>& variations,
+                            const std::function<bool(const std::vector<double>&)>& may_fit,
+                            const std::function<void(const Mistake&)>& visit);
+
+}  // namespace vkrope::tools
