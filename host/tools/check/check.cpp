@@ -110,9 +110,29 @@ Hypothesis rotated(const RotateOptions& options, const RotateInputs& inputs, Ten
     return right;
 }
 
+/// Sets what is known of the other one of Q and K.
+void set_other(const RotateInputs& inputs, TensorIndex which, const CheckResult& result,
+               Observation& observation) {
+    const TensorIndex other = which == Q ? K : Q;
+    if (which == V || !inputs.tensors[other]) {
+        return;
+    }
+    observation.other_name = tensor_names[other].name;
+    observation.other_input = inputs.tensors[other]->array.data.data();
+    observation.other_in = inputs.tensors[other]->view;
+    if (observation.with_ops) {
+        const oracle::Norm norm = ops_of(inputs, other).norm, own = observation.right.ops.norm;
+        observation.other_weight = norm.weight;
+        observation.other_norm_is_right =
+            result.tensors[other] &&
+            result.tensors[other]->judgement.outcome == Outcome::pass &&
+            norm.kind == own.kind && norm.eps == own.eps && norm.over_token == own.over_token;
+    }
+}
+
 void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, CheckResult& result) {
     const Observation of_all = observation_of(options, inputs);
-    for (const TensorIndex which : every_tensor) {
+    for (const TensorIndex which : {K, Q, V}) {  // K's norm may clear Q's
         const std::optional<TensorFile>& input = inputs.tensors[which];
         if (!input) {
             continue;
@@ -135,6 +155,7 @@ void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, Che
         if (observation.with_ops) {
             right.ops = ops_of(inputs, which);
         }
+        set_other(inputs, which, result, observation);
         const TensorOps& ops = inputs.ops[which];
         if (is_quantised(ops.stored)) {
             observation.codes = {reinterpret_cast<const std::uint8_t*>(actual.data()),

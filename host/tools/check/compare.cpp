@@ -56,7 +56,8 @@ void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
 }
 
 const void* input_of(const Observation& observation, const Hypothesis& part) {
-    return static_cast<const char*>(observation.input) +
+    const void* input = part.input != nullptr ? part.input : observation.input;
+    return static_cast<const char*>(input) +
            part.first_in * oracle::bytes_of(part.in.type);
 }
 
@@ -132,8 +133,9 @@ class Numbers {
                                                       : elements_.distance(got, exact.value);
         long double share = 0;  // of the error that the contract allows
         if (!computed_[place.channel]) {
-            const bool same = in == out ? got == oracle::load(observation_.input,
-                                                              oracle::bytes_of(in), from)
+            const void* input = hypothesis_.input != nullptr ? hypothesis_.input
+                                                             : observation_.input;
+            const bool same = in == out ? got == oracle::load(input, oracle::bytes_of(in), from)
                               : nan     ? got_nan
                                         : got == oracle::narrow(out, exact.value);
             share = same ? 0 : infinity;
@@ -351,6 +353,20 @@ std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample) {
     return count * hypothesis.in.heads * hypothesis.in.head_dim;
 }
 
+/// Computes [tokens, heads, head_dim] with the hypothesis of other channels; empty without one.
+static std::vector<Approximate> channels_of_other(const Observation& observation,
+                                                  const Hypothesis& hypothesis,
+                                                  const Tokens& tokens, double bound_u) {
+    std::vector<Approximate> all;
+    if (hypothesis.of_other_channels) {
+        each_token(observation, *hypothesis.of_other_channels, {tokens}, bound_u,
+                   [&all](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
+                       all.insert(all.end(), channels.begin(), channels.end());
+                   });
+    }
+    return all;
+}
+
 void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
                 double bound_u, const VisitToken& visit, const std::function<bool()>& go_on) {
     constexpr std::uint64_t most = 16;  // tokens between two questions
@@ -360,11 +376,22 @@ void each_token(const Observation& observation, const Hypothesis& hypothesis, co
             const Tokens some = {tokens.batch, tokens.first + from,
                                  std::min(most, tokens.count - from)};
             take(hypothesis, some, part);
+            const auto of_other = channels_of_other(observation, hypothesis, some, bound_u);
             oracle::apply_ops(
                 part.in, by_axis(part.operation, part.further), part.ops, bound_u,
                 input_of(observation, part),
                 [&](std::uint64_t, std::uint64_t token, std::span<const Approximate> channels) {
-                    visit(some.batch, some.first + token, channels);
+                    if (of_other.empty()) {
+                        visit(some.batch, some.first + token, channels);
+                        return;
+                    }
+                    std::vector<Approximate> both(channels.begin(), channels.end());
+                    for (std::size_t i = 0; i < both.size(); ++i) {
+                        both[i] = hypothesis.other_channels[i % hypothesis.in.head_dim]
+                                      ? of_other[token * both.size() + i]
+                                      : both[i];
+                    }
+                    visit(some.batch, some.first + token, both);
                 });
             if (go_on && !go_on()) {
                 return;

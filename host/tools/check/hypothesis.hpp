@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +41,10 @@ struct Hypothesis {
     oracle::Ops ops = {};         // the ops around the rotation
     std::optional<StoreForm> store = {};        // for a quantised output
     std::uint64_t first_in = 0, first_out = 0;  // offsets of the first element
+    const void* input = nullptr;                // another input; null: that of the observation
+    /// Channels of a row that another hypothesis computes.
+    std::vector<bool> other_channels = {};  // [head_dim]; empty: none
+    std::shared_ptr<const Hypothesis> of_other_channels = {};
     std::string detail = {};                    // appended to the meaning of the mistake
 };
 
@@ -70,6 +75,11 @@ struct Observation {
     double base = 0;                         // as RopeParams::base
     double softmax_scale = 1;                // as RopeParams::softmax_scale
     std::uint64_t other_offset = 0;          // rotary offset of the other tensor, K or Q
+    const char* other_name = "K";            // of the other tensor
+    const void* other_input = nullptr;       // input of the other tensor; null: not given
+    oracle::Tensor other_in = {};
+    std::vector<double> other_weight = {};  // weight of the other tensor's norm; empty: none
+    bool other_norm_is_right = false;       // the other tensor has the same norm, and is right
     std::vector<OtherRotation> others = {};  // empty if the model does not rotate the tensor
     std::vector<YarnScaling> yarn = {};      // candidates for the YaRN parameters of the file
     std::optional<Hypothesis> rotated = {};  // for V: V rotated like K

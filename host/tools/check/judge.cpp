@@ -89,6 +89,7 @@ class Judge {
         match.mistake = mistake.name();
         match.meaning = mistake.meaning();
         match.precision = mistake.precision;
+        match.of_norm = mistake.changes(Part::norm);
         return match;
     }
 
@@ -364,6 +365,13 @@ Judgement judge(const Observation& observation, const Limits& limits,
         }
     }
     Explanation& best = is_explained(in_part) ? in_part : found;
+    // A forgotten scale is likelier than a norm that is off by the same factor, and a norm that is
+    // right in the other tensor is not to blame.
+    std::stable_partition(best.exact.begin(), best.exact.end(),
+                          [](const Match& match) { return !match.of_norm; });
+    if (observation.other_norm_is_right && !best.exact.empty() && !best.exact.front().of_norm) {
+        std::erase_if(best.exact, [](const Match& match) { return match.of_norm; });
+    }
     judgement.matches = std::move(best.exact);
     if (judgement.matches.empty() && best.near) {
         judgement.matches = {*best.near};

@@ -23,6 +23,7 @@ struct Match {
     bool explains = false;    // all elements are within the bound
     bool nearly = false;      // all elements are within the tolerance
     bool precision = false;   // the correct operation in other arithmetic
+    bool of_norm = false;     // a mistake in the norm
     std::string where = {};   // location of the wrong rows if tried only on them; empty: tried on
                               // everything
     /// Largest distance from the right value, as a share of |x0| + |x1| times the attention factor,

@@ -26,6 +26,7 @@ enum class Part {
     positions,
     axes,
     direction,
+    exchange,  // of cos and sin
     window,
     layout,      // the location of each row in memory
     rounding,    // rounding of the frequencies

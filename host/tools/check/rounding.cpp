@@ -93,19 +93,31 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
     return reaches;
 }
 
-constexpr std::uint64_t enough = 24;  // number of right values that excludes chance
+constexpr double enough = 24;  // number of right values that excludes chance
+
+/// Returns the share of the values of a type that show an error of `u`: the values of a 16-bit
+/// output hide an error that is smaller than the distance of two of them.
+double visible(oracle::Type type, double u) {
+    switch (type) {
+        case oracle::Type::f16: return std::min(1.0, u * 0x1p-13);
+        case oracle::Type::bf16: return std::min(1.0, u * 0x1p-16);
+        default: return 1;
+    }
+}
 
 /// Returns the pairs whose errors the other pairs do not have. Rounding errors are similar in all
 /// pairs, or proportional to the angle for float32 products of position and frequency. Each
 /// returned pair errs by far more, in both respects, than nearly all pairs that would show its
 /// proportional error.
-std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, std::uint64_t pairs) {
+std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, std::uint64_t pairs,
+                                oracle::Type type) {
     // float32 products alone differ by up to `far`, except for a few pairs by chance.
     constexpr double far = 12, alike = 3, nearly_all = 0.75;
     const std::uint64_t some = 2 + pairs / 16;
     std::vector<Off> apart;
     for (const Off& off : offs) {
-        std::uint64_t can_show = 0, lack = 0, values = 0;
+        std::uint64_t can_show = 0, lack = 0;
+        double values = 0;
         for (const Off& other : offs) {
             const double expected = off.reach > 0 ? off.u * other.reach / off.reach
                                                   : std::numeric_limits<double>::infinity(),
@@ -117,7 +129,7 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
             const bool lacks = expected >= far * found && off.u >= alike * found;
             ++can_show;
             lack += lacks ? 1 : 0;
-            values += lacks ? other.checked : 0;
+            values += lacks ? double(other.checked) * visible(type, expected) : 0;
         }
         // A single wrong value says nothing about its pair.
         if (off.wrong > 1 && lack >= some && values >= enough &&
@@ -170,18 +182,23 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
     });
     std::stable_sort(offs.begin(), offs.end(),
                      [](const Off& a, const Off& b) { return a.reach > b.reach; });
-    if (std::vector<std::size_t> apart = numbers_of(standing_apart(offs, bound_u, pairs));
+    if (std::vector<std::size_t> apart = numbers_of(standing_apart(offs, bound_u, pairs, right.out.type));
         !apart.empty()) {
         return apart;  // the rest may be rounding
     }
     std::uint64_t run = 0, in_run = 0, longest = 0, turn = 0, right_values = 0;
+    const auto shown = [&right](std::uint64_t values, double u) {
+        return double(values) * visible(right.out.type, u);
+    };
     bool odd = false, larger = false;
+    double largest = 0;
     std::vector<Off> wrong;
     for (const Off& off : offs) {
         const bool is_wrong = off.u > bound_u;
         if (is_wrong) {
             wrong.push_back(off);
-            odd = odd || (off.u > far_u && longest >= enough);
+            largest = std::max(largest, off.u);
+            odd = odd || (off.u > far_u && shown(longest, off.u) >= enough);
             larger = larger || off.u > far_u * (1 + off.reach);
         }
         // A single right pair may be one whose products of position and frequency are exact.
@@ -191,7 +208,7 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
         turn += !is_wrong && off.reach > small_angle ? 1 : 0;
         right_values += !is_wrong && off.reach > small_angle ? off.checked : 0;
     }
-    odd = odd || (larger && turn >= 2 && right_values >= enough);
+    odd = odd || (larger && turn >= 2 && shown(right_values, largest) >= enough);
     return odd ? numbers_of(wrong) : std::vector<std::size_t>();
 }
 

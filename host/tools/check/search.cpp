@@ -39,6 +39,14 @@ auto part(Part chosen) {
     return [chosen](const Row& row) { return row.part == chosen; };
 }
 
+/// Calls visit(mistake) for the mistake in both directions, with cos and sin exchanged or not.
+template <class Visit>
+void each_direction(const Mistake& mistake, const Observation& observation, const Visit& visit) {
+    each_with(mistake, observation, part(Part::direction), [&](const Mistake& turned) {
+        each_with(turned, observation, part(Part::exchange), visit);
+    });
+}
+
 /// Returns whether a row computes cos and sin in another way.
 bool is_arithmetic(const Row& row) {
     return row.part == Part::arithmetic;
@@ -104,6 +112,18 @@ bool fits_steps(const std::vector<Step>& steps, const FurtherAxes& further,
         }
     }
     return steps.empty() || std::max(forward, backward) >= good * all;
+}
+
+/// Returns whether positions of a sequence differ from each other by other steps.
+bool have_other_steps(const Hypothesis& a, const Hypothesis& b) {
+    const Positions &one = a.operation.positions, &other = b.operation.positions;
+    for (std::size_t token = 1; token < std::min(one.size(), other.size()); ++token) {
+        if (token % a.in.tokens != 0 &&
+            one[token] - one[token - 1] != other[token] - other[token - 1]) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool same_pairs(const oracle::Operation& a, const oracle::Operation& b) {
@@ -217,7 +237,9 @@ std::vector<Search::Geometry> Search::geometries() const {
         for (const Row& row : all_rows()) {
             if (row.part == Part::positions) {
                 if (std::optional<Mistake> moved = with(one.mistake, row, observation_)) {
-                    one.moved.push_back({&row, std::move(moved->hypothesis)});
+                    const bool other_steps = have_other_steps(one.mistake.hypothesis,
+                                                              moved->hypothesis);
+                    one.moved.push_back({&row, std::move(moved->hypothesis), other_steps});
                 }
             }
         }
@@ -293,7 +315,7 @@ void Search::add_angles(const Geometry& geometry, const Mistake& base,
         }
     };
     const auto add_turned = [&](const Mistake& mistake) {
-        each_with(mistake, observation_, part(Part::direction), add_moved);
+        each_direction(mistake, observation_, add_moved);
     };
     if (base.hypothesis.further.positions.empty()) {
         add_turned(base);
@@ -395,10 +417,17 @@ std::vector<Candidate> Search::with_positions() {
         Geometry fine = coarse;
         see(fine, elements_for_positions);
         each_frequencies(coarse, [&](const Mistake& base) {
-            each_with(base, observation_, part(Part::direction), [&](const Mistake& turned) {
-                if (std::optional<Mistake> moved = with_found_positions(fine, turned)) {
-                    add_fit(fine, *moved, found);
+            each_direction(base, observation_, [&](const Mistake& turned) {
+                const auto add_positions = [&](const Mistake& axes) {
+                    if (std::optional<Mistake> moved = with_found_positions(fine, axes)) {
+                        add_fit(fine, *moved, found);
+                    }
+                };
+                if (turned.hypothesis.further.positions.empty()) {
+                    add_positions(turned);
+                    return;
                 }
+                each_with(turned, observation_, part(Part::axes), add_positions);
                 if (const auto axes = find_axes(*coarse.seen, turned.hypothesis)) {
                     Mistake moved = turned;
                     moved.add(name_of_axes(turned.hypothesis, *axes), Part::axes);
@@ -426,11 +455,27 @@ std::vector<Candidate> Search::with_frequencies() {
             }
         }
         const std::vector<Step> steps = steps_of(*geometry.seen, geometry.mistake.hypothesis);
+        Hypothesis tried = geometry.mistake.hypothesis;
+        const bool right_direction = tried.operation.inverse;
         each_other_frequencies(
             geometry.mistake, observation_, *variations,
             [&](const std::vector<double>& inv_freq) {
-                return inv_freq.size() == geometry.mistake.hypothesis.operation.inv_freq.size() &&
-                       fits_steps(steps, geometry.mistake.hypothesis.further, inv_freq);
+                if (inv_freq.size() != tried.operation.inv_freq.size() ||
+                    fits_steps(steps, tried.further, inv_freq)) {
+                    return inv_freq.size() == tried.operation.inv_freq.size();
+                }
+                tried.operation.inv_freq = inv_freq;
+                for (const Moved& moved : geometry.moved) {
+                    for (const bool inverse : {right_direction, !right_direction}) {
+                        tried.operation.inverse = inverse;
+                        if (moved.other_steps &&
+                            fit_of(*geometry.seen, tried, axes_of(moved.positions)).misfit <=
+                                poor_fit) {
+                            return true;
+                        }
+                    }
+                }
+                return false;
             },
             [&](const Mistake& mistake) { add_angles(geometry, mistake, found); });
     }

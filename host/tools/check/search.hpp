@@ -45,6 +45,7 @@ class Search {
     struct Moved {
         const Row* row;
         Hypothesis positions;
+        bool other_steps;  // tokens are at other distances from each other
     };
 
     /// Where pairs lie, and the ops around the rotation: a RoPE of the model with some rows.

@@ -183,15 +183,6 @@ Rows arithmetic_mistakes() {
     return {
         frequencies_in(in_16_bits[0]),
         frequencies_in(in_16_bits[1]),
-        {"cos_and_sin_exchanged", Part::arithmetic, "cos and sin are swapped",
-         [](const Observation&, Hypothesis& wrong) {
-             wrong.operation.cos_sin = [inv_freq = wrong.operation.inv_freq](std::int64_t position,
-                                                                             std::size_t pair) {
-                 const CosSin turn = oracle::exact_cos_sin(position, inv_freq[pair]);
-                 return CosSin{turn.sin, turn.cos};
-             };
-             return true;
-         }},
         {.name = "float32_angles",
          .part = Part::arithmetic,
          .meaning = "angles are float32 products of position and frequency",

@@ -87,6 +87,16 @@ Rows scaling_mistakes() {
              }
              return replace_frequencies(wrong, inv_freq);
          }},
+        {"scaling_inverted", Part::frequencies,
+         "the frequencies were multiplied where the scaling divides them",
+         [](const Observation& observation, Hypothesis& wrong) {
+             std::vector<double> inv_freq = unscaled(observation, wrong);
+             const std::vector<double> ratios = multipliers(observation, wrong);
+             for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+                 inv_freq[j] /= ratios[j] > 0 ? ratios[j] : 1;
+             }
+             return replace_frequencies(wrong, inv_freq);
+         }},
         yarn_range("yarn_range_rounded", "YaRN's range of blended pairs was rounded to whole pairs",
                    true),
         yarn_range("yarn_range_unrounded",

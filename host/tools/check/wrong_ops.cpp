@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "check/mistakes.hpp"
@@ -40,13 +41,46 @@ Row norm_span(const char* name, const char* meaning, bool over_token) {
             })};
 }
 
-Row weight_offset(const char* name, const char* meaning, bool adds_one) {
-    return {name, Part::norm, meaning, [adds_one](const Observation&, Hypothesis& wrong) {
+double mean_of(const std::vector<double>& weight) {
+    return std::accumulate(weight.begin(), weight.end(), 0.0) / double(weight.size());
+}
+
+/// Makes a row of a norm that does not add 1 to the weight, or adds it wrongly. Whether the file
+/// of the weights holds 1 + w shows in their mean.
+Row weight_offset(const char* name, const char* meaning, bool adds_one, bool mean_is_one) {
+    return {name, Part::norm, meaning,
+            [adds_one, mean_is_one](const Observation&, Hypothesis& wrong) {
                 Norm& norm = wrong.ops.norm;
                 const bool added_one = norm.weight_offset == 1;
                 norm.weight_offset = 1 - norm.weight_offset;
-                return !norm.weight.empty() && added_one != adds_one;
+                if (norm.weight.empty() || added_one == adds_one) {
+                    return false;
+                }
+                const double mean = mean_of(norm.weight);
+                wrong.detail = mean_is_one ? fmt::format("{:.3g}", mean) : "";
+                return adds_one || (mean > 0.5) == mean_is_one;
             }};
+}
+
+Row another_eps(double eps) {
+    return {"another_eps", Part::norm, "eps is ", [eps](const Observation&, Hypothesis& wrong) {
+                Norm& norm = wrong.ops.norm;
+                const double right = std::exchange(norm.eps, eps);
+                wrong.detail = fmt::format("{:g}, not {:g}", eps, right);
+                // A far smaller eps is a missing one.
+                return norm.kind != NormKind::none && !norm.reciprocal_root &&
+                       eps > 1e-4 * right && std::fabs(eps - right) > 1e-6 * right;
+            }};
+}
+
+/// Returns false if all heads have one weight.
+bool repeat_first_head(std::vector<double>& weight, std::uint64_t head_dim) {
+    bool changed = false;
+    for (std::size_t i = 0; i < weight.size(); ++i) {
+        changed = changed || weight[i] != weight[i % head_dim];
+        weight[i] = weight[i % head_dim];
+    }
+    return changed;
 }
 
 oracle::Type element_type(const Hypothesis& hypothesis) {
@@ -106,13 +140,33 @@ Rows ops_mistakes() {
              return !std::exchange(wrong.ops.norm.weight, {}).empty();
          }},
         weight_offset("one_plus_weight_forgotten", "the norm was multiplied by w, not by 1 + w",
-                      false),
-        weight_offset("one_plus_weight", "the norm was multiplied by 1 + w, not by w", true),
-        {"rounded_before_weight", Part::norm,
-         "values were rounded to the element type before the product with the weight, and after it",
+                      false, false),
+        weight_offset("weights_hold_one_plus_w",
+                      "the weights that were given are 1 + w already, as GGUF files have them, and "
+                      "the engine was right not to add 1: their mean is ",
+                      false, true),
+        weight_offset("one_plus_weight", "the norm was multiplied by 1 + w, not by w", true, false),
+        {.name = "rounded_before_weight",
+         .part = Part::norm,
+         .meaning = "values were rounded to the element type before the product with the weight, "
+                    "and after it",
+         .change =
+             [](const Observation&, Hypothesis& wrong) {
+                 wrong.ops.norm.round_between = element_type(wrong);
+                 return !wrong.ops.norm.weight.empty() && element_type(wrong) != oracle::Type::f32;
+             },
+         .precision = true},
+        {"weight_of_first_head", Part::norm, "all heads took the weight of head 0",
          [](const Observation&, Hypothesis& wrong) {
-             wrong.ops.norm.round_between = element_type(wrong);
-             return !wrong.ops.norm.weight.empty() && element_type(wrong) != oracle::Type::f32;
+             return repeat_first_head(wrong.ops.norm.weight, wrong.in.head_dim);
+         }},
+        {"weight_of_other_tensor", Part::norm, "the norm has the weight of ",
+         [](const Observation& observation, Hypothesis& wrong) {
+             const std::vector<double> right = wrong.ops.norm.weight;
+             wrong.ops.norm.weight = observation.other_weight;
+             wrong.detail = observation.other_name;
+             return !right.empty() && wrong.ops.norm.weight.size() == right.size() &&
+                    wrong.ops.norm.weight != right;
          }},
         {"norm_bias_missing", Part::norm, "the norm has no bias",
          [](const Observation&, Hypothesis& wrong) {
@@ -145,6 +199,16 @@ Rows ops_mistakes() {
              const bool scaled = std::exchange(wrong.ops.scale, 1) != 1;
              return !std::exchange(wrong.ops.scale_tokens, {}).empty() || scaled;
          }},
+        {"scale_twice", Part::scale, "Q was scaled twice",
+         [](const Observation&, Hypothesis& wrong) {
+             Ops& ops = wrong.ops;
+             const bool scaled = ops.scale != 1 || !ops.scale_tokens.empty();
+             ops.scale *= ops.scale;
+             for (double& scale : ops.scale_tokens) {
+                 scale *= scale;
+             }
+             return scaled;
+         }},
         {"hadamard_missing", Part::hadamard, "there was no Hadamard transform",
          [](const Observation&, Hypothesis& wrong) {
              return std::exchange(wrong.ops.hadamard, 0) != 0;
@@ -156,6 +220,9 @@ Rows ops_mistakes() {
              return wrong.ops.hadamard != 0;
          }},
     };
+    for (const double eps : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12}) {
+        rows.push_back(another_eps(eps));
+    }
     constexpr std::uint64_t max_hadamard = 512;
     for (std::uint64_t block = 2; block <= max_hadamard; block *= 2) {
         rows.push_back(hadamard_of(block));

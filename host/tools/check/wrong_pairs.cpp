@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Mistakes in the pairs and in the attention factor.
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "check/mistakes.hpp"
+#include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -31,6 +33,30 @@ auto use_factor(Gain right, Gain other) {
     };
 }
 
+/// Computes the tensor from the input of the other one, if both have the same shape.
+bool take_other_input(const Observation& observation, Hypothesis& wrong) {
+    const oracle::Tensor &in = wrong.in, &other = observation.other_in;
+    const bool same = observation.other_input != nullptr && in.type == other.type &&
+                      in.batch == other.batch && in.tokens == other.tokens &&
+                      in.heads == other.heads && in.head_dim == other.head_dim;
+    wrong.in = other;
+    wrong.input = observation.other_input;
+    return same;
+}
+
+/// Computes one channel of each pair from the other tensor.
+bool cross(const Observation& observation, Hypothesis& wrong, std::size_t member) {
+    Hypothesis other = wrong;
+    const bool possible = take_other_input(observation, other);
+    wrong.other_channels.resize(wrong.in.head_dim);
+    for (const oracle::Pair& pair : oracle::pairs_of(wrong.operation)) {
+        wrong.other_channels[pair.out[member]] = true;
+    }
+    wrong.of_other_channels = std::make_shared<const Hypothesis>(std::move(other));
+    wrong.detail = observation.other_name;
+    return possible;
+}
+
 }  // namespace
 
 Rows pair_mistakes() {
@@ -48,6 +74,43 @@ Rows pair_mistakes() {
          [](const Observation&, Hypothesis& wrong) {
              wrong.operation.interleaved_out = !wrong.operation.interleaved;
              return wrong.operation.inv_freq.size() > 1;
+         }},
+        {"table_order_of_other_pairing", Part::alone,
+         "cos and sin of the channels stand in the order of ",
+         // Both channels of a pair then turn by angles of their own, which two rotations give.
+         [](const Observation&, Hypothesis& wrong) {
+             oracle::Operation& operation = wrong.operation;
+             const std::vector<double> right = operation.inv_freq;
+             const std::size_t pairs = right.size();
+             const bool interleaved = operation.interleaved;
+             Hypothesis second = wrong;
+             wrong.other_channels.resize(wrong.in.head_dim);
+             const auto of_channel = [&](std::size_t channel) {
+                 return right[interleaved ? channel % pairs : channel / 2];
+             };
+             const std::vector<oracle::Pair> all = oracle::pairs_of(operation);
+             for (std::size_t j = 0; j < pairs; ++j) {
+                 operation.inv_freq[j] = of_channel(interleaved ? 2 * j : j);
+                 second.operation.inv_freq[j] = of_channel(interleaved ? 2 * j + 1 : j + pairs);
+                 wrong.other_channels[all[j].out[1]] = true;
+             }
+             wrong.of_other_channels = std::make_shared<const Hypothesis>(std::move(second));
+             wrong.detail = interleaved ? "half_split pairs" : "interleaved pairs";
+             return pairs > 1 && operation.windows.size() <= 1 && operation.head_groups == 1 &&
+                    wrong.further.positions.empty();
+         }},
+        {"q_and_k_exchanged", Part::alone, "the row is that of ",
+         [](const Observation& observation, Hypothesis& wrong) {
+             wrong.detail = observation.other_name;
+             return take_other_input(observation, wrong);
+         }},
+        {"q_and_k_crossed", Part::alone, "the first channels of the pairs were computed from ",
+         [](const Observation& observation, Hypothesis& wrong) {
+             return cross(observation, wrong, 0);
+         }},
+        {"q_and_k_crossed", Part::alone, "the second channels of the pairs were computed from ",
+         [](const Observation& observation, Hypothesis& wrong) {
+             return cross(observation, wrong, 1);
          }},
         {"attention_factor_missing", Part::factor, "cos and sin lack the attention factor",
          use_factor(Gain::apply, Gain::omit)},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <utility>
 
 #include "check/mistakes.hpp"
@@ -63,14 +64,14 @@ void exchange_tokens_and_batch(Tensor& tensor) {
     std::swap(tensor.token_stride, tensor.batch_stride);
 }
 
-/// Returns true if ops and scales are the same for all rows. Otherwise the ops and scales of a row
+/// Returns true if frequencies, ops and scales are the same for all rows. Otherwise the ops and scales of a row
 /// would have to move with the row, which no engine has done.
 bool has_equal_rows(const Hypothesis& right) {
     const oracle::Ops& ops = right.ops;
     const auto of_heads = [&right](const std::vector<double>& parameter) {
         return parameter.size() > right.in.head_dim;
     };
-    return !right.store && !ops.second && ops.scale_tokens.empty() && !ops.norm.over_token &&
+    return !right.store && right.operation.head_groups <= 1 && !ops.second && ops.scale_tokens.empty() && !ops.norm.over_token &&
            !of_heads(ops.bias) && !of_heads(ops.norm.weight) && !of_heads(ops.norm.bias);
 }
 
@@ -141,6 +142,17 @@ Rows position_mistakes() {
              wrong.operation.inverse = !wrong.operation.inverse;
              return true;
          }},
+        // sin + i cos = i (cos - i sin): the other direction, and a quarter of a turn.
+        {"cos_and_sin_exchanged", Part::exchange, "cos and sin are swapped",
+         [](const Observation&, Hypothesis& wrong) {
+             oracle::Operation& operation = wrong.operation;
+             operation.inverse = !operation.inverse;
+             operation.phase.resize(operation.inv_freq.size());
+             for (double& phase : operation.phase) {
+                 phase -= std::numbers::pi / 2;
+             }
+             return wrong.further.summed.empty();
+         }},
         {"not_rotated", Part::alone, "the output is the input",
          [](const Observation&, Hypothesis& wrong) {
              wrong.operation.gain = oracle::Gain::omit;
@@ -153,6 +165,20 @@ Rows position_mistakes() {
         positions("positions_from_zero", "positions were counted from 0 in each sequence",
                   [](uint64_t token, const Positions&, uint64_t tokens) {
                       return static_cast<std::int64_t>(token % tokens);
+                  }),
+        {"positions_consecutive", Part::positions,
+         "positions count the tokens of a sequence, from that of its first token on",
+         [](const Observation&, Hypothesis& wrong) {
+             return wrong.further.positions.empty() &&
+                    replace_positions(wrong, [&](uint64_t token, const Positions& right) {
+                        const uint64_t of_sequence = token % wrong.in.tokens;
+                        return right[token - of_sequence] + std::int64_t(of_sequence);
+                    });
+         }},
+        positions("zero_ids_replaced",
+                  "positions of 0 were taken for missing, and replaced by the token's index",
+                  [](uint64_t token, const Positions& right, uint64_t tokens) {
+                      return right[token] == 0 ? std::int64_t(token % tokens) : right[token];
                   }),
         positions("positions_of_first_sequence",
                   "every sequence has the positions of the first one",
