@@ -56,6 +56,21 @@ double share_of(std::span<const Hand> hands, double offset) {
     return all > 0 ? sum / all : 0;
 }
 
+/// Returns the same to about 0.001, in a fifth of the time.
+double rough_share_of(std::span<const Hand> hands, double offset) {
+    double sum = 0, all = 0;
+    for (const Hand& hand : hands) {
+        constexpr double to_whole = 0x1.8p52;  // adding it rounds to a whole number
+        const double turns = (hand.radians - offset * hand.frequency) / (2 * std::numbers::pi),
+                     t = turns - ((turns + to_whole) - to_whole), s = t * t;
+        // The Taylor series of cos(2 pi t) up to t^10, for |t| up to 1/2.
+        sum += hand.weight *
+               (1 + s * (-19.7392 + s * (64.9394 + s * (-85.4568 + s * (60.2446 - s * 26.4263)))));
+        all += hand.weight;
+    }
+    return all > 0 ? sum / all : 0;
+}
+
 struct Guess {
     double position = 0, share = -1;
 };
@@ -64,7 +79,7 @@ struct Guess {
 /// neighbours the better one.
 void keep_best(std::vector<Guess>& guesses, double apart) {
     constexpr std::size_t most = 384;
-    constexpr double least = 0.8;
+    constexpr double least = 0.88;
     std::vector<Guess> kept;
     for (const Guess& guess : guesses) {
         if (guess.share < least) {
@@ -90,9 +105,10 @@ void keep_best(std::vector<Guess>& guesses, double apart) {
 Guess best_whole(std::span<const Hand> hands, double position, double reach) {
     Guess best;
     for (double p = std::round(position) - reach; p <= position + reach; ++p) {
-        const double share = share_of(hands, p);
+        const double share = rough_share_of(hands, p);
         best = share > best.share ? Guess{p, share} : best;
     }
+    best.share = best.share > 0.9 ? share_of(hands, best.position) : best.share;
     return best;
 }
 
@@ -118,7 +134,7 @@ Guess best_offset(std::span<const Hand> hands, double length) {
     std::vector<Guess> guesses;
     std::span<const Hand> slow = slower_than(limit);
     for (double position = -length; position <= length; position += step) {
-        guesses.push_back({position, share_of(slow, position)});
+        guesses.push_back({position, rough_share_of(slow, position)});
     }
     keep_best(guesses, 1.5 * step);
     while (limit < hands.back().frequency && !guesses.empty()) {
@@ -129,7 +145,7 @@ Guess best_offset(std::span<const Hand> hands, double length) {
             const double around = guess.position;
             guess.share = -1;
             for (int i = -5; i <= 5; ++i) {
-                const double position = around + i * step, share = share_of(slow, position);
+                const double position = around + i * step, share = rough_share_of(slow, position);
                 guess = share > guess.share ? Guess{position, share} : guess;
             }
         }

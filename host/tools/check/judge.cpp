@@ -10,6 +10,7 @@
 #include "check/compare.hpp"
 #include "check/search.hpp"
 #include "check/where.hpp"
+#include "verify/oracle/rows.hpp"
 #include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
@@ -133,9 +134,33 @@ class Judge {
                    : this->match(with_turns_chosen(mistake, rows), rows);
     }
 
-    /// Returns whether what a nearly right hypothesis leaves may be rounding.
+    /// Returns whether what a nearly right hypothesis leaves may be the rounding of an engine that
+    /// computes in 16 bits: then its output has no more bits.
     bool leaves_rounding(const Mistake& mistake) const {
-        return odd_pairs(observation_, mistake.hypothesis, limits_.bound_u).empty();
+        return is_in_16_bits() &&
+               odd_pairs(observation_, mistake.hypothesis, limits_.bound_u).empty();
+    }
+
+    bool is_in_16_bits() const {
+        const Hypothesis& right = observation_.right;
+        if (right.store || right.out.type != oracle::Type::f32) {
+            return true;
+        }
+        return std::any_of(std::begin(in_16_bits), std::end(in_16_bits), [&](const Rounded& in) {
+            for (const Tokens& tokens : sample_of(right, limits_.sampled_elements)) {
+                for (const oracle::Pair& pair : oracle::pairs_of(right.operation)) {
+                    const std::uint64_t row = oracle::row_of(right.out,
+                                                             {tokens.batch, tokens.first, 0, 0});
+                    const double x = oracle::widen(
+                        oracle::Type::f32,
+                        oracle::load(observation_.output, 4, right.first_out + row + pair.out[1]));
+                    if (x == x && rounded_to(in.type, x) != x) {
+                        return false;
+                    }
+                }
+            }
+            return true;
+        });
     }
 
     const Observation& observation() const { return observation_; }
@@ -148,7 +173,9 @@ class Judge {
 /// Returns the misfit of a match: for codes the share of wrong codes, since most mistakes move some
 /// code by one, else the largest error.
 double missed(const Match& match, bool quantised) {
-    return quantised ? 1 - match.share_within : match.largest_error;
+    return quantised            ? 1 - match.share_within
+           : match.changes_rest ? std::numeric_limits<double>::infinity()
+                                : match.largest_error;
 }
 
 /// Calls visit(mistake) for each mistake of one row or of another RoPE of the model.
@@ -178,22 +205,41 @@ class Explanation {
         : judge_(judge), rows_(rows), right_(right),
           quantised_(judge.observation().right.store.has_value()) {}
 
-    void try_single(const Mistake& mistake) { add(judge_.best_match(mistake, rows_), mistake); }
-
-    /// Builds hypotheses from what the rows show. Returns what was measured if none explains them.
-    std::vector<std::string> search() {
-        Search search(judge_.observation(), rows_);
-        for (const auto candidates :
-             {&Search::stated, &Search::with_positions, &Search::with_arithmetic,
-              &Search::with_frequencies}) {
-            confirm((search.*candidates)());
-            add_arithmetic();
-            if (!exact.empty() || near) {
-                return {};
+    /// Tries each mistake of one row, and each other RoPE of the model.
+    void try_singles() {
+        each_single(judge_.observation(), [this](const Mistake& mistake) {
+            // In some rows, other arithmetic may be slightly worse, and a layout affects all.
+            if (rows_.empty() || (!mistake.precision && !mistake.changes(Part::layout))) {
+                add(judge_.best_match(mistake, rows_), mistake);
             }
-        }
-        return search.findings();
+        });
     }
+
+    static constexpr int phases = 4;
+
+    /// Builds hypotheses from what the rows show: of stated values, of measured positions, of other
+    /// arithmetic, of measured frequencies.
+    void search(int phase) {
+        if (!search_) {
+            search_.emplace(judge_.observation(), rows_);
+        }
+        switch (phase) {
+            case 0: confirm(search_->stated()); break;
+            case 1: confirm(search_->with_positions()); break;
+            case 2: confirm(search_->with_arithmetic()); break;
+            default: confirm(search_->with_frequencies());
+        }
+        add_arithmetic();
+    }
+
+    std::vector<std::string> findings() const {
+        return search_ ? search_->findings() : std::vector<std::string>();
+    }
+
+    bool is_found() const { return !exact.empty() || near; }
+
+    /// What explains the rows would explain any positions.
+    bool is_vague() const { return !exact.empty() && exact.size() == vague_; }
 
     /// Adds rounding of tables and other arithmetic to the mistakes that explain nearly all.
     void add_arithmetic() {
@@ -242,11 +288,11 @@ class Explanation {
         std::size_t fewest = 0;
         for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
             const Mistake& mistake = candidates[i].mistake;
-            if (mistake.named.empty() || (fewest != 0 && mistake.named.size() > fewest)) {
+            if (mistake.named.empty() || (fewest != 0 && mistake.cost() > fewest)) {
                 continue;
             }
             add(judge_.best_match(mistake, rows_), mistake);
-            fewest = exact.empty() ? 0 : mistake.named.size();
+            fewest = exact.empty() ? 0 : mistake.cost();
         }
     }
 
@@ -255,8 +301,14 @@ class Explanation {
             const bool known = std::any_of(
                 exact.begin(), exact.end(),
                 [&](const Match& other) { return other.mistake == match.mistake; });
-            if (!known) {
+            const bool vague = mistake.cost() != mistake.named.size();
+            if (exact.size() == vague_ && !vague && !known) {
+                exact.clear();  // a pattern is likelier
+                vague_ = 0;
+            }
+            if (!known && (!vague || exact.size() == vague_)) {
                 exact.push_back(std::move(match));
+                vague_ += vague ? 1 : 0;
             }
             return;
         }
@@ -281,19 +333,43 @@ class Explanation {
     const std::vector<bool>& rows_;
     const Match& right_;
     const bool quantised_;
+    std::optional<Search> search_;
+    std::size_t vague_ = 0;  // number of exact ones with positions without a pattern
     std::vector<Nearly> nearest_;  // those that come closest, the closest first
 };
 
-/// Returns the rows in which something is wrong if others are right, or right but for rounding;
-/// empty if there are no such rows.
-std::vector<bool> wrong_rows_of(const Comparison& comparison) {
+/// Returns the rows in which something is wrong, if others are right, and those in which something
+/// is wrong by more than the tolerance.
+std::vector<std::vector<bool>> wrong_rows_of(const Comparison& comparison) {
+    std::vector<std::vector<bool>> parts;
     for (const std::vector<bool>* rows : {&comparison.rows_beyond, &comparison.rows_far}) {
         const auto wrong = std::count(rows->begin(), rows->end(), true);
-        if (wrong != 0 && std::size_t(wrong) < rows->size()) {
-            return *rows;
+        if (wrong != 0 && std::size_t(wrong) < rows->size() &&
+            (parts.empty() || parts.back() != *rows)) {
+            parts.push_back(*rows);
         }
     }
-    return {};
+    return parts;
+}
+
+/// Searches an explanation of all rows, or of the wrong ones: stated values of either before values
+/// that are read from the output.
+void explain(std::vector<Explanation>& explanations) {
+    const auto is_found = [](const Explanation& one) { return one.is_found(); };
+    const auto is_clear = [](const Explanation& one) { return one.is_found() && !one.is_vague(); };
+    for (std::size_t i = 1; i < explanations.size() && std::none_of(explanations.begin(),
+                                                                  explanations.end(), is_found);
+         ++i) {
+        explanations[i].try_singles();
+    }
+    for (int phase = 0; phase < Explanation::phases; ++phase) {
+        for (Explanation& one : explanations) {
+            if (std::any_of(explanations.begin(), explanations.end(), is_clear)) {
+                return;
+            }
+            one.search(phase);
+        }
+    }
 }
 
 /// Returns what is wrong with the output and where, or an empty text if it is right.
@@ -338,52 +414,55 @@ Judgement judge(const Observation& observation, const Limits& limits,
         std::count(comparison.rows_beyond.begin(), comparison.rows_beyond.end(), true));
     judgement.wrong_in = judgement.wrong_rows == 0 ? ""
                                                    : where_of(right.in, comparison.rows_beyond);
-    const std::vector<bool> all_rows_of_it, wrong = wrong_rows_of(comparison);
-    Explanation found(judge, all_rows_of_it, of_right), in_part(judge, wrong, of_right);
-    each_single(observation, [&](const Mistake& mistake) { found.try_single(mistake); });
+    std::vector<std::vector<bool>> scopes = wrong_rows_of(comparison);
+    scopes.insert(scopes.begin(), std::vector<bool>());  // all rows
+    std::vector<Explanation> explanations;
+    for (const std::vector<bool>& rows : scopes) {
+        explanations.emplace_back(judge, rows, of_right);
+    }
+    explanations.front().try_singles();
     if (of_right.explains) {
         judgement.outcome = Outcome::pass;
-        judgement.matches = std::move(found.exact);
+        judgement.matches = std::move(explanations.front().exact);
         return judgement;
     }
     const bool no_rounding = !judgement.odd_pairs.empty();
-    const auto is_explained = [](const Explanation& one) { return !one.exact.empty() || one.near; };
-    if (found.exact.empty() && of_right.nearly && !no_rounding) {
-        found.add_arithmetic_to_right();
-    } else if (found.exact.empty()) {
-        judgement.findings = found.search();
-        if (!is_explained(found) && !wrong.empty()) {
-            each_single(observation, [&](const Mistake& mistake) {
-                // Other arithmetic may be slightly worse anywhere, and a layout affects all rows.
-                if (!mistake.precision && !mistake.changes(Part::layout)) {
-                    in_part.try_single(mistake);
-                }
-            });
-            if (in_part.exact.empty()) {
-                judgement.findings = in_part.search();
-            }
-        }
+    if (of_right.nearly && !no_rounding) {
+        explanations.front().add_arithmetic_to_right();
+    } else {
+        explain(explanations);
     }
-    Explanation& best = is_explained(in_part) ? in_part : found;
+    auto best = std::find_if(
+        explanations.begin(), explanations.end(),
+        [](const Explanation& one) { return one.is_found() && !one.is_vague(); });
+    best = best != explanations.end()
+               ? best
+               : std::find_if(explanations.begin(), explanations.end(),
+                              [](const Explanation& one) { return one.is_found(); });
+    Explanation& found = best == explanations.end() ? explanations.front() : *best;
+    std::string where;
+    if (&found != &explanations.front()) {
+        const std::vector<bool>& rows = scopes[std::size_t(&found - &explanations.front())];
+        where = where_of(right.in, rows);
+        where = where.empty() ? fmt::format("{} of {} rows",
+                                            std::count(rows.begin(), rows.end(), true),
+                                            judgement.rows)
+                              : where;
+    }
+    judgement.findings = found.is_found() ? std::vector<std::string>() : found.findings();
     // A forgotten scale is likelier than a norm that is off by the same factor, and a norm that is
     // right in the other tensor is not to blame.
-    std::stable_partition(best.exact.begin(), best.exact.end(),
+    std::stable_partition(found.exact.begin(), found.exact.end(),
                           [](const Match& match) { return !match.of_norm; });
-    if (observation.other_norm_is_right && !best.exact.empty() && !best.exact.front().of_norm) {
-        std::erase_if(best.exact, [](const Match& match) { return match.of_norm; });
+    if (observation.other_norm_is_right && !found.exact.empty() && !found.exact.front().of_norm) {
+        std::erase_if(found.exact, [](const Match& match) { return match.of_norm; });
     }
-    judgement.matches = std::move(best.exact);
-    if (judgement.matches.empty() && best.near) {
-        judgement.matches = {*best.near};
+    judgement.matches = std::move(found.exact);
+    if (judgement.matches.empty() && found.near) {
+        judgement.matches = {*found.near};
     }
-    if (&best == &in_part) {
-        const std::string where = where_of(right.in, wrong);
-        for (Match& match : judgement.matches) {
-            match.where = where.empty() ? fmt::format("{} of {} rows",
-                                                      std::count(wrong.begin(), wrong.end(), true),
-                                                      judgement.rows)
-                                        : where;
-        }
+    for (Match& match : judgement.matches) {
+        match.where = where;
     }
     if (judgement.matches.empty()) {
         judgement.outcome = of_right.nearly && !no_rounding ? Outcome::close : Outcome::unexplained;
@@ -392,7 +471,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
                               of_right.nearly;
         judgement.outcome = accepted ? Outcome::close : Outcome::mistake;
     }
-    if (judgement.matches.empty() || &best == &in_part) {
+    if (judgement.matches.empty() || !where.empty()) {
         judgement.lone = lone_of(right.in, comparison, judgement);
     }
     return judgement;

@@ -73,7 +73,7 @@ class Axis {
         return is_other_order()
                    ? std::pair("positions_in_another_order",
                                "the positions are the right ones in another order: " + list_text())
-                   : std::pair("other_positions", "positions are others: " + list_text());
+                   : std::pair(other_positions, "positions are others: " + list_text());
     }
 
    private:
@@ -172,7 +172,7 @@ Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& 
     }
     for (std::size_t i = 0; i < wrong.size(); ++i) {
         named.name = std::string_view(wrong[i].first) == named.name ? named.name
-                                                                    : "other_positions";
+                                                                    : other_positions;
         named.meaning += fmt::format("{}on axis {}, {}", i == 0 ? "" : "; ", axes[i],
                                      wrong[i].second);
     }
@@ -196,60 +196,58 @@ Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint
     return named;
 }
 
-void each_other_frequencies(const Mistake& mistake, const Observation& observation,
-                            const std::vector<OtherRotation>& variations,
-                            const std::function<bool(const std::vector<double>&)>& may_fit,
-                            const std::function<void(const Mistake&)>& visit) {
-    const Hypothesis& right = mistake.hypothesis;
-    if (mistake.changes(Part::frequencies) || right.operation.inv_freq.empty()) {
-        return;
-    }
-    const auto visit_with = [&](const char* name, const std::vector<double>& inv_freq,
-                                const auto& meaning) {
-        if (!may_fit(inv_freq)) {
-            return;
-        }
-        Mistake both = mistake;
-        if (replace_frequencies(both.hypothesis, inv_freq)) {
-            both.add({rank_of_measured(Part::frequencies), name, meaning()}, Part::frequencies);
-            visit(both);
-        }
-    };
-    const std::uint32_t width = rotary_dim(right);
-    const std::vector<double> unscaled = powers(observation.base, width);
-    const bool scaled = !unscaled.empty() && differ(unscaled, right.operation.inv_freq);
+std::vector<OtherFrequencies> other_frequencies(const Observation& observation) {
+    std::vector<OtherFrequencies> all;
+    const oracle::Operation& right = observation.right.operation;
+    const std::vector<double> unscaled = powers(observation.base, 2 * right.inv_freq.size());
     if (!unscaled.empty()) {
+        const bool scaled = differ(unscaled, right.inv_freq);
         each_round_number(100, 1e9, [&](double base) {
-            visit_with("another_base", powers(base, width), [&] {
-                return fmt::format("base is {:.10g}, not {:.10g}{}", base, observation.base,
-                                   scaled ? ", and frequencies are unscaled" : "");
-            });
+            all.push_back({.name = "another_base",
+                           .meaning = fmt::format("base is {:.10g}, not {:.10g}{}", base,
+                                                  observation.base,
+                                                  scaled ? ", and frequencies are unscaled" : ""),
+                           .base = base});
         });
         each_round_number(0.01, 100, [&](double divisor) {
-            std::vector<double> inv_freq = unscaled;
-            for (double& frequency : inv_freq) {
-                frequency /= divisor;
-            }
-            visit_with("another_scaling", inv_freq, [&] {
-                return fmt::format("every frequency is the unscaled one divided by {:.10g}",
-                                   divisor);
-            });
+            all.push_back({.name = "another_scaling",
+                           .meaning = fmt::format(
+                               "every frequency is the unscaled one divided by {:.10g}", divisor),
+                           .base = observation.base,
+                           .divisor = divisor});
         });
     }
-    for (const OtherRotation& other : variations) {
-        if (!may_fit(other.rotation.inv_freq)) {
-            continue;
+    if (observation.variations) {
+        observation.variations([&all](const OtherRotation& other) {
+            all.push_back({.name = other.mistake, .meaning = other.meaning, .of_file = other});
+        });
+    }
+    return all;
+}
+
+std::optional<Mistake> with(const Mistake& mistake, const OtherFrequencies& other,
+                            const Observation& observation) {
+    if (mistake.changes(Part::frequencies) || mistake.hypothesis.operation.inv_freq.empty()) {
+        return std::nullopt;
+    }
+    Mistake both = mistake;
+    if (other.of_file) {
+        const std::optional<Mistake> read = with(mistake, *other.of_file, observation);
+        if (!read) {
+            return std::nullopt;
         }
-        if (std::optional<Mistake> both = with(mistake, other, observation)) {
-            for (Mistake::Named& named : both->named) {
-                named.rank = named.rank == first_rank ? rank_of_measured(Part::frequencies)
-                                                      : named.rank;
-            }
-            std::stable_sort(both->named.begin(), both->named.end(),
-                             [](const auto& a, const auto& b) { return a.rank < b.rank; });
-            visit(*both);
+        both.hypothesis = read->hypothesis;
+    } else {
+        std::vector<double> inv_freq = powers(other.base, rotary_dim(both.hypothesis));
+        for (double& frequency : inv_freq) {
+            frequency /= other.divisor;
+        }
+        if (!replace_frequencies(both.hypothesis, inv_freq)) {
+            return std::nullopt;
         }
     }
+    both.add({rank_of_measured(Part::frequencies), other.name, other.meaning}, Part::frequencies);
+    return both;
 }
 
 }  // namespace vkrope::tools

@@ -57,6 +57,13 @@ bool Mistake::changes(Part part) const {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
+std::size_t Mistake::cost() const {
+    const bool any = std::any_of(named.begin(), named.end(), [](const Named& each) {
+        return each.name == other_positions;
+    });
+    return named.size() + (any ? 2 : 0);
+}
+
 void Mistake::add(Named mistake, Part part) {
     const auto before = std::upper_bound(
         named.begin(), named.end(), mistake,

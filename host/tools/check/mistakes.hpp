@@ -53,6 +53,9 @@ struct Row {
 };
 using Rows = std::vector<Row>;
 
+/// The name of positions without a pattern.
+inline constexpr const char* other_positions = "other_positions";
+
 /// The names of a mistake, and the definition with its changes.
 struct Mistake {
     struct Named {
@@ -66,6 +69,8 @@ struct Mistake {
     std::vector<Turn> turns = {};
 
     bool changes(Part part) const;
+    /// The number of mistakes. Positions without a pattern count thrice, since they explain any.
+    std::size_t cost() const;
     void add(Named mistake, Part part);
     std::string name() const;     // "swapped_pairing + attention_factor_missing"
     std::string meaning() const;  // their sentences

@@ -123,7 +123,9 @@ void each_variation(const ModelFile& file, const ModelOptions& model, const Rope
         const auto read = [&](double value) { return file.with(number, value).read(query); };
         const Result<RopeParams> doubled = number.value > 0 ? read(2 * number.value)
                                                             : Result<RopeParams>();
-        if (!doubled || same(doubled.value, rotation)) {
+        // Nor is a number meant that changes which channels turn.
+        if (!doubled || same(doubled.value, rotation) ||
+            doubled.value.inv_freq.size() != rotation.inv_freq.size()) {
             continue;
         }
         const bool is_base = number.name.find("theta") != std::string::npos ||

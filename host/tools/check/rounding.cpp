@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "check/compare.hpp"
 #include "check/judge.hpp"
@@ -88,7 +89,10 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
         for (const std::int64_t position : positions) {
             reaches[i] = std::max(reaches[i], std::fabs(double(position)) * frequencies[i]);
         }
-        reaches[i] += operation.phase.empty() ? 0 : std::fabs(operation.phase[i]);
+        // Quarters of a turn are exact.
+        reaches[i] += operation.phase.empty()
+                          ? 0
+                          : std::fabs(std::remainder(operation.phase[i], std::numbers::pi / 2));
     }
     return reaches;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -173,7 +174,7 @@ bool Search::see(Geometry& geometry, std::uint64_t wanted) const {
 }
 
 std::vector<Search::Geometry> Search::geometries() const {
-    constexpr std::size_t most_kept = 8;
+    constexpr std::size_t most_kept = 32;
     std::vector<Geometry> all;
     const auto add = [&](Geometry one) {
         if (see(one, glimpsed_elements)) {
@@ -259,8 +260,9 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
     if (fit.misfit > poor_fit || !(fit.factor > 0)) {
         return;
     }
+    // The rounding of the pairs bounds what they tell of their factor.
     const double misfit = std::max(fit.misfit, geometry.misfit),
-                 near = 1e-6 + std::sqrt(misfit);
+                 near = 1e-6 + 4 * std::sqrt(misfit);
     const auto fits_factor = [&](const Hypothesis& tried) {
         return std::fabs(fit.factor / double(oracle::factor_of(tried.operation)) - 1) <= near;
     };
@@ -275,14 +277,14 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
             stated = true;
         }
     });
-    if (stated) {
+    const double right = double(oracle::factor_of(hypothesis.operation));
+    if (stated || std::fabs(fit.factor / right - 1) < 3 * near) {
         return;
     }
     // A factor that was read from the output: the nearest number of few digits, or as it is.
-    const double right = double(oracle::factor_of(hypothesis.operation));
     for (const int digits : {2, 3, 5, 9}) {
         const double factor = std::stod(fmt::format("{:.{}g}", fit.factor, digits));
-        if (std::fabs(factor / fit.factor - 1) > near + 1e-8) {
+        if (std::fabs(factor / fit.factor - 1) > near) {
             continue;
         }
         Mistake both = mistake;
@@ -324,31 +326,46 @@ void Search::add_angles(const Geometry& geometry, const Mistake& base,
     }
 }
 
+void Search::each_changed(const Geometry& geometry, const Change& change,
+                          const std::function<void(const Mistake&)>& visit) const {
+    const oracle::Operation& right = geometry.mistake.hypothesis.operation;
+    // Before the rows of the geometry, some of which drop frequencies, and after them, since others
+    // have frequencies of their own.
+    std::optional<Mistake> before = change(geometry.start);
+    for (const Row* row : geometry.rows) {
+        before = before ? with(*before, *row, observation_) : before;
+    }
+    const auto is_other = [&right](const std::optional<Mistake>& mistake) {
+        return mistake && same_pairs(mistake->hypothesis.operation, right) &&
+               (differ(mistake->hypothesis.operation.inv_freq, right.inv_freq) ||
+                mistake->hypothesis.operation.attention_factor != right.attention_factor);
+    };
+    if (is_other(before)) {
+        visit(*before);
+    }
+    if (!geometry.rows.empty()) {
+        const std::optional<Mistake> after = change(geometry.mistake);
+        if (is_other(after) && !(is_other(before) &&
+                                 !differ(before->hypothesis.operation.inv_freq,
+                                         after->hypothesis.operation.inv_freq))) {
+            visit(*after);
+        }
+    }
+}
+
 void Search::each_frequencies(const Geometry& geometry,
                               const std::function<void(const Mistake&)>& visit) const {
-    // The scaling comes before the rows of the geometry, which may drop some frequencies.
-    const auto add = [&](std::optional<Mistake> mistake) {
-        for (const Row* row : geometry.rows) {
-            mistake = mistake ? with(*mistake, *row, observation_) : mistake;
-        }
-        if (mistake && same_pairs(mistake->hypothesis.operation,
-                                  geometry.mistake.hypothesis.operation)) {
-            visit(*mistake);
-        }
-    };
     visit(geometry.mistake);
     for (const Row& row : all_rows()) {
-        if (row.part != Part::frequencies) {
-            continue;
-        }
-        if (geometry.rows.empty() || &row < geometry.rows.back()) {
-            add(with(geometry.start, row, observation_));
-        } else if (std::optional<Mistake> mistake = with(geometry.mistake, row, observation_)) {
-            visit(*mistake);
+        if (row.part == Part::frequencies) {
+            each_changed(
+                geometry, [&](const Mistake& base) { return with(base, row, observation_); },
+                visit);
         }
     }
     for (const OtherRotation& other : observation_.others) {
-        add(with(geometry.start, other, observation_));
+        each_changed(
+            geometry, [&](const Mistake& base) { return with(base, other, observation_); }, visit);
     }
 }
 
@@ -361,9 +378,24 @@ std::vector<Candidate> Search::stated() {
     return sorted(std::move(found));
 }
 
+std::vector<Search::Geometry> Search::likeliest() const {
+    constexpr std::size_t most = 4;
+    std::vector<Geometry> chosen;
+    for (const Geometry& geometry : geometries_) {
+        const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Geometry& other) {
+            return same_pairs(geometry.mistake.hypothesis.operation,
+                              other.mistake.hypothesis.operation);
+        });
+        if (chosen.size() < most && !known) {
+            chosen.push_back(geometry);
+        }
+    }
+    return chosen;
+}
+
 std::vector<Candidate> Search::with_arithmetic() {
     std::vector<Candidate> found;
-    for (const Geometry& geometry : geometries_) {
+    for (const Geometry& geometry : likeliest()) {
         each_frequencies(geometry, [&](const Mistake& frequencies) {
             each_with(frequencies, observation_, part(Part::rounding), [&](const Mistake& rounded) {
                 each_with(rounded, observation_, is_arithmetic, [&](const Mistake& mistake) {
@@ -410,7 +442,7 @@ std::optional<Mistake> Search::with_found_positions(const Geometry& geometry,
 
 std::vector<Candidate> Search::with_positions() {
     std::vector<Candidate> found;
-    for (const Geometry& coarse : geometries_) {
+    for (const Geometry& coarse : likeliest()) {
         if (coarse.seen->pairs == 0 || coarse.mistake.changes(Part::positions)) {
             continue;
         }
@@ -442,42 +474,53 @@ std::vector<Candidate> Search::with_positions() {
 
 std::vector<Candidate> Search::with_frequencies() {
     std::vector<Candidate> found;
-    std::optional<std::vector<OtherRotation>> variations;
-    for (const Geometry& geometry : geometries_) {
+    const std::vector<OtherFrequencies> others = other_frequencies(observation_);
+    for (const Geometry& geometry : likeliest()) {
         if (geometry.seen->pairs == 0) {
             continue;
         }
-        if (!variations) {
-            variations.emplace();
-            if (observation_.variations) {
-                observation_.variations(
-                    [&](const OtherRotation& other) { variations->push_back(other); });
-            }
-        }
+        int with_steps = 0;
         const std::vector<Step> steps = steps_of(*geometry.seen, geometry.mistake.hypothesis);
         Hypothesis tried = geometry.mistake.hypothesis;
-        const bool right_direction = tried.operation.inverse;
-        each_other_frequencies(
-            geometry.mistake, observation_, *variations,
-            [&](const std::vector<double>& inv_freq) {
-                if (inv_freq.size() != tried.operation.inv_freq.size() ||
-                    fits_steps(steps, tried.further, inv_freq)) {
-                    return inv_freq.size() == tried.operation.inv_freq.size();
-                }
-                tried.operation.inv_freq = inv_freq;
+        const auto may_fit = [&](const std::vector<double>& inv_freq) {
+            if (fits_steps(steps, tried.further, inv_freq)) {
+                return true;
+            }
+            tried.operation.inv_freq = inv_freq;
+            for (const bool other_direction : {false, true}) {
+                tried.operation.inverse = geometry.mistake.hypothesis.operation.inverse !=
+                                          other_direction;
                 for (const Moved& moved : geometry.moved) {
-                    for (const bool inverse : {right_direction, !right_direction}) {
-                        tried.operation.inverse = inverse;
-                        if (moved.other_steps &&
-                            fit_of(*geometry.seen, tried, axes_of(moved.positions)).misfit <=
-                                poor_fit) {
-                            return true;
-                        }
+                    if (moved.other_steps &&
+                        fit_of(*geometry.seen, tried, axes_of(moved.positions)).misfit <=
+                            poor_fit) {
+                        return true;
                     }
                 }
-                return false;
-            },
-            [&](const Mistake& mistake) { add_angles(geometry, mistake, found); });
+            }
+            return false;
+        };
+        const auto add = [&](const Mistake& mistake) {
+            if (!may_fit(mistake.hypothesis.operation.inv_freq)) {
+                return;
+            }
+            constexpr int most = 64;
+            add_angles(geometry, mistake, found);
+            // One position does not show both a base and itself, nor do pairs that hardly turn.
+            if (steps.empty() || ++with_steps > most) {
+                return;
+            }
+            each_direction(mistake, observation_, [&](const Mistake& turned) {
+                if (std::optional<Mistake> moved = with_found_positions(geometry, turned)) {
+                    add_fit(geometry, *moved, found);
+                }
+            });
+        };
+        for (const OtherFrequencies& other : others) {
+            each_changed(
+                geometry,
+                [&](const Mistake& base) { return with(base, other, observation_); }, add);
+        }
     }
     return sorted(std::move(found));
 }
@@ -490,7 +533,7 @@ std::vector<Candidate> Search::sorted(std::vector<Candidate> found) const {
     std::stable_sort(found.begin(), found.end(), [best](const Candidate& a, const Candidate& b) {
         const auto quality = [best](const Candidate& one) {
             const bool good = one.misfit <= std::max(64 * best, 1e-12);
-            return std::tuple(!good, good ? 0 : one.misfit, one.mistake.named.size());
+            return std::tuple(!good, good ? 0 : one.misfit, one.mistake.cost());
         };
         return quality(a) < quality(b);
     });

@@ -58,9 +58,13 @@ class Search {
     };
 
     std::vector<Geometry> geometries() const;
+    std::vector<Geometry> likeliest() const;  // one of each layout of the pairs
     bool see(Geometry& geometry, std::uint64_t wanted) const;
     void add_angles(const Geometry& geometry, const Mistake& base, std::vector<Candidate>& found);
     void add_fit(const Geometry& geometry, const Mistake& mistake, std::vector<Candidate>& found);
+    using Change = std::function<std::optional<Mistake>(const Mistake& base)>;
+    void each_changed(const Geometry& geometry, const Change& change,
+                      const std::function<void(const Mistake&)>& visit) const;
     void each_frequencies(const Geometry& geometry,
                           const std::function<void(const Mistake&)>& visit) const;
     std::optional<Mistake> with_found_positions(const Geometry& geometry,
@@ -83,11 +87,17 @@ Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& 
 /// Names the axes by which pairs were found to turn where they differ from the right ones.
 Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint32_t>& found);
 
-/// Calls visit(mistake) for the mistake with other frequencies: of another base, of linear scaling by
-/// another factor, or of another number in the model file.
-void each_other_frequencies(const Mistake& mistake, const Observation& observation,
-                            const std::vector<OtherRotation>& variations,
-                            const std::function<bool(const std::vector<double>&)>& may_fit,
-                            const std::function<void(const Mistake&)>& visit);
+/// Frequencies that no table states: of another base, of linear scaling by another factor, or of
+/// another number in the model file.
+struct OtherFrequencies {
+    std::string name, meaning;
+    double base = 0, divisor = 1;                     // of unscaled frequencies
+    std::optional<OtherRotation> of_file = {};  // instead
+};
+
+std::vector<OtherFrequencies> other_frequencies(const Observation& observation);
+
+std::optional<Mistake> with(const Mistake& mistake, const OtherFrequencies& other,
+                            const Observation& observation);
 
 }  // namespace vkrope::tools

@@ -42,12 +42,22 @@ std::vector<float> float32_powers(const Observation& observation, const Hypothes
     return floats;
 }
 
-Turn exact_turn(const Operation& operation) {
-    return [inv_freq = operation.inv_freq, phase = operation.phase](std::int64_t position,
-                                                                    std::size_t pair) {
-        const CosSin turn = oracle::exact_cos_sin(position, inv_freq[pair]);
-        return phase.empty() ? turn : oracle::sum_of(turn, oracle::exact_cos_sin(1, phase[pair]));
+/// Adds the phase of each pair to a turn by the position alone.
+Turn with_phase(const Operation& operation, Turn turn) {
+    if (operation.phase.empty()) {
+        return turn;
+    }
+    return [turn = std::move(turn), phase = operation.phase](std::int64_t position,
+                                                             std::size_t pair) {
+        return oracle::sum_of(turn(position, pair), oracle::exact_cos_sin(1, phase[pair]));
     };
+}
+
+Turn exact_turn(const Operation& operation) {
+    return with_phase(operation,
+                      [inv_freq = operation.inv_freq](std::int64_t position, std::size_t pair) {
+                          return oracle::exact_cos_sin(position, inv_freq[pair]);
+                      });
 }
 
 /// Returns a turn read from a table, whose numbers include the attention factor.
@@ -75,7 +85,8 @@ std::vector<Turn> float32_products(const Observation& observation, const Hypothe
                 }
             }
             if (!inv_freq.empty()) {
-                turns.push_back(float32_product(std::move(inv_freq)));
+                turns.push_back(
+                    with_phase(right.operation, float32_product(std::move(inv_freq))));
             }
         }
     }
@@ -124,12 +135,14 @@ Row angles_in(const Rounded& rounded) {
                                    rounded.name),
             .change =
                 [type = rounded.type](const Observation&, Hypothesis& wrong) {
-                    wrong.operation.cos_sin = [inv_freq = wrong.operation.inv_freq, type](
-                                                  std::int64_t position, std::size_t pair) {
-                        const long double angle = rounded_to(
-                            type, rounded_to(type, position) * rounded_to(type, inv_freq[pair]));
-                        return CosSin{std::cos(angle), std::sin(angle)};
-                    };
+                    wrong.operation.cos_sin = with_phase(
+                        wrong.operation, [inv_freq = wrong.operation.inv_freq, type](
+                                             std::int64_t position, std::size_t pair) {
+                            const long double angle = rounded_to(
+                                type,
+                                rounded_to(type, position) * rounded_to(type, inv_freq[pair]));
+                            return CosSin{std::cos(angle), std::sin(angle)};
+                        });
                     return true;
                 },
             .precision = true};
@@ -153,7 +166,8 @@ Row tables_in(const Rounded& rounded) {
 }
 
 bool multiply_float32(const Observation&, Hypothesis& wrong) {
-    wrong.operation.cos_sin = float32_product(rounded(wrong.operation.inv_freq));
+    wrong.operation.cos_sin = with_phase(wrong.operation,
+                                         float32_product(rounded(wrong.operation.inv_freq)));
     return true;
 }
 
@@ -165,15 +179,16 @@ bool multiply_float32_step_by_step(const Observation& observation, Hypothesis& w
     }
     const float step = std::pow(static_cast<float>(observation.base),
                                 -2.0f / static_cast<float>(rotary_dim(wrong)));
-    wrong.operation.cos_sin = [scaling = rounded(scaling), step](std::int64_t position,
-                                                                 std::size_t pair) {
+    wrong.operation.cos_sin = with_phase(wrong.operation, [scaling = rounded(scaling), step](
+                                                              std::int64_t position,
+                                                              std::size_t pair) {
         auto angle = static_cast<float>(position);
         for (std::size_t j = 0; j < pair; ++j) {
             angle *= step;
         }
         const long double scaled = angle * scaling[pair];
         return CosSin{std::cos(scaled), std::sin(scaled)};
-    };
+    });
     return true;
 }
 

@@ -55,6 +55,21 @@ Row yarn_range(const char* name, const char* meaning, bool rounded) {
             }};
 }
 
+/// scaled  with the model's scaling of each pair
+Row exponent_of_head_dim(bool scaled) {
+    return {"exponent_of_head_dim", Part::frequencies,
+            "exponents are divided by head_dim, not by rotary_dim",
+            [scaled](const Observation& observation, Hypothesis& wrong) {
+                const std::vector<double> scaling = multipliers(observation, wrong);
+                std::vector<double> inv_freq = powers(observation.base, wrong.in.head_dim);
+                inv_freq.resize(std::min(inv_freq.size(), scaling.size()));
+                for (std::size_t j = 0; scaled && j < inv_freq.size(); ++j) {
+                    inv_freq[j] *= scaling[j];
+                }
+                return is_partial(wrong) && replace_frequencies(wrong, inv_freq);
+            }};
+}
+
 }  // namespace
 
 double factor_of_scaling(const Observation& observation, const Hypothesis& right) {
@@ -122,13 +137,8 @@ Rows scaling_mistakes() {
 
 Rows exponent_mistakes() {
     return {
-        {"exponent_of_head_dim", Part::frequencies,
-         "exponents are divided by head_dim, not by rotary_dim",
-         [](const Observation& observation, Hypothesis& wrong) {
-             std::vector<double> inv_freq = powers(observation.base, wrong.in.head_dim);
-             inv_freq.resize(std::min(inv_freq.size(), wrong.operation.inv_freq.size()));
-             return is_partial(wrong) && replace_frequencies(wrong, inv_freq);
-         }},
+        exponent_of_head_dim(false),
+        exponent_of_head_dim(true),
         {"base_10000", Part::frequencies,
          "frequencies are unscaled, of base 10000, and the attention factor is missing",
          [](const Observation& observation, Hypothesis& wrong) {

@@ -45,11 +45,10 @@ double mean_of(const std::vector<double>& weight) {
     return std::accumulate(weight.begin(), weight.end(), 0.0) / double(weight.size());
 }
 
-/// Makes a row of a norm that does not add 1 to the weight, or adds it wrongly. Whether the file
-/// of the weights holds 1 + w shows in their mean.
-Row weight_offset(const char* name, const char* meaning, bool adds_one, bool mean_is_one) {
-    return {name, Part::norm, meaning,
-            [adds_one, mean_is_one](const Observation&, Hypothesis& wrong) {
+/// Makes a row of a norm that does not add 1 to the weight, or adds it wrongly. Whether the weights
+/// that were given hold 1 + w shows in their mean.
+Row weight_offset(const char* name, const char* meaning, bool adds_one) {
+    return {name, Part::norm, meaning, [adds_one](const Observation&, Hypothesis& wrong) {
                 Norm& norm = wrong.ops.norm;
                 const bool added_one = norm.weight_offset == 1;
                 norm.weight_offset = 1 - norm.weight_offset;
@@ -57,8 +56,13 @@ Row weight_offset(const char* name, const char* meaning, bool adds_one, bool mea
                     return false;
                 }
                 const double mean = mean_of(norm.weight);
-                wrong.detail = mean_is_one ? fmt::format("{:.3g}", mean) : "";
-                return adds_one || (mean > 0.5) == mean_is_one;
+                wrong.detail = !adds_one && mean > 0.5
+                                   ? fmt::format("; or the weights given are 1 + w already, as in "
+                                                 "GGUF files, since their mean is {:.3g}: then the "
+                                                 "engine is right",
+                                                 mean)
+                                   : "";
+                return true;
             }};
 }
 
@@ -140,12 +144,8 @@ Rows ops_mistakes() {
              return !std::exchange(wrong.ops.norm.weight, {}).empty();
          }},
         weight_offset("one_plus_weight_forgotten", "the norm was multiplied by w, not by 1 + w",
-                      false, false),
-        weight_offset("weights_hold_one_plus_w",
-                      "the weights that were given are 1 + w already, as GGUF files have them, and "
-                      "the engine was right not to add 1: their mean is ",
-                      false, true),
-        weight_offset("one_plus_weight", "the norm was multiplied by 1 + w, not by w", true, false),
+                      false),
+        weight_offset("one_plus_weight", "the norm was multiplied by 1 + w, not by w", true),
         {.name = "rounded_before_weight",
          .part = Part::norm,
          .meaning = "values were rounded to the element type before the product with the weight, "

@@ -83,6 +83,10 @@ Rows pair_mistakes() {
              const std::vector<double> right = operation.inv_freq;
              const std::size_t pairs = right.size();
              const bool interleaved = operation.interleaved;
+             if (pairs < 2 || operation.windows.size() > 1 || operation.head_groups != 1 ||
+                 !wrong.further.positions.empty()) {
+                 return false;
+             }
              Hypothesis second = wrong;
              wrong.other_channels.resize(wrong.in.head_dim);
              const auto of_channel = [&](std::size_t channel) {
@@ -96,8 +100,7 @@ Rows pair_mistakes() {
              }
              wrong.of_other_channels = std::make_shared<const Hypothesis>(std::move(second));
              wrong.detail = interleaved ? "half_split pairs" : "interleaved pairs";
-             return pairs > 1 && operation.windows.size() <= 1 && operation.head_groups == 1 &&
-                    wrong.further.positions.empty();
+             return true;
          }},
         {"q_and_k_exchanged", Part::alone, "the row is that of ",
          [](const Observation& observation, Hypothesis& wrong) {
