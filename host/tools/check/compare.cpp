@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <limits>
+#include <thread>
 #include <utility>
 
 #include "divide_up.hpp"
@@ -20,6 +23,7 @@ using oracle::Approximate, oracle::CodesVerdict, oracle::Place;
 
 constexpr long double infinity = std::numeric_limits<long double>::infinity();
 constexpr long double unit_roundoff = 0x1p-24L;
+constexpr std::uint64_t tokens_at_once = 16;  // between two questions whether to go on
 
 /// Sets `part`, a copy of `whole` or of a part of it, to the given tokens of `whole`.
 void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
@@ -89,10 +93,37 @@ class Numbers {
         }
     }
 
-    /// Returns whether an element is farther off than the tolerance.
-    bool is_wrong() const {
-        return result_.largest_error > limits_.tolerance || result_.bits_changed ||
-               result_.nan_mismatch;
+    bool goes_on(Until until) const {
+        const bool wrong = result_.largest_error > limits_.tolerance || result_.bits_changed ||
+                           result_.nan_mismatch;
+        return until == Until::end || !(until == Until::wrong ? wrong : result_.beyond != 0);
+    }
+
+    /// Adds the elements of a comparison with later tokens.
+    void add(const Numbers& later) {
+        const Comparison& other = later.result_;
+        const auto add_each = [](auto& counts, const auto& others, const auto& sum) {
+            std::transform(counts.begin(), counts.end(), others.begin(), counts.begin(), sum);
+        };
+        if (other.beyond != 0) {
+            extend(other.first_beyond);
+            result_.beyond += other.beyond;
+            extend(other.last_beyond);
+        }
+        result_.elements += other.elements;
+        result_.within += other.within;
+        result_.largest_error = std::max(result_.largest_error, other.largest_error);
+        result_.nan_mismatch = result_.nan_mismatch || other.nan_mismatch;
+        result_.bits_changed = result_.bits_changed || other.bits_changed;
+        add_each(result_.rows_beyond, other.rows_beyond, std::logical_or());
+        add_each(result_.rows_far, other.rows_far, std::logical_or());
+        add_each(result_.beyond_in, other.beyond_in, std::plus());
+        if (!(later.worst_share_ <= worst_share_)) {
+            worst_share_ = later.worst_share_;
+            worst_ = later.worst_;
+            worst_bits_ = later.worst_bits_;
+            result_.worst_place = other.worst_place;
+        }
     }
 
     Comparison finish() {
@@ -182,8 +213,14 @@ class Numbers {
     void beyond(const Place& place, std::uint64_t row) {
         result_.rows_beyond[row] = true;
         ++result_.beyond_in[place.channel];
+        extend(place);
+        ++result_.beyond;
+    }
+
+    /// Extends the box of the elements beyond the bound.
+    void extend(const Place& place) {
         Place &first = result_.first_beyond, &last = result_.last_beyond;
-        if (result_.beyond++ == 0) {
+        if (result_.beyond == 0) {
             first = last = place;
         }
         for (const auto axis : {&Place::batch, &Place::token, &Place::head, &Place::channel}) {
@@ -369,12 +406,11 @@ static std::vector<Approximate> channels_of_other(const Observation& observation
 
 void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
                 double bound_u, const VisitToken& visit, const std::function<bool()>& go_on) {
-    constexpr std::uint64_t most = 16;  // tokens between two questions
     Hypothesis part = hypothesis;
     for (const Tokens& tokens : sample) {
-        for (std::uint64_t from = 0; from < tokens.count; from += most) {
+        for (std::uint64_t from = 0; from < tokens.count; from += tokens_at_once) {
             const Tokens some = {tokens.batch, tokens.first + from,
-                                 std::min(most, tokens.count - from)};
+                                 std::min(tokens_at_once, tokens.count - from)};
             take(hypothesis, some, part);
             const auto of_other = channels_of_other(observation, hypothesis, some, bound_u);
             oracle::apply_ops(
@@ -400,6 +436,30 @@ void each_token(const Observation& observation, const Hypothesis& hypothesis, co
     }
 }
 
+/// Splits a sample into consecutive tokens for each thread.
+static std::vector<Sample> shares_of(const Hypothesis& hypothesis, const Sample& sample) {
+    constexpr std::uint64_t least = std::uint64_t{1} << 17, most = 8;  // elements, threads
+    const std::uint64_t all = elements_of(hypothesis, sample),
+                        cores = std::min<std::uint64_t>(most, std::thread::hardware_concurrency()),
+                        each = divide_up(all, std::max<std::uint64_t>(
+                                                  1, std::min(cores, all / least)));
+    std::vector<Sample> shares;
+    std::uint64_t room = 0;  // for elements in the last share
+    for (const Tokens& tokens : sample) {
+        for (std::uint64_t from = 0; from < tokens.count; from += tokens_at_once) {
+            if (room == 0) {
+                shares.emplace_back();
+                room = each;
+            }
+            const Tokens some = {tokens.batch, tokens.first + from,
+                                 std::min(tokens_at_once, tokens.count - from)};
+            shares.back().push_back(some);
+            room -= std::min(room, elements_of(hypothesis, {some}));
+        }
+    }
+    return shares;
+}
+
 Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
                    const Limits& limits, const Sample& sample, const std::vector<bool>& rows,
                    Until until, const std::function<void(double)>& progress) {
@@ -408,23 +468,45 @@ Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
         comparison.codes = compare_codes(observation, hypothesis, limits.bound_u, sample, progress);
         return comparison;
     }
-    Numbers numbers(observation, hypothesis, limits, rows);
+    const std::vector<Sample> shares = shares_of(hypothesis, sample);
+    std::vector<Numbers> numbers(std::max<std::size_t>(1, shares.size()),
+                                 Numbers(observation, hypothesis, limits, rows));
     const double all = double(elements_of(hypothesis, sample)),
                  of_token = double(hypothesis.in.heads * hypothesis.in.head_dim);
-    double done = 0;
-    each_token(
-        observation, hypothesis, sample, limits.bound_u,
-        [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
-            numbers.token(batch, token, channels);
-            done += of_token;
-        },
-        [&] {
-            if (progress) {
-                progress(done / all);
-            }
-            return until == Until::end || !numbers.is_wrong();
-        });
-    return numbers.finish();
+    std::atomic<std::uint64_t> done = 0;
+    std::atomic<std::size_t> last = shares.size();  // the first share that ended early
+    const auto compare_share = [&](std::size_t i) {
+        each_token(
+            observation, hypothesis, shares[i], limits.bound_u,
+            [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
+                numbers[i].token(batch, token, channels);
+                ++done;
+            },
+            [&] {
+                if (progress && i == 0) {
+                    progress(double(done) * of_token / all);
+                }
+                std::size_t before = last;
+                while (!numbers[i].goes_on(until) && i < before &&
+                       !last.compare_exchange_weak(before, i)) {
+                }
+                return i < last;
+            });
+    };
+    std::vector<std::future<void>> others;
+    for (std::size_t i = 1; i < shares.size(); ++i) {
+        others.push_back(std::async(std::launch::async, compare_share, i));
+    }
+    if (!shares.empty()) {
+        compare_share(0);
+    }
+    for (std::size_t i = 1; i < shares.size(); ++i) {
+        others[i - 1].get();
+        if (i <= last) {  // as if one thread had compared all
+            numbers[0].add(numbers[i]);
+        }
+    }
+    return numbers[0].finish();
 }
 
 }  // namespace vkrope::tools

@@ -67,8 +67,9 @@ struct Comparison {
     oracle::CodesVerdict codes;            // for a quantised output, which sets no field above
 };
 
-/// Whether a comparison of numbers goes on when an element is farther off than the tolerance.
-enum class Until { end, wrong };
+/// Whether a comparison of numbers goes on when an element is beyond the bound, or farther off than
+/// the tolerance.
+enum class Until { end, wrong, beyond };
 
 /// rows      [batch, tokens, heads] the rows to compare, for numbers only; empty: all
 /// progress  called with the fraction done, 0 to 1

@@ -56,6 +56,9 @@ class Judge {
     Judge(const Observation& observation, const Limits& limits)
         : observation_(observation), limits_(limits) {}
 
+    /// From now on, ends the comparison with a mistake at an element beyond the bound.
+    void match_only_exactly() { until_ = Until::beyond; }
+
     Match measured(const Comparison& comparison, const Hypothesis& hypothesis) const {
         if (hypothesis.store) {
             return match_of_codes(comparison.codes, hypothesis.store->quantised.type,
@@ -81,9 +84,9 @@ class Judge {
              {limits_.sampled_elements, std::numeric_limits<std::uint64_t>::max()}) {
             match = measured(tools::compare(observation_, hypothesis, limits_,
                                             sample_for(hypothesis, rows, elements), rows,
-                                            Until::wrong),
+                                            until_),
                              hypothesis);
-            if (!match.explains && !match.nearly) {
+            if (!match.explains && !(match.nearly && until_ == Until::wrong)) {
                 break;
             }
         }
@@ -168,6 +171,7 @@ class Judge {
    private:
     const Observation& observation_;
     const Limits& limits_;
+    Until until_ = Until::wrong;
 };
 
 /// Returns the misfit of a match: for codes the share of wrong codes, since most mistakes move some
@@ -389,7 +393,7 @@ std::string breach_of(const Comparison& comparison) {
 
 Judgement judge(const Observation& observation, const Limits& limits,
                 const std::function<void(double)>& progress) {
-    const Judge judge(observation, limits);
+    Judge judge(observation, limits);
     const Hypothesis& right = observation.right;
     const Comparison comparison = compare(observation, right, limits, all_tokens(right), {},
                                           Until::end, progress);
@@ -419,6 +423,9 @@ Judgement judge(const Observation& observation, const Limits& limits,
     std::vector<Explanation> explanations;
     for (const std::vector<bool>& rows : scopes) {
         explanations.emplace_back(judge, rows, of_right);
+    }
+    if (of_right.explains) {
+        judge.match_only_exactly();
     }
     explanations.front().try_singles();
     if (of_right.explains) {
