@@ -144,20 +144,25 @@ class Numbers {
         const std::uint64_t from = hypothesis_.first_in + oracle::row_of(hypothesis_.in, place),
                             to = hypothesis_.first_out + oracle::row_of(hypothesis_.out, place);
         long double largest = 0;
-        for (const Approximate& exact : channels) {
+        for (const Approximate& exact : channels.first(observation_.with_ops ? channels.size() : 0)) {
             const long double size = std::fabs(exact.value);
-            largest = observation_.with_ops && std::isfinite(size) ? std::max(largest, size)
-                                                                   : largest;
+            largest = std::isfinite(size) ? std::max(largest, size) : largest;
         }
+        const std::size_t bytes = oracle::bytes_of(hypothesis_.out.type);
+        result_.elements += channels.size();
         for (std::uint64_t& c = place.channel; c < channels.size(); ++c) {
-            element(place, row, from + c, to + c, channels[c], largest);
+            const std::uint32_t got = oracle::load(observation_.output, bytes, to + c);
+            if (computed_[c] && elements_.holds(got, channels[c].value)) {
+                ++result_.within;
+                continue;
+            }
+            element(place, row, from + c, got, channels[c], largest);
         }
     }
 
-    void element(const Place& place, std::uint64_t row, std::uint64_t from, std::uint64_t to,
+    void element(const Place& place, std::uint64_t row, std::uint64_t from, std::uint32_t got,
                  const Approximate& exact, long double largest_of_row) {
         const oracle::Type in = hypothesis_.in.type, out = hypothesis_.out.type;
-        const std::uint32_t got = oracle::load(observation_.output, oracle::bytes_of(out), to);
         const bool got_nan = std::isnan(elements_.widen(got)), nan = std::isnan(exact.value);
         const long double distance = nan && got_nan   ? 0
                                      : nan || got_nan ? infinity
@@ -177,7 +182,6 @@ class Numbers {
             result_.nan_mismatch = result_.nan_mismatch || nan || got_nan;
         }
         const double error = error_of(distance, exact, largest_of_row, computed_[place.channel]);
-        ++result_.elements;
         if (!(error <= limits_.tolerance) || (share > 1 && !computed_[place.channel])) {
             result_.rows_far[row] = true;
         }

@@ -29,6 +29,11 @@ class ElementTable {
         return exact > cell.high ? exact - cell.high : 0;
     }
 
+    /// Returns whether `exact` lies inside the interval that rounds to `bits`, which may be NaN.
+    bool holds(std::uint32_t bits, long double exact) const {
+        return !cells_.empty() && exact > cells_[bits].low && exact < cells_[bits].high;
+    }
+
    private:
     struct Cell {
         double low = 0, high = 0;

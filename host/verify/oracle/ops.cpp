@@ -113,10 +113,11 @@ class Token {
     void load_rows(std::uint64_t batch, std::uint64_t token, const void* input) {
         const ElementTable& elements = table_of(in_.type);
         for (std::uint64_t head = 0; head < in_.heads; ++head) {
-            const std::uint64_t from = row_of(in_, {batch, token, head, 0});
+            const std::uint64_t from = row_of(in_, {batch, token, head, 0}),
+                                bytes = bytes_of(in_.type);
             for (std::uint64_t c = 0; c < in_.head_dim; ++c) {
-                channels_[head * in_.head_dim + c] = {
-                    elements.widen(load(input, bytes_of(in_.type), from + c)), flushed_};
+                channels_[head * in_.head_dim + c] = {elements.widen(load(input, bytes, from + c)),
+                                                      flushed_};
             }
         }
     }

@@ -16,7 +16,9 @@ namespace vkrope::oracle {
 enum class Type { f32, f16, bf16 };
 
 /// Returns the size of one element in bytes.
-std::size_t bytes_of(Type type);
+inline std::size_t bytes_of(Type type) {
+    return type == Type::f32 ? 4 : 2;
+}
 
 /// widen() returns the exact value of a stored element, narrow() the nearest element, ties to even.
 float widen(Type type, std::uint32_t bits);

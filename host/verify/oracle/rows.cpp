@@ -2,7 +2,6 @@
 #include "verify/oracle/rows.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 
 namespace vkrope::oracle {
@@ -31,21 +30,6 @@ std::uint64_t row_of(const Tensor& tensor, const Place& place) {
     }
     return std::uint64_t(slot) / cache.page_size * cache.page_stride +
            std::uint64_t(slot) % cache.page_size * cache.row_stride + head;
-}
-
-std::size_t bytes_of(Type type) {
-    return type == Type::f32 ? 4 : 2;
-}
-
-std::uint32_t load(const void* elements, std::size_t bytes, std::uint64_t index) {
-    if (bytes == 4) {
-        std::uint32_t bits;
-        std::memcpy(&bits, static_cast<const char*>(elements) + index * 4, 4);
-        return bits;
-    }
-    std::uint16_t bits;
-    std::memcpy(&bits, static_cast<const char*>(elements) + index * 2, 2);
-    return bits;
 }
 
 const ElementTable& table_of(Type type) {

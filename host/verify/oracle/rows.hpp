@@ -2,6 +2,7 @@
 // Finds the rows of a tensor in memory and reads elements.
 #pragma once
 
+#include <cstring>
 #include <limits>
 
 #include "verify/oracle/element.hpp"
@@ -18,7 +19,16 @@ bool has_row(const Cache& cache, std::int64_t slot);
 std::uint64_t row_of(const Tensor& tensor, const Place& place);
 
 /// Returns the bits of element `index`.
-std::uint32_t load(const void* elements, std::size_t bytes, std::uint64_t index);
+inline std::uint32_t load(const void* elements, std::size_t bytes, std::uint64_t index) {
+    if (bytes == 4) {
+        std::uint32_t bits;
+        std::memcpy(&bits, static_cast<const char*>(elements) + index * 4, 4);
+        return bits;
+    }
+    std::uint16_t bits;
+    std::memcpy(&bits, static_cast<const char*>(elements) + index * 2, 2);
+    return bits;
+}
 
 /// Returns the table of a type, which is computed at the first use.
 const ElementTable& table_of(Type type);
