@@ -93,6 +93,7 @@ class Numbers {
         }
     }
 
+    /// Returns whether nothing has happened that `until` names.
     bool goes_on(Until until) const {
         const bool wrong = result_.largest_error > limits_.tolerance || result_.bits_changed ||
                            result_.nan_mismatch;
@@ -118,7 +119,7 @@ class Numbers {
         add_each(result_.rows_beyond, other.rows_beyond, std::logical_or());
         add_each(result_.rows_far, other.rows_far, std::logical_or());
         add_each(result_.beyond_in, other.beyond_in, std::plus());
-        if (!(later.worst_share_ <= worst_share_)) {
+        if (other.beyond != 0 && !(later.worst_share_ <= worst_share_)) {
             worst_share_ = later.worst_share_;
             worst_ = later.worst_;
             worst_bits_ = later.worst_bits_;
@@ -144,8 +145,8 @@ class Numbers {
         const std::uint64_t from = hypothesis_.first_in + oracle::row_of(hypothesis_.in, place),
                             to = hypothesis_.first_out + oracle::row_of(hypothesis_.out, place);
         long double largest = 0;
-        for (const Approximate& exact : channels.first(observation_.with_ops ? channels.size() : 0)) {
-            const long double size = std::fabs(exact.value);
+        for (std::size_t c = 0; observation_.with_ops && c < channels.size(); ++c) {
+            const long double size = std::fabs(channels[c].value);
             largest = std::isfinite(size) ? std::max(largest, size) : largest;
         }
         const std::size_t bytes = oracle::bytes_of(hypothesis_.out.type);
