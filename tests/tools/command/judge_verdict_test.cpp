@@ -261,6 +261,38 @@ TEST_CASE("a report says which mistakes the data cannot show") {
     CHECK(!find(judgement, "positions_zero"));  // its output would be right here
 }
 
+TEST_CASE("a tensor that threads share is counted as one") {
+    // All tokens of a sequence are one row of memory, so each has the wrong channel.
+    constexpr std::uint64_t many = 2000;  // enough for two threads
+    Case made({}, {[](Observation& seen) { positions([](auto...) { return 5; })(seen.right); }});
+    Hypothesis& right = made.seen.right;
+    right.in.tokens = right.out.tokens = many;
+    right.in.token_stride = right.out.token_stride = 0;
+    right.operation.positions.assign(batch * many, 5);
+    made.out[place(1, 0, 2, q_offset + 1)] += 1;
+    made.seen.input = made.in.data();
+    made.seen.output = made.out.data();
+    const auto compared = [&](Until until) {
+        return compare(made.seen, right, made.limits, all_tokens(right), {}, until);
+    };
+    const Comparison all = compared(Until::end);
+    CHECK(all.elements == batch * many * heads * head_dim);
+    CHECK(all.within == all.elements - many);
+    CHECK(all.beyond == many);
+    CHECK(all.beyond_in[q_offset + 1] == many);
+    CHECK(std::count(all.rows_beyond.begin(), all.rows_beyond.end(), true) == many);
+    CHECK(std::count(all.rows_far.begin(), all.rows_far.end(), true) == many);
+    CHECK(all.worst_place.batch == 1);
+    CHECK(all.worst_place.token == 0);
+    CHECK(all.first_beyond.token == 0);
+    CHECK(all.last_beyond.token == many - 1);
+    // The tokens up to the first wrong ones are compared, whichever thread is faster.
+    for (const Until until : {Until::wrong, Until::beyond}) {
+        CHECK(compared(until).beyond == 16);
+        CHECK(compared(until).elements == (many + 16) * heads * head_dim);
+    }
+}
+
 TEST_CASE("an empty tensor is right") {
     Case made;
     made.seen.right.in.tokens = made.seen.right.out.tokens = 0;
