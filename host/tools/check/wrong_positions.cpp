@@ -36,6 +36,29 @@ Row positions(const char* name, const char* meaning, const Change& change) {
             }};
 }
 
+/// Returns whether positions start again within a row [tokens], as those of packed sequences do.
+bool restart(const Hypothesis& right) {
+    const Positions& all = right.operation.positions;
+    for (std::size_t token = 1; token < all.size(); ++token) {
+        if (token % right.in.tokens != 0 && all[token] < all[token - 1]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Makes a row with the index of each token in its row as its position.
+///
+/// packed  for positions that start again within a row, where this is not a start from 0
+Row from_zero(const char* name, const char* meaning, bool packed) {
+    return {name, Part::positions, meaning, [packed](const Observation&, Hypothesis& wrong) {
+                return restart(wrong) == packed &&
+                       replace_positions(wrong, [&](std::uint64_t token, const Positions&) {
+                           return std::int64_t(token % wrong.in.tokens);
+                       });
+            }};
+}
+
 /// Makes a row with positions rounded to a type, if no position is too large for the type.
 Row positions_in(const Rounded& rounded, int largest) {
     return {"positions_in_16_bits", Part::positions,
@@ -162,10 +185,11 @@ Rows position_mistakes() {
         positions("positions_zero",
                   "every token was rotated as at position 0, which changes nothing",
                   [](uint64_t, const Positions&, uint64_t) { return 0; }),
-        positions("positions_from_zero", "positions were counted from 0 in each sequence",
-                  [](uint64_t token, const Positions&, uint64_t tokens) {
-                      return static_cast<std::int64_t>(token % tokens);
-                  }),
+        from_zero("positions_from_zero", "positions were counted from 0 in each sequence", false),
+        from_zero("positions_not_restarted",
+                  "positions were counted on through the sequences of a row, from 0 at its first "
+                  "token; they start again in each",
+                  true),
         {"positions_consecutive", Part::positions,
          "positions count the tokens of a sequence, from that of its first token on",
          [](const Observation&, Hypothesis& wrong) {
