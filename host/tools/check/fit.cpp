@@ -331,6 +331,47 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
     return sums.fit();
 }
 
+std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                          std::int64_t length) {
+    if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
+        return std::nullopt;
+    }
+    // One token stands for all: how much farther each pair was turned, over all rows.
+    SeenPairs all;
+    all.pairs = seen.pairs;
+    Hypothesis still = hypothesis;
+    each_axis(still, [](Positions& positions) { positions.assign(1, 0); });
+    std::vector<Complex> turned(hypothesis.operation.inv_freq.size());
+    Turns turns(hypothesis, axes_of(hypothesis)), none(still, axes_of(still));
+    for (std::size_t row = 0; row < seen.rows.size(); ++row) {
+        const std::size_t first = seen.rows[row].group * seen.pairs;
+        const std::vector<Complex>& of_token = turns.of(seen.rows[row].token);
+        for (std::size_t j = 0; j < seen.pairs; ++j) {
+            turned[first + j] += std::conj(of_token[first + j] * seen.before_of(row)[j]) *
+                                 seen.after_of(row)[j];
+        }
+    }
+    for (std::size_t group = 0; group < hypothesis.operation.head_groups; ++group) {
+        all.rows.push_back({0, 0, group, group});
+    }
+    for (std::size_t i = 0; i < turned.size(); ++i) {
+        all.before.push_back(1);
+        all.after.push_back(turned[i] * none.of(0)[i]);
+    }
+    const std::optional<FoundPositions> offsets = find_positions(all, still, length);
+    if (!offsets) {
+        return std::nullopt;
+    }
+    FoundPositions found;
+    each_axis(hypothesis, [&](const Positions& positions) {
+        found.push_back(positions);
+        for (std::int64_t& position : found.back()) {
+            position += (*offsets)[found.size() - 1][0];
+        }
+    });
+    return found;
+}
+
 std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
                                              std::int64_t length) {
     if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {

@@ -54,6 +54,10 @@ using FoundPositions = std::vector<Positions>;  // [axes][batch, tokens]
 std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
                                              std::int64_t length);
 
+/// The same with one offset of each axis for all tokens, which shows in rounded outputs, too.
+std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                          std::int64_t length);
+
 /// Finds the axis by which each pair turns. Returns none if there are not several axes, or if all
 /// pairs turn by the right ones.
 std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,

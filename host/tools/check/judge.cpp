@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "check/compare.hpp"
@@ -139,9 +141,9 @@ class Judge {
 
     /// Returns whether what a nearly right hypothesis leaves may be the rounding of an engine that
     /// computes in 16 bits: then its output has no more bits.
-    bool leaves_rounding(const Mistake& mistake) const {
+    bool leaves_rounding(const Mistake& mistake, const std::vector<bool>& rows) const {
         return is_in_16_bits() &&
-               odd_pairs(observation_, mistake.hypothesis, limits_.bound_u).empty();
+               odd_pairs(observation_, mistake.hypothesis, rows, limits_.bound_u).empty();
     }
 
     bool is_in_16_bits() const {
@@ -295,7 +297,10 @@ class Explanation {
             if (mistake.named.empty() || (fewest != 0 && mistake.cost() > fewest)) {
                 continue;
             }
-            add(judge_.best_match(mistake, rows_), mistake);
+            Match match = judge_.best_match(mistake, rows_);
+            if (match.explains || !candidates[i].is_ambiguous) {
+                add(std::move(match), mistake);
+            }
             fewest = exact.empty() ? 0 : mistake.cost();
         }
     }
@@ -305,7 +310,7 @@ class Explanation {
             const bool known = std::any_of(
                 exact.begin(), exact.end(),
                 [&](const Match& other) { return other.mistake == match.mistake; });
-            const bool vague = mistake.cost() != mistake.named.size();
+            const bool vague = mistake.is_vague();
             if (exact.size() == vague_ && !vague && !known) {
                 exact.clear();  // a pattern is likelier
                 vague_ = 0;
@@ -318,17 +323,27 @@ class Explanation {
         }
         // Two definitions that differ little both come close, so only a much better match counts.
         const double left = missed(match, quantised_);
-        if (!match.nearly || 4 * left > missed(right_, quantised_)) {
+        if (!match.nearly || 4 * left > missed(right_, quantised_) || mistake.is_vague()) {
             return;
         }
-        constexpr std::size_t most = 3;
+        constexpr std::size_t most = 6;
+        if (std::any_of(nearest_.begin(), nearest_.end(), [&](const Nearly& other) {
+                return other.mistake.name() == mistake.name();
+            })) {
+            return;
+        }
+        // Of those that come about as close, the one with the fewest changes comes first.
+        const auto order = [](const Nearly& one) {
+            return std::tuple(std::ilogb(one.missed), one.mistake.cost());
+        };
+        const Nearly nearly = {mistake, left};
         const auto at = std::upper_bound(
-            nearest_.begin(), nearest_.end(), left,
-            [](double less, const Nearly& other) { return less < other.missed; });
-        nearest_.insert(at, {mistake, left});
+            nearest_.begin(), nearest_.end(), nearly,
+            [&](const Nearly& a, const Nearly& b) { return order(a) < order(b); });
+        nearest_.insert(at, nearly);
         nearest_.resize(std::min(most, nearest_.size()));
         if (!(mistake.precision && right_.nearly) && (!near || 2 * left < missed(*near, quantised_)) &&
-            judge_.leaves_rounding(mistake)) {
+            judge_.leaves_rounding(mistake, rows_)) {
             near = std::move(match);
         }
     }
@@ -411,7 +426,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
     }
     const Match& of_right = judgement.right;
     if (of_right.nearly && !of_right.explains) {
-        judgement.odd_pairs = odd_pairs(observation, right, limits.bound_u);
+        judgement.odd_pairs = odd_pairs(observation, right, {}, limits.bound_u);
     }
     judgement.rows = comparison.rows_beyond.size();
     judgement.wrong_rows = static_cast<std::uint64_t>(

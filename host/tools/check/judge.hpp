@@ -97,8 +97,10 @@ struct Judgement {
 /// - in pairs whose errors are much larger in proportion to their angle than those of the others;
 /// - in all wrong pairs if several pairs that turn further are right, or if errors are larger than
 ///   rounding to f32 causes and some pairs are right in which rounding to 16 bits would show.
+///
+/// rows  as in compare()
 std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothesis& right,
-                                   double bound_u);
+                                   const std::vector<bool>& rows, double bound_u);
 
 /// The number of matches that a report shows.
 constexpr std::size_t shown_matches = 3;

@@ -209,10 +209,13 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
                                                   scaled ? ", and frequencies are unscaled" : ""),
                            .base = base});
         });
+        const double model = factor_of_scaling(observation, observation.right);
         each_round_number(0.01, 100, [&](double divisor) {
             all.push_back({.name = "another_scaling",
                            .meaning = fmt::format(
-                               "every frequency is the unscaled one divided by {:.10g}", divisor),
+                               "every frequency is the unscaled one divided by {:.10g}; the "
+                               "factor of the model's scaling is {:.10g}",
+                               divisor, model),
                            .base = observation.base,
                            .divisor = divisor});
         });

@@ -12,6 +12,8 @@
 namespace vkrope::tools {
 namespace {
 
+constexpr std::size_t rank_step = 100;  // measured values have ranks between those of two rows
+
 /// Returns true if the mistake is possible only in a rotation.
 bool is_of_rotation(const Row& row) {
     return row.part > Part::store;
@@ -19,7 +21,7 @@ bool is_of_rotation(const Row& row) {
 
 /// Returns the order of a row in a report; measured values may stand between two rows.
 std::size_t rank_of(const Row& row) {
-    return 100 * std::size_t(&row - all_rows().data() + 1);
+    return rank_step * std::size_t(&row - all_rows().data() + 1);
 }
 
 const Row& row_of(std::string_view name) {
@@ -50,18 +52,24 @@ std::size_t rank_of_measured(Part part) {
     const auto arithmetic = std::find_if(all_rows().begin(), all_rows().end(), [](const Row& row) {
         return row.part == Part::rounding;
     });
-    return 100 * std::size_t(arithmetic - all_rows().begin()) + std::size_t(part);
+    return rank_step * std::size_t(arithmetic - all_rows().begin()) + std::size_t(part);
 }
 
 bool Mistake::changes(Part part) const {
     return std::find(parts.begin(), parts.end(), part) != parts.end();
 }
 
+bool Mistake::is_vague() const {
+    return std::any_of(named.begin(), named.end(),
+                       [](const Named& each) { return each.name == other_positions; });
+}
+
 std::size_t Mistake::cost() const {
-    const bool any = std::any_of(named.begin(), named.end(), [](const Named& each) {
-        return each.name == other_positions;
-    });
-    return named.size() + (any ? 2 : 0);
+    std::size_t cost = is_vague() ? 4 : 0;
+    for (const Named& each : named) {
+        cost += each.rank % rank_step == 0 ? 2 : 3;
+    }
+    return cost;
 }
 
 void Mistake::add(Named mistake, Part part) {

@@ -69,7 +69,9 @@ struct Mistake {
     std::vector<Turn> turns = {};
 
     bool changes(Part part) const;
-    /// The number of mistakes. Positions without a pattern count thrice, since they explain any.
+    /// Whether it has positions without a pattern, which would explain any.
+    bool is_vague() const;
+    /// How many changes there are: 2 for each, 3 for a measured one, more for a vague one.
     std::size_t cost() const;
     void add(Named mistake, Part part);
     std::string name() const;     // "swapped_pairing + attention_factor_missing"

@@ -25,7 +25,7 @@ struct PairOfRow {
 /// Calls visit(PairOfRow) for each pair of each row, after all ops.
 template <class Visit>
 void each_pair(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
-               double bound_u, const Visit& visit) {
+               const std::vector<bool>& rows, double bound_u, const Visit& visit) {
     const oracle::Tensor& out = hypothesis.out;
     const std::vector<oracle::Pair> pairs = oracle::pairs_of(hypothesis.operation);
     each_token(
@@ -33,6 +33,9 @@ void each_pair(const Observation& observation, const Hypothesis& hypothesis, con
         [&](std::uint64_t batch, std::uint64_t token,
             std::span<const oracle::Approximate> channels) {
             for (std::uint64_t head = 0; head < out.heads; ++head) {
+                if (!rows.empty() && !rows[(batch * out.tokens + token) * out.heads + head]) {
+                    continue;
+                }
                 const std::uint64_t group = head / (out.heads / hypothesis.operation.head_groups),
                                     row = hypothesis.first_out +
                                           oracle::row_of(out, {batch, token, head, 0});
@@ -99,6 +102,8 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
 
 constexpr double enough = 24;  // number of right values that excludes chance
 
+constexpr std::uint64_t few = 12;     // so many values of a pair tell nothing about it
+
 /// Returns the share of the values of a type that show an error of `u`: the values of a 16-bit
 /// output hide an error that is smaller than the distance of two of them.
 double visible(oracle::Type type, double u) {
@@ -126,8 +131,8 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
             const double expected = off.reach > 0 ? off.u * other.reach / off.reach
                                                   : std::numeric_limits<double>::infinity(),
                          found = std::max(other.u, bound_u);
-            if (&other == &off || other.checked == 0 || other.reach == 0 ||
-                expected < far * bound_u) {
+            if (&other == &off || other.reach == 0 || expected < far * bound_u ||
+                double(other.checked) * visible(type, expected) < double(few)) {
                 continue;
             }
             const bool lacks = expected >= far * found && off.u >= alike * found;
@@ -158,7 +163,7 @@ std::vector<std::size_t> numbers_of(const std::vector<Off>& offs) {
 }  // namespace
 
 std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothesis& right,
-                                   double bound_u) {
+                                   const std::vector<bool>& rows, double bound_u) {
     constexpr double far_u = 50, small_angle = 0.1;
     if (right.store || right.operation.inv_freq.empty()) {
         return {};
@@ -170,7 +175,8 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
         offs[i] = {.pair = i % pairs, .reach = reaches[i]};
     }
     const oracle::ElementTable& numbers = oracle::table_of(right.out.type);
-    each_pair(observation, right, all_tokens(right), bound_u, [&](const PairOfRow& pair) {
+    constexpr std::uint64_t enough_elements = std::uint64_t{1} << 20;
+    each_pair(observation, right, sample_for(right, rows, enough_elements), rows, bound_u, [&](const PairOfRow& pair) {
         Off& off = offs[pair.number];
         for (std::size_t member = 0; member < 2; ++member) {
             const oracle::Approximate& is = pair.right[member];
@@ -209,8 +215,10 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
         run = is_wrong ? 0 : run + 1;
         in_run = is_wrong ? 0 : in_run + off.checked;
         longest = run >= 2 ? std::max(longest, in_run) : longest;
-        turn += !is_wrong && off.reach > small_angle ? 1 : 0;
-        right_values += !is_wrong && off.reach > small_angle ? off.checked : 0;
+        // A pair of few values may be right by chance.
+        const bool turns_right = !is_wrong && off.reach > small_angle && off.checked >= few;
+        turn += turns_right ? 1 : 0;
+        right_values += turns_right ? off.checked : 0;
     }
     odd = odd || (larger && turn >= 2 && shown(right_values, largest) >= enough);
     return odd ? numbers_of(wrong) : std::vector<std::size_t>();

@@ -99,7 +99,7 @@ std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) 
 /// Returns whether frequencies give these steps, in either direction.
 bool fits_steps(const std::vector<Step>& steps, const FurtherAxes& further,
                 const std::vector<double>& inv_freq) {
-    constexpr double good = 0.9;
+    constexpr double good = 0.99;
     double forward = 0, backward = 0, all = 0;
     for (const Step& step : steps) {
         for (std::size_t j = 0; j < step.turned.size(); ++j) {
@@ -282,11 +282,13 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
         return;
     }
     // A factor that was read from the output: the nearest number of few digits, or as it is.
+    double last = 0;
     for (const int digits : {2, 3, 5, 9}) {
         const double factor = std::stod(fmt::format("{:.{}g}", fit.factor, digits));
-        if (std::fabs(factor / fit.factor - 1) > near) {
+        if (std::fabs(factor / fit.factor - 1) > near || factor == last) {
             continue;
         }
+        last = factor;
         Mistake both = mistake;
         both.hypothesis.operation.attention_factor = factor;
         both.hypothesis.operation.gain = oracle::Gain::apply;
@@ -379,12 +381,13 @@ std::vector<Candidate> Search::stated() {
 }
 
 std::vector<Search::Geometry> Search::likeliest() const {
-    constexpr std::size_t most = 4;
+    constexpr std::size_t most = 6;
     std::vector<Geometry> chosen;
     for (const Geometry& geometry : geometries_) {
         const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Geometry& other) {
-            return same_pairs(geometry.mistake.hypothesis.operation,
-                              other.mistake.hypothesis.operation);
+            const oracle::Operation &one = geometry.mistake.hypothesis.operation,
+                                    &two = other.mistake.hypothesis.operation;
+            return same_pairs(one, two) && !differ(one.inv_freq, two.inv_freq);
         });
         if (chosen.size() < most && !known) {
             chosen.push_back(geometry);
@@ -409,8 +412,8 @@ std::vector<Candidate> Search::with_arithmetic() {
     return sorted(std::move(found));
 }
 
-std::optional<Mistake> Search::with_found_positions(const Geometry& geometry,
-                                                    const Mistake& base) const {
+void Search::add_positions(const Geometry& geometry, const Mistake& base,
+                           std::vector<Candidate>& found) {
     const Hypothesis& right = base.hypothesis;
     std::int64_t largest = 0;
     each_axis(right, [&largest](const Positions& positions) {
@@ -421,23 +424,24 @@ std::optional<Mistake> Search::with_found_positions(const Geometry& geometry,
     const std::int64_t length = observation_.max_position != 0
                                     ? std::max(observation_.max_position, largest + 1)
                                     : std::max<std::int64_t>(4 * largest, 1 << 17);
-    const std::optional<FoundPositions> at = find_positions(*geometry.seen, right, length);
-    if (!at) {
-        return std::nullopt;
+    for (const auto find : {find_offset, find_positions}) {
+        const std::optional<FoundPositions> at = find(*geometry.seen, right, length);
+        if (!at) {
+            continue;
+        }
+        Mistake mistake = base;
+        std::size_t axis = 0;
+        each_axis(mistake.hypothesis, [&](Positions& positions) { positions = (*at)[axis++]; });
+        std::vector<bool> seen(right.operation.positions.size());
+        for (const SeenPairs::Row& row : geometry.seen->rows) {
+            seen[row.token] = true;
+        }
+        Mistake::Named named = name_of_positions(right, *at, seen);
+        if (!named.name.empty()) {
+            mistake.add(std::move(named), Part::positions);
+            add_fit(geometry, mistake, found);
+        }
     }
-    Mistake mistake = base;
-    std::size_t axis = 0;
-    each_axis(mistake.hypothesis, [&](Positions& positions) { positions = (*at)[axis++]; });
-    std::vector<bool> seen(right.operation.positions.size());
-    for (const SeenPairs::Row& row : geometry.seen->rows) {
-        seen[row.token] = true;
-    }
-    Mistake::Named named = name_of_positions(right, *at, seen);
-    if (named.name.empty()) {
-        return std::nullopt;
-    }
-    mistake.add(std::move(named), Part::positions);
-    return mistake;
 }
 
 std::vector<Candidate> Search::with_positions() {
@@ -450,16 +454,12 @@ std::vector<Candidate> Search::with_positions() {
         see(fine, elements_for_positions);
         each_frequencies(coarse, [&](const Mistake& base) {
             each_direction(base, observation_, [&](const Mistake& turned) {
-                const auto add_positions = [&](const Mistake& axes) {
-                    if (std::optional<Mistake> moved = with_found_positions(fine, axes)) {
-                        add_fit(fine, *moved, found);
-                    }
-                };
+                const auto add = [&](const Mistake& axes) { add_positions(fine, axes, found); };
                 if (turned.hypothesis.further.positions.empty()) {
-                    add_positions(turned);
+                    add(turned);
                     return;
                 }
-                each_with(turned, observation_, part(Part::axes), add_positions);
+                each_with(turned, observation_, part(Part::axes), add);
                 if (const auto axes = find_axes(*coarse.seen, turned.hypothesis)) {
                     Mistake moved = turned;
                     moved.add(name_of_axes(turned.hypothesis, *axes), Part::axes);
@@ -475,11 +475,11 @@ std::vector<Candidate> Search::with_positions() {
 std::vector<Candidate> Search::with_frequencies() {
     std::vector<Candidate> found;
     const std::vector<OtherFrequencies> others = other_frequencies(observation_);
+    int with_steps = 0;
     for (const Geometry& geometry : likeliest()) {
         if (geometry.seen->pairs == 0) {
             continue;
         }
-        int with_steps = 0;
         const std::vector<Step> steps = steps_of(*geometry.seen, geometry.mistake.hypothesis);
         Hypothesis tried = geometry.mistake.hypothesis;
         const auto may_fit = [&](const std::vector<double>& inv_freq) {
@@ -504,16 +504,14 @@ std::vector<Candidate> Search::with_frequencies() {
             if (!may_fit(mistake.hypothesis.operation.inv_freq)) {
                 return;
             }
-            constexpr int most = 64;
+            constexpr int most = 32;
             add_angles(geometry, mistake, found);
             // One position does not show both a base and itself, nor do pairs that hardly turn.
             if (steps.empty() || ++with_steps > most) {
                 return;
             }
             each_direction(mistake, observation_, [&](const Mistake& turned) {
-                if (std::optional<Mistake> moved = with_found_positions(geometry, turned)) {
-                    add_fit(geometry, *moved, found);
-                }
+                add_positions(geometry, turned, found);
             });
         };
         for (const OtherFrequencies& other : others) {
@@ -522,7 +520,27 @@ std::vector<Candidate> Search::with_frequencies() {
                 [&](const Mistake& base) { return with(base, other, observation_); }, add);
         }
     }
-    return sorted(std::move(found));
+    found = sorted(std::move(found));
+    // Of several values that a rounded output shows about equally well, none is named unless it is
+    // exact.
+    constexpr double exact = 1e-11, alike = 4;
+    const auto value_of = [](const Candidate& one) {
+        for (const Mistake::Named& named : one.mistake.named) {
+            if (named.rank == rank_of_measured(Part::frequencies)) {
+                return named.meaning;
+            }
+        }
+        return std::string();
+    };
+    if (!found.empty() && found[0].misfit > exact &&
+        std::any_of(found.begin(), found.end(), [&](const Candidate& other) {
+            return other.misfit <= alike * found[0].misfit && value_of(other) != value_of(found[0]);
+        })) {
+        for (Candidate& one : found) {
+            one.is_ambiguous = true;
+        }
+    }
+    return found;
 }
 
 std::vector<Candidate> Search::sorted(std::vector<Candidate> found) const {
@@ -533,7 +551,7 @@ std::vector<Candidate> Search::sorted(std::vector<Candidate> found) const {
     std::stable_sort(found.begin(), found.end(), [best](const Candidate& a, const Candidate& b) {
         const auto quality = [best](const Candidate& one) {
             const bool good = one.misfit <= std::max(64 * best, 1e-12);
-            return std::tuple(!good, good ? 0 : one.misfit, one.mistake.cost());
+            return std::tuple(!good, good ? 0 : one.misfit, one.mistake.cost(), one.misfit);
         };
         return quality(a) < quality(b);
     });

@@ -18,6 +18,7 @@ namespace vkrope::tools {
 struct Candidate {
     Mistake mistake;
     double misfit = 1;
+    bool is_ambiguous = false;  // another value fits about as well, so only an exact match counts
 };
 
 class Search {
@@ -67,8 +68,8 @@ class Search {
                       const std::function<void(const Mistake&)>& visit) const;
     void each_frequencies(const Geometry& geometry,
                           const std::function<void(const Mistake&)>& visit) const;
-    std::optional<Mistake> with_found_positions(const Geometry& geometry,
-                                                const Mistake& base) const;
+    void add_positions(const Geometry& geometry, const Mistake& base,
+                       std::vector<Candidate>& found);
     std::vector<Candidate> sorted(std::vector<Candidate> found) const;
 
     const Observation& observation_;

@@ -69,6 +69,25 @@ std::vector<double> every_other(const Hypothesis& right) {
     return some;
 }
 
+/// scaled  with the model's linear scaling
+Row whole_head(bool scaled) {
+    return {"whole_head", Part::window, "all of head_dim was rotated, with frequencies for it",
+            [scaled](const Observation& observation, Hypothesis& wrong) {
+                const std::vector<double> scaling = multipliers(observation, wrong);
+                const bool partial = is_partial(wrong),
+                           linear = !scaling.empty() &&
+                                    !differ(scaling,
+                                            std::vector<double>(scaling.size(), scaling[0]));
+                std::vector<double> inv_freq = powers(observation.base, wrong.in.head_dim);
+                for (double& frequency : inv_freq) {
+                    frequency *= scaled && linear ? scaling[0] : 1;
+                }
+                wrong.operation.rotary_offset = 0;
+                return partial && (!scaled || (linear && scaling[0] != 1)) &&
+                       replace_frequencies(wrong, inv_freq);
+            }};
+}
+
 }  // namespace
 
 Rows window_mistakes() {
@@ -96,13 +115,8 @@ Rows window_mistakes() {
              return std::exchange(operation.windows, {}).size() > 1 &&
                     (gaps || !operation.interleaved);
          }},
-        {"whole_head", Part::window, "all of head_dim was rotated, with frequencies for it",
-         [](const Observation& observation, Hypothesis& wrong) {
-             const bool partial = is_partial(wrong);
-             wrong.operation.rotary_offset = 0;
-             return partial &&
-                    replace_frequencies(wrong, powers(observation.base, wrong.in.head_dim));
-         }},
+        whole_head(false),
+        whole_head(true),
         {"proportional_instead_of_partial", Part::window,
          "exponents and the distance of a pair are those of head_dim, as in proportional scaling",
          // "proportional" in Hugging Face's modeling_rope_utils.py; other types use the partial
