@@ -449,6 +449,12 @@ Judgement judge(const Observation& observation, const Limits& limits,
         return judgement;
     }
     const bool no_rounding = !judgement.odd_pairs.empty();
+    if (!explanations.front().is_found()) {
+        if (std::optional<Match> moved = rows_of_others(observation, limits.bound_u,
+                                                        comparison.rows_beyond)) {
+            explanations.front().exact.push_back(std::move(*moved));
+        }
+    }
     if (of_right.nearly && !no_rounding) {
         explanations.front().add_arithmetic_to_right();
     } else {

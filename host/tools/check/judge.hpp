@@ -102,6 +102,11 @@ struct Judgement {
 std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothesis& right,
                                    const std::vector<bool>& rows, double bound_u);
 
+/// Returns the mistake that explains each wrong row by the right values of another row, as a wrong
+/// slot of a cache gives them; none if a row holds no other one.
+std::optional<Match> rows_of_others(const Observation& observation, double bound_u,
+                                    const std::vector<bool>& wrong);
+
 /// The number of matches that a report shows.
 constexpr std::size_t shown_matches = 3;
 

@@ -219,3 +219,29 @@ TEST_CASE("mistakes in V") {
     check_each(of_v({.norm = rms_norm()}), {{"v_rotated", {frequencies(usual_frequencies)}},
                                             {"norm_missing", {of(remove_norm)}}});
 }
+
+TEST_CASE("rows in the slots of other tokens and heads are listed") {
+    for (const bool is_v : {true, false}) {
+        Case made({}, is_v ? of_v({.scale = 1}) : std::vector<Setup>());
+        const std::vector<float> right = made.out;
+        const auto move = [&](std::uint64_t from, std::uint64_t to, std::uint64_t h) {
+            std::copy_n(right.begin() + std::ptrdiff_t(place(1, from, h, 0)), head_dim,
+                        made.out.begin() + std::ptrdiff_t(place(1, to, h, 0)));
+        };
+        for (std::uint64_t h = 0; h < heads; ++h) {
+            move(2, 5, h);
+            move(5, 2, h);
+        }
+        Judgement judgement = made.judged();
+        REQUIRE(!judgement.matches.empty());
+        CHECK(judgement.matches.front().mistake == "rows_of_other_tokens");
+        CHECK(judgement.matches.front().meaning.find(
+                  "sequence 1 token 2 that of sequence 1 token 5") != std::string::npos);
+        CHECK(judgement.matches.front().meaning.find(
+                  "sequence 1 token 5 that of sequence 1 token 2") != std::string::npos);
+        // A row that holds no other one.
+        made.out[place(1, 2, 1, q_offset)] += 1;
+        judgement = made.judged();
+        CHECK(judgement.outcome == Outcome::unexplained);
+    }
+}
