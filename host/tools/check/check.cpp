@@ -123,10 +123,11 @@ void set_other(const RotateInputs& inputs, TensorIndex which, const CheckResult&
     if (observation.with_ops) {
         const oracle::Norm norm = ops_of(inputs, other).norm, own = observation.right.ops.norm;
         observation.other_weight = norm.weight;
-        observation.other_norm_is_right =
-            result.tensors[other] &&
-            result.tensors[other]->judgement.outcome == Outcome::pass &&
-            norm.kind == own.kind && norm.eps == own.eps && norm.over_token == own.over_token;
+        observation.other_norm_is_right = result.tensors[other] &&
+                                          result.tensors[other]->judgement.outcome ==
+                                              Outcome::pass &&
+                                          norm.kind == own.kind && norm.eps == own.eps &&
+                                          norm.over_token == own.over_token;
     }
 }
 

@@ -61,8 +61,7 @@ void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
 
 const void* input_of(const Observation& observation, const Hypothesis& part) {
     const void* input = part.input != nullptr ? part.input : observation.input;
-    return static_cast<const char*>(input) +
-           part.first_in * oracle::bytes_of(part.in.type);
+    return static_cast<const char*>(input) + part.first_in * oracle::bytes_of(part.in.type);
 }
 
 /// Compares numbers, element by element.
@@ -446,8 +445,8 @@ static std::vector<Sample> shares_of(const Hypothesis& hypothesis, const Sample&
     constexpr std::uint64_t least = std::uint64_t{1} << 17, most = 8;  // elements, threads
     const std::uint64_t all = elements_of(hypothesis, sample),
                         cores = std::min<std::uint64_t>(most, std::thread::hardware_concurrency()),
-                        each = divide_up(all, std::max<std::uint64_t>(
-                                                  1, std::min(cores, all / least)));
+                        each = divide_up(all,
+                                         std::max<std::uint64_t>(1, std::min(cores, all / least)));
     std::vector<Sample> shares;
     std::uint64_t room = 0;  // for elements in the last share
     for (const Tokens& tokens : sample) {

@@ -34,7 +34,8 @@ Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted);
 /// Returns the tokens of the rows that are set in `rows`, [batch, tokens, heads].
 Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows);
 
-/// Returns about `wanted` elements of these rows, of evenly spaced tokens; of all if `rows` is empty.
+/// Returns about `wanted` elements of these rows, of evenly spaced tokens; of all if `rows` is
+/// empty.
 Sample sample_for(const Hypothesis& hypothesis, const std::vector<bool>& rows,
                   std::uint64_t wanted);
 

@@ -35,8 +35,7 @@ struct Sums {
         if (!(all > 0)) {
             return {actual > 0 ? 1.0 : 0.0, 1};
         }
-        return {product > 0 ? std::max(0.0, 1 - product * product / all) : 1.0,
-                product / expected};
+        return {product > 0 ? std::max(0.0, 1 - product * product / all) : 1.0, product / expected};
     }
 };
 

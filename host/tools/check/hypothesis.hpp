@@ -45,7 +45,7 @@ struct Hypothesis {
     /// Channels of a row that another hypothesis computes.
     std::vector<bool> other_channels = {};  // [head_dim]; empty: none
     std::shared_ptr<const Hypothesis> of_other_channels = {};
-    std::string detail = {};                    // appended to the meaning of the mistake
+    std::string detail = {};  // appended to the meaning of the mistake
 };
 
 /// Applies the same change to the positions of each axis.
@@ -72,14 +72,14 @@ struct Observation {
     std::span<const std::uint8_t> codes = {};  // a quantised output, in whole blocks
     bool with_ops = false;                     // errors are shares of a row, not of a pair
     // The fields below are used only by mistakes.
-    double base = 0;                         // as RopeParams::base
-    double softmax_scale = 1;                // as RopeParams::softmax_scale
-    std::uint64_t other_offset = 0;          // rotary offset of the other tensor, K or Q
-    const char* other_name = "K";            // of the other tensor
-    const void* other_input = nullptr;       // input of the other tensor; null: not given
+    double base = 0;                    // as RopeParams::base
+    double softmax_scale = 1;           // as RopeParams::softmax_scale
+    std::uint64_t other_offset = 0;     // rotary offset of the other tensor, K or Q
+    const char* other_name = "K";       // of the other tensor
+    const void* other_input = nullptr;  // input of the other tensor; null: not given
     oracle::Tensor other_in = {};
-    std::vector<double> other_weight = {};  // weight of the other tensor's norm; empty: none
-    bool other_norm_is_right = false;       // the other tensor has the same norm, and is right
+    std::vector<double> other_weight = {};   // weight of the other tensor's norm; empty: none
+    bool other_norm_is_right = false;        // the other tensor has the same norm, and is right
     std::vector<OtherRotation> others = {};  // empty if the model does not rotate the tensor
     std::vector<YarnScaling> yarn = {};      // candidates for the YaRN parameters of the file
     std::optional<Hypothesis> rotated = {};  // for V: V rotated like K

@@ -85,8 +85,7 @@ class Judge {
         for (const std::uint64_t elements :
              {limits_.sampled_elements, std::numeric_limits<std::uint64_t>::max()}) {
             match = measured(tools::compare(observation_, hypothesis, limits_,
-                                            sample_for(hypothesis, rows, elements), rows,
-                                            until_),
+                                            sample_for(hypothesis, rows, elements), rows, until_),
                              hypothesis);
             if (!match.explains && !(match.nearly && until_ == Until::wrong)) {
                 break;
@@ -262,7 +261,7 @@ class Explanation {
         }
     }
 
-    std::vector<Match> exact;    // they explain every value, the likelier first
+    std::vector<Match> exact;   // they explain every value, the likelier first
     std::optional<Match> near;  // the best that explains all but rounding
 
    private:
@@ -307,9 +306,9 @@ class Explanation {
 
     void add(Match match, const Mistake& mistake) {
         if (match.explains) {
-            const bool known = std::any_of(
-                exact.begin(), exact.end(),
-                [&](const Match& other) { return other.mistake == match.mistake; });
+            const bool known = std::any_of(exact.begin(), exact.end(), [&](const Match& other) {
+                return other.mistake == match.mistake;
+            });
             const bool vague = mistake.is_vague();
             if (exact.size() == vague_ && !vague && !known) {
                 exact.clear();  // a pattern is likelier
@@ -342,7 +341,8 @@ class Explanation {
             [&](const Nearly& a, const Nearly& b) { return order(a) < order(b); });
         nearest_.insert(at, nearly);
         nearest_.resize(std::min(most, nearest_.size()));
-        if (!(mistake.precision && right_.nearly) && (!near || 2 * left < missed(*near, quantised_)) &&
+        if (!(mistake.precision && right_.nearly) &&
+            (!near || 2 * left < missed(*near, quantised_)) &&
             judge_.leaves_rounding(mistake, rows_)) {
             near = std::move(match);
         }
@@ -353,7 +353,7 @@ class Explanation {
     const Match& right_;
     const bool quantised_;
     std::optional<Search> search_;
-    std::size_t vague_ = 0;  // number of exact ones with positions without a pattern
+    std::size_t vague_ = 0;        // number of exact ones with positions without a pattern
     std::vector<Nearly> nearest_;  // those that come closest, the closest first
 };
 
@@ -376,8 +376,8 @@ std::vector<std::vector<bool>> wrong_rows_of(const Comparison& comparison) {
 void explain(std::vector<Explanation>& explanations) {
     const auto is_found = [](const Explanation& one) { return one.is_found(); };
     const auto is_clear = [](const Explanation& one) { return one.is_found() && !one.is_vague(); };
-    for (std::size_t i = 1; i < explanations.size() && std::none_of(explanations.begin(),
-                                                                  explanations.end(), is_found);
+    for (std::size_t i = 1; i < explanations.size() &&
+                            std::none_of(explanations.begin(), explanations.end(), is_found);
          ++i) {
         explanations[i].try_singles();
     }
@@ -460,9 +460,9 @@ Judgement judge(const Observation& observation, const Limits& limits,
     } else {
         explain(explanations);
     }
-    auto best = std::find_if(
-        explanations.begin(), explanations.end(),
-        [](const Explanation& one) { return one.is_found() && !one.is_vague(); });
+    auto best = std::find_if(explanations.begin(), explanations.end(), [](const Explanation& one) {
+        return one.is_found() && !one.is_vague();
+    });
     best = best != explanations.end()
                ? best
                : std::find_if(explanations.begin(), explanations.end(),
@@ -472,10 +472,10 @@ Judgement judge(const Observation& observation, const Limits& limits,
     if (&found != &explanations.front()) {
         const std::vector<bool>& rows = scopes[std::size_t(&found - &explanations.front())];
         where = where_of(right.in, rows);
-        where = where.empty() ? fmt::format("{} of {} rows",
-                                            std::count(rows.begin(), rows.end(), true),
-                                            judgement.rows)
-                              : where;
+        where = where.empty()
+                    ? fmt::format("{} of {} rows", std::count(rows.begin(), rows.end(), true),
+                                  judgement.rows)
+                    : where;
     }
     judgement.findings = found.is_found() ? std::vector<std::string>() : found.findings();
     // A forgotten scale is likelier than a norm that is off by the same factor, and a norm that is

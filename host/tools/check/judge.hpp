@@ -69,13 +69,13 @@ struct Lone {
 
 struct Judgement {
     Outcome outcome = Outcome::unexplained;
-    Match right;                 // comparison with the correct operation
+    Match right;  // comparison with the correct operation
     /// The mistakes that explain the output, the likelier first; after a pass, those that would
     /// pass as well.
     std::vector<Match> matches;
     std::vector<std::string> findings;  // what was measured, if nothing explains the output
-    std::uint64_t elements = 0;  // number compared with the correct operation: all
-    std::string breach;          // what was wrong and where; empty if nothing was
+    std::uint64_t elements = 0;         // number compared with the correct operation: all
+    std::string breach;                 // what was wrong and where; empty if nothing was
     /// The pairs whose errors rounding cannot explain, see odd_pairs(). If there are any, the
     /// output is never close.
     std::vector<std::size_t> odd_pairs;

@@ -48,7 +48,8 @@ class Axis {
     }
 
     bool is_right() const {
-        return std::all_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.offset == 0; });
+        return std::all_of(runs_.begin(), runs_.end(),
+                           [](const Run& run) { return run.offset == 0; });
     }
 
     /// Returns the name and what is wrong.
@@ -88,8 +89,8 @@ class Axis {
             limit = std::max(limit, found_[token]);
         }
         return all([&](std::uint64_t token) {
-                   return found_[token] == std::min(right_[token], limit);
-               })
+            return found_[token] == std::min(right_[token], limit);
+        })
                    ? std::optional(limit)
                    : std::nullopt;
     }
@@ -171,8 +172,7 @@ Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& 
         return named;
     }
     for (std::size_t i = 0; i < wrong.size(); ++i) {
-        named.name = std::string_view(wrong[i].first) == named.name ? named.name
-                                                                    : other_positions;
+        named.name = std::string_view(wrong[i].first) == named.name ? named.name : other_positions;
         named.meaning += fmt::format("{}on axis {}, {}", i == 0 ? "" : "; ", axes[i],
                                      wrong[i].second);
     }
@@ -203,11 +203,11 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
     if (!unscaled.empty()) {
         const bool scaled = differ(unscaled, right.inv_freq);
         each_round_number(100, 1e9, [&](double base) {
-            all.push_back({.name = "another_base",
-                           .meaning = fmt::format("base is {:.10g}, not {:.10g}{}", base,
-                                                  observation.base,
-                                                  scaled ? ", and frequencies are unscaled" : ""),
-                           .base = base});
+            all.push_back(
+                {.name = "another_base",
+                 .meaning = fmt::format("base is {:.10g}, not {:.10g}{}", base, observation.base,
+                                        scaled ? ", and frequencies are unscaled" : ""),
+                 .base = base});
         });
         const double model = factor_of_scaling(observation, observation.right);
         each_round_number(0.01, 100, [&](double divisor) {

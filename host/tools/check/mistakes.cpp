@@ -36,9 +36,9 @@ const Rows& all_rows() {
         Rows all;
         // Rounding of the frequencies and computation of cos and sin come last, because they use
         // the frequencies that another mistake may have changed.
-        for (const auto table : {ops_mistakes, store_mistakes, pair_mistakes, scaling_mistakes,
-                                 position_mistakes, window_mistakes, exponent_mistakes,
-                                 layout_mistakes, arithmetic_mistakes}) {
+        for (const auto table :
+             {ops_mistakes, store_mistakes, pair_mistakes, scaling_mistakes, position_mistakes,
+              window_mistakes, exponent_mistakes, layout_mistakes, arithmetic_mistakes}) {
             Rows rows_of_table = table();
             std::move(rows_of_table.begin(), rows_of_table.end(), std::back_inserter(all));
         }
@@ -49,9 +49,8 @@ const Rows& all_rows() {
 
 std::size_t rank_of_measured(Part part) {
     // After the rows that state a value, and before those of the arithmetic.
-    const auto arithmetic = std::find_if(all_rows().begin(), all_rows().end(), [](const Row& row) {
-        return row.part == Part::rounding;
-    });
+    const auto arithmetic = std::find_if(all_rows().begin(), all_rows().end(),
+                                         [](const Row& row) { return row.part == Part::rounding; });
     return rank_step * std::size_t(arithmetic - all_rows().begin()) + std::size_t(part);
 }
 

@@ -88,8 +88,7 @@ std::size_t rank_of_measured(Part part);
 
 /// Adds a row to a mistake. Returns none if the part is changed already, if these data could not
 /// show the change, or if there is nothing to change.
-std::optional<Mistake> with(const Mistake& mistake, const Row& row,
-                            const Observation& observation);
+std::optional<Mistake> with(const Mistake& mistake, const Row& row, const Observation& observation);
 
 /// Gives a mistake another RoPE of the model. Returns none if the frequencies are changed already,
 /// or if the window of that RoPE does not fit.

@@ -62,8 +62,7 @@ class Output {
                 row_[c] = double(transformed_[c].value);
             }
         }
-        const double scale = ops.scale *
-                             (ops.scale_tokens.empty() ? 1.0 : ops.scale_tokens[token]);
+        const double scale = ops.scale * (ops.scale_tokens.empty() ? 1.0 : ops.scale_tokens[token]);
         for (double& x : row_) {
             x /= scale;
         }
@@ -103,9 +102,9 @@ class Output {
                                                   !store.given_second.empty()
                                               ? store.given_second
                                               : store.given;
-        const float scale = store.made    ? hypothesis_.store->scales[row]
+        const float scale = store.made      ? hypothesis_.store->scales[row]
                             : given.empty() ? 1
-                                          : 1 / given[place.head % given.size()];
+                                            : 1 / given[place.head % given.size()];
         const std::vector<float> values = oracle::dequantise(store.type, codes, scale);
         std::copy(values.begin(), values.end(), row_.begin());
     }
@@ -149,7 +148,8 @@ bool finite(const std::complex<double>& x) {
 std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothesis& hypothesis,
                                    const Sample& sample, const std::vector<bool>& rows) {
     Output output(observation, hypothesis);
-    if (!output.can_undo() || (hypothesis.store && hypothesis.store->along != BlockAxis::channels)) {
+    if (!output.can_undo() ||
+        (hypothesis.store && hypothesis.store->along != BlockAxis::channels)) {
         return std::nullopt;
     }
     const oracle::Tensor& in = hypothesis.in;
@@ -161,36 +161,35 @@ std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothe
     SeenPairs seen;
     seen.pairs = pairs.size();
     const std::uint64_t groups = std::max<std::uint64_t>(1, hypothesis.operation.head_groups);
-    each_token(observation, until_rotation(hypothesis), sample, 1,
-               [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
-                   for (std::uint64_t head = 0; head < in.heads; ++head) {
-                       const std::uint64_t index = batch * in.tokens + token;
-                       if (!rows.empty() && !rows[index * in.heads + head]) {
-                           continue;
-                       }
-                       const std::span<const double> is = output.row({batch, token, head, 0},
-                                                                     channels);
-                       const std::span<const Approximate> was = channels.subspan(
-                           head * in.head_dim, in.head_dim);
-                       seen.rows.push_back({index, batch, head, head / (in.heads / groups)});
-                       for (const oracle::Pair& pair : pairs) {
-                           const std::complex<double>
-                               before = {double(was[pair.in[0]].value),
-                                         double(was[pair.in[1]].value)},
-                               after = {is[pair.out[0]], is[pair.out[1]]};
-                           const bool usable = finite(before) && finite(after);
-                           seen.before.push_back(usable ? before : 0);
-                           seen.after.push_back(usable ? after : 0);
-                       }
-                       for (std::uint64_t c = 0; c < in.head_dim; ++c) {
-                           const double distance = is[c] - double(was[c].value);
-                           if (still[c] && std::isfinite(distance)) {
-                               seen.still += is[c] * is[c];
-                               seen.still_distance += distance * distance;
-                           }
-                       }
-                   }
-               });
+    each_token(
+        observation, until_rotation(hypothesis), sample, 1,
+        [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
+            for (std::uint64_t head = 0; head < in.heads; ++head) {
+                const std::uint64_t index = batch * in.tokens + token;
+                if (!rows.empty() && !rows[index * in.heads + head]) {
+                    continue;
+                }
+                const std::span<const double> is = output.row({batch, token, head, 0}, channels);
+                const std::span<const Approximate> was = channels.subspan(head * in.head_dim,
+                                                                          in.head_dim);
+                seen.rows.push_back({index, batch, head, head / (in.heads / groups)});
+                for (const oracle::Pair& pair : pairs) {
+                    const std::complex<double> before = {double(was[pair.in[0]].value),
+                                                         double(was[pair.in[1]].value)},
+                                               after = {is[pair.out[0]], is[pair.out[1]]};
+                    const bool usable = finite(before) && finite(after);
+                    seen.before.push_back(usable ? before : 0);
+                    seen.after.push_back(usable ? after : 0);
+                }
+                for (std::uint64_t c = 0; c < in.head_dim; ++c) {
+                    const double distance = is[c] - double(was[c].value);
+                    if (still[c] && std::isfinite(distance)) {
+                        seen.still += is[c] * is[c];
+                        seen.still_distance += distance * distance;
+                    }
+                }
+            }
+        });
     return seen;
 }
 

@@ -308,7 +308,8 @@ std::string text_of(const char* name, const Judged& judged, const Limits& limits
     if (shown(judgement).size() > 1) {
         text += "   these explain it as well:\n";
     }
-    for (const Match& match : shown(judgement).subspan(std::min<std::size_t>(1, shown(judgement).size()))) {
+    for (const Match& match :
+         shown(judgement).subspan(std::min<std::size_t>(1, shown(judgement).size()))) {
         text += fmt::format("   {}: {}\n", name_of(match), match.meaning);
     }
     return text;

@@ -102,7 +102,7 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
 
 constexpr double enough = 24;  // number of right values that excludes chance
 
-constexpr std::uint64_t few = 12;     // so many values of a pair tell nothing about it
+constexpr std::uint64_t few = 12;  // so many values of a pair tell nothing about it
 
 /// Returns the share of the values of a type that show an error of `u`: the values of a 16-bit
 /// output hide an error that is smaller than the distance of two of them.
@@ -176,23 +176,26 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
     }
     const oracle::ElementTable& numbers = oracle::table_of(right.out.type);
     constexpr std::uint64_t enough_elements = std::uint64_t{1} << 20;
-    each_pair(observation, right, sample_for(right, rows, enough_elements), rows, bound_u, [&](const PairOfRow& pair) {
-        Off& off = offs[pair.number];
-        for (std::size_t member = 0; member < 2; ++member) {
-            const oracle::Approximate& is = pair.right[member];
-            if (is.error > 0 && std::isfinite(is.value) && is.value != 0 &&
-                !std::isnan(numbers.widen(pair.bits[member]))) {
-                const double u = bound_u *
-                                 double(numbers.distance(pair.bits[member], is.value) / is.error);
-                ++off.checked;
-                off.wrong += u > bound_u ? 1 : 0;
-                off.u = std::max(off.u, u);
-            }
-        }
-    });
+    each_pair(observation, right, sample_for(right, rows, enough_elements), rows, bound_u,
+              [&](const PairOfRow& pair) {
+                  Off& off = offs[pair.number];
+                  for (std::size_t member = 0; member < 2; ++member) {
+                      const oracle::Approximate& is = pair.right[member];
+                      if (is.error > 0 && std::isfinite(is.value) && is.value != 0 &&
+                          !std::isnan(numbers.widen(pair.bits[member]))) {
+                          const double u = bound_u *
+                                           double(numbers.distance(pair.bits[member], is.value) /
+                                                  is.error);
+                          ++off.checked;
+                          off.wrong += u > bound_u ? 1 : 0;
+                          off.u = std::max(off.u, u);
+                      }
+                  }
+              });
     std::stable_sort(offs.begin(), offs.end(),
                      [](const Off& a, const Off& b) { return a.reach > b.reach; });
-    if (std::vector<std::size_t> apart = numbers_of(standing_apart(offs, bound_u, pairs, right.out.type));
+    if (std::vector<std::size_t> apart = numbers_of(
+            standing_apart(offs, bound_u, pairs, right.out.type));
         !apart.empty()) {
         return apart;  // the rest may be rounding
     }

@@ -83,13 +83,12 @@ std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) 
         }
         Step step = {.group = to.group, .axes = {}, .turned = {}};
         for (const Positions* positions : axes) {
-            step.axes.push_back((*positions)[to.token] -
-                                (*positions)[seen.rows[before].token]);
+            step.axes.push_back((*positions)[to.token] - (*positions)[seen.rows[before].token]);
         }
         for (std::size_t j = 0; j < seen.pairs; ++j) {
-            step.turned.push_back(std::conj(seen.before_of(i)[j]) * seen.after_of(i)[j] *
-                                  std::conj(std::conj(seen.before_of(before)[j]) *
-                                            seen.after_of(before)[j]));
+            step.turned.push_back(
+                std::conj(seen.before_of(i)[j]) * seen.after_of(i)[j] *
+                std::conj(std::conj(seen.before_of(before)[j]) * seen.after_of(before)[j]));
         }
         steps.push_back(std::move(step));
     }
@@ -195,9 +194,8 @@ std::vector<Search::Geometry> Search::geometries() const {
         add({start, start, {}});
         for (std::size_t i = 0; i < count; ++i) {
             const Row& row = all_rows()[i];
-            const std::optional<Mistake> one = is_of_geometry(row)
-                                                   ? with(start, row, observation_)
-                                                   : std::nullopt;
+            const std::optional<Mistake> one = is_of_geometry(row) ? with(start, row, observation_)
+                                                                   : std::nullopt;
             if (!one) {
                 continue;
             }
@@ -347,9 +345,9 @@ void Search::each_changed(const Geometry& geometry, const Change& change,
     }
     if (!geometry.rows.empty()) {
         const std::optional<Mistake> after = change(geometry.mistake);
-        if (is_other(after) && !(is_other(before) &&
-                                 !differ(before->hypothesis.operation.inv_freq,
-                                         after->hypothesis.operation.inv_freq))) {
+        if (is_other(after) &&
+            !(is_other(before) && !differ(before->hypothesis.operation.inv_freq,
+                                          after->hypothesis.operation.inv_freq))) {
             visit(*after);
         }
     }
@@ -510,14 +508,13 @@ std::vector<Candidate> Search::with_frequencies() {
             if (steps.empty() || ++with_steps > most) {
                 return;
             }
-            each_direction(mistake, observation_, [&](const Mistake& turned) {
-                add_positions(geometry, turned, found);
-            });
+            each_direction(mistake, observation_,
+                           [&](const Mistake& turned) { add_positions(geometry, turned, found); });
         };
         for (const OtherFrequencies& other : others) {
             each_changed(
-                geometry,
-                [&](const Mistake& base) { return with(base, other, observation_); }, add);
+                geometry, [&](const Mistake& base) { return with(base, other, observation_); },
+                add);
         }
     }
     found = sorted(std::move(found));

@@ -92,7 +92,7 @@ Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint
 /// another number in the model file.
 struct OtherFrequencies {
     std::string name, meaning;
-    double base = 0, divisor = 1;                     // of unscaled frequencies
+    double base = 0, divisor = 1;               // of unscaled frequencies
     std::optional<OtherRotation> of_file = {};  // instead
 };
 

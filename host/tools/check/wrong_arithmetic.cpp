@@ -47,10 +47,10 @@ Turn with_phase(const Operation& operation, Turn turn) {
     if (operation.phase.empty()) {
         return turn;
     }
-    return [turn = std::move(turn), phase = operation.phase](std::int64_t position,
-                                                             std::size_t pair) {
-        return oracle::sum_of(turn(position, pair), oracle::exact_cos_sin(1, phase[pair]));
-    };
+    return
+        [turn = std::move(turn), phase = operation.phase](std::int64_t position, std::size_t pair) {
+            return oracle::sum_of(turn(position, pair), oracle::exact_cos_sin(1, phase[pair]));
+        };
 }
 
 Turn exact_turn(const Operation& operation) {
@@ -85,8 +85,7 @@ std::vector<Turn> float32_products(const Observation& observation, const Hypothe
                 }
             }
             if (!inv_freq.empty()) {
-                turns.push_back(
-                    with_phase(right.operation, float32_product(std::move(inv_freq))));
+                turns.push_back(with_phase(right.operation, float32_product(std::move(inv_freq))));
             }
         }
     }
@@ -179,16 +178,16 @@ bool multiply_float32_step_by_step(const Observation& observation, Hypothesis& w
     }
     const float step = std::pow(static_cast<float>(observation.base),
                                 -2.0f / static_cast<float>(rotary_dim(wrong)));
-    wrong.operation.cos_sin = with_phase(wrong.operation, [scaling = rounded(scaling), step](
-                                                              std::int64_t position,
-                                                              std::size_t pair) {
-        auto angle = static_cast<float>(position);
-        for (std::size_t j = 0; j < pair; ++j) {
-            angle *= step;
-        }
-        const long double scaled = angle * scaling[pair];
-        return CosSin{std::cos(scaled), std::sin(scaled)};
-    });
+    wrong.operation.cos_sin = with_phase(
+        wrong.operation,
+        [scaling = rounded(scaling), step](std::int64_t position, std::size_t pair) {
+            auto angle = static_cast<float>(position);
+            for (std::size_t j = 0; j < pair; ++j) {
+                angle *= step;
+            }
+            const long double scaled = angle * scaling[pair];
+            return CosSin{std::cos(scaled), std::sin(scaled)};
+        });
     return true;
 }
 

@@ -57,10 +57,11 @@ Row weight_offset(const char* name, const char* meaning, bool adds_one) {
                 }
                 const double mean = mean_of(norm.weight);
                 wrong.detail = !adds_one && mean > 0.5
-                                   ? fmt::format("; or the weights given are 1 + w already, as in "
-                                                 "GGUF files, since their mean is {:.3g}: then the "
-                                                 "engine is right",
-                                                 mean)
+                                   ? fmt::format(
+                                         "; or the weights given are 1 + w already, as in "
+                                         "GGUF files, since their mean is {:.3g}: then the "
+                                         "engine is right",
+                                         mean)
                                    : "";
                 return true;
             }};
@@ -72,8 +73,8 @@ Row another_eps(double eps) {
                 const double right = std::exchange(norm.eps, eps);
                 wrong.detail = fmt::format("{:g}, not {:g}", eps, right);
                 // A far smaller eps is a missing one.
-                return norm.kind != NormKind::none && !norm.reciprocal_root &&
-                       eps > 1e-4 * right && std::fabs(eps - right) > 1e-6 * right;
+                return norm.kind != NormKind::none && !norm.reciprocal_root && eps > 1e-4 * right &&
+                       std::fabs(eps - right) > 1e-6 * right;
             }};
 }
 

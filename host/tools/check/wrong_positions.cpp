@@ -87,15 +87,16 @@ void exchange_tokens_and_batch(Tensor& tensor) {
     std::swap(tensor.token_stride, tensor.batch_stride);
 }
 
-/// Returns true if frequencies, ops and scales are the same for all rows. Otherwise the ops and scales of a row
-/// would have to move with the row, which no engine has done.
+/// Returns true if frequencies, ops and scales are the same for all rows. Otherwise the ops and
+/// scales of a row would have to move with the row, which no engine has done.
 bool has_equal_rows(const Hypothesis& right) {
     const oracle::Ops& ops = right.ops;
     const auto of_heads = [&right](const std::vector<double>& parameter) {
         return parameter.size() > right.in.head_dim;
     };
-    return !right.store && right.operation.head_groups <= 1 && !ops.second && ops.scale_tokens.empty() && !ops.norm.over_token &&
-           !of_heads(ops.bias) && !of_heads(ops.norm.weight) && !of_heads(ops.norm.bias);
+    return !right.store && right.operation.head_groups <= 1 && !ops.second &&
+           ops.scale_tokens.empty() && !ops.norm.over_token && !of_heads(ops.bias) &&
+           !of_heads(ops.norm.weight) && !of_heads(ops.norm.bias);
 }
 
 /// Returns the position of a token. Tokens after the last one continue from its position.

@@ -20,9 +20,9 @@ std::vector<Window> windows_of(const Operation& operation) {
 
 }  // namespace
 
-// A product of 32 and 53 bits does not fit in a long double, so the frequency is split into 32 and 21
-// bits, whose products with a position are exact. `rest` is the exact rounding error of their sum;
-// cos and sin are rotated by this tiny angle.
+// A product of 32 and 53 bits does not fit in a long double, so the frequency is split into 32 and
+// 21 bits, whose products with a position are exact. `rest` is the exact rounding error of their
+// sum; cos and sin are rotated by this tiny angle.
 CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
     const auto p = static_cast<long double>(position);
     int exponent = 0;

@@ -221,8 +221,7 @@ inline Case rounded_case(oracle::Type type, const std::vector<Change>& changes =
 }
 
 /// Ten pairs: fewer than six do not show a position.
-inline const Frequencies ten_frequencies = {1,    0.4,  0.15,  0.06,  0.02,
-                                            9e-3, 3e-3, 1e-3, 4e-4, 2e-4};
+inline const Frequencies ten_frequencies = {1, 0.4, 0.15, 0.06, 0.02, 9e-3, 3e-3, 1e-3, 4e-4, 2e-4};
 
 /// Returns base^(-2j / width) for the first `number` pairs.
 inline Frequencies powers_of(double base, double width, std::size_t number = pairs) {

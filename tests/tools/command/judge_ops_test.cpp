@@ -182,12 +182,10 @@ TEST_CASE("values read from the output, and rounded tables, with norm and scale"
             seen.right.operation.inv_freq = ten_frequencies;
             seen.max_position = 3000;
         });
-        check_each(
-            setups,
-            {{"position_offset", {moved(100)}},
-             {"position_offset", {moved(2000)}},
-             {"one_position", {positions([](auto, auto, auto) { return 105; })}},
-             {"another_factor", {factor(1.375)}}});
+        check_each(setups, {{"position_offset", {moved(100)}},
+                            {"position_offset", {moved(2000)}},
+                            {"one_position", {positions([](auto, auto, auto) { return 105; })}},
+                            {"another_factor", {factor(1.375)}}});
     }
     const std::vector<Setup> setups = with_ops(
         {.norm = {.kind = Kind::rms, .eps = eps}, .scale = 0.125, .scale_tokens = token_scales});

@@ -688,8 +688,7 @@ TEST_CASE("numbers that 16-bit types represent exactly show no rounding mistake"
     CHECK(!find(Case({}, {exact}).judged(), "frequencies_in_16_bits"));
     // Up to 256 bf16 has every position, and beyond 65504 f16 has none.
     CHECK(!find(Case({}, {right(positions(from(200)))}).judged(), "positions_in_16_bits"));
-    const Match far = check_named("positions_in_16_bits",
-                                  Case({round_positions(Type::bf16)},
-                                       {right(positions(from(100000)))}));
+    const Match far = check_named("positions_in_16_bits", Case({round_positions(Type::bf16)},
+                                                               {right(positions(from(100000)))}));
     test::check_names(far.meaning, "bf16");
 }

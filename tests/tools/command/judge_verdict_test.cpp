@@ -70,7 +70,7 @@ TEST_CASE("mistakes are tried on a sample, and named after comparing all element
     const auto sampled = [](const std::vector<Change>& changes) {
         Case made(changes);
         made.limits.sampled_elements = 8 * head_dim;
-        
+
         return made;
     };
     Case made = sampled({turn_back});
