@@ -94,8 +94,9 @@ class Numbers {
 
     /// Returns whether nothing has happened that `until` names.
     bool goes_on(Until until) const {
-        const bool wrong = result_.largest_error > limits_.tolerance || result_.bits_changed ||
-                           result_.nan_mismatch;
+        // A tolerance may be less than the bound.
+        const bool wrong = result_.beyond != 0 && (result_.largest_error > limits_.tolerance ||
+                                                   result_.bits_changed || result_.nan_mismatch);
         return until == Until::end || !(until == Until::wrong ? wrong : result_.beyond != 0);
     }
 

@@ -392,13 +392,15 @@ void explain(std::vector<Explanation>& explanations) {
 }
 
 /// Returns what is wrong with the output and where, or an empty text if it is right.
-std::string breach_of(const Comparison& comparison) {
+std::string breach_of(const Comparison& comparison, const Hypothesis& right) {
     if (comparison.beyond == 0) {
         return comparison.codes.first_wrong;
     }
     return fmt::format("{}: {}",
                        comparison.nan_mismatch
                            ? "a value is NaN but the exact one is not, or the reverse"
+                       : comparison.bits_changed && right.operation.inv_freq.empty()
+                           ? "a value that should have passed unchanged differs"
                        : comparison.bits_changed ? "a channel outside the rotated window changed"
                                                  : "a value is too far from the exact one",
                        comparison.worst);
@@ -417,7 +419,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
     judgement.with_ops = observation.with_ops;
     judgement.quantised = right.store.has_value();
     judgement.elements = elements_of(right, all_tokens(right));
-    judgement.breach = breach_of(comparison);
+    judgement.breach = breach_of(comparison, right);
     judgement.sampled = elements_of(right, sample_of(right, limits.sampled_elements));
     judgement.pairs = right.operation.inv_freq.size() / right.operation.head_groups;
     if (judgement.elements == 0) {
@@ -436,6 +438,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
     std::vector<std::vector<bool>> scopes = wrong_rows_of(comparison);
     scopes.insert(scopes.begin(), std::vector<bool>());  // all rows
     std::vector<Explanation> explanations;
+    explanations.reserve(scopes.size());
     for (const std::vector<bool>& rows : scopes) {
         explanations.emplace_back(judge, rows, of_right);
     }

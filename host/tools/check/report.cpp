@@ -200,11 +200,8 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
                              right.largest_error, error_text(right.error_u()), limits.bound_u);
         case Outcome::mistake: {
             const Match& match = judgement.matches.front();
-            const std::string nearly = judgement.with_ops ? "in other arithmetic"
-                                                          : fmt::format("to {:.2g} of |x0| + |x1|",
-                                                                        match.largest_error);
             return fmt::format("{}: {} ({})", name_of(match), match.meaning,
-                               match.explains ? "exactly" : nearly);
+                               match.explains ? "exactly" : "to within the rounding of 16 bits");
         }
         case Outcome::unexplained: break;
     }

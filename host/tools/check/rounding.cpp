@@ -151,10 +151,9 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
 
 /// Returns the number of each pair once, in order.
 std::vector<std::size_t> numbers_of(const std::vector<Off>& offs) {
-    std::vector<std::size_t> numbers;
-    for (const Off& off : offs) {
-        numbers.push_back(off.pair);
-    }
+    std::vector<std::size_t> numbers(offs.size());
+    std::transform(offs.begin(), offs.end(), numbers.begin(),
+                   [](const Off& off) { return off.pair; });
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     return numbers;

@@ -562,13 +562,16 @@ std::vector<std::string> Search::findings() const {
     }
     const Geometry& best = geometries_.front();
     if (best.misfit > poor_fit) {
-        sentences.push_back("no pairs of channels turn as pairs, in none of the known layouts");
+        sentences.push_back("in no known layout do two channels turn together as a pair");
         return sentences;
     }
-    const std::string name = best.mistake.named.empty() ? "the model says" : best.mistake.name();
-    sentences.push_back(fmt::format("pairs turn as pairs where {} has them", name));
+    sentences.push_back(best.mistake.named.empty()
+                            ? "the channels turn in the pairs that the model says"
+                            : fmt::format("the channels turn in the pairs of this mistake: {}: {}",
+                                          best.mistake.name(), best.mistake.meaning()));
     if (best_angles_ > poor_fit) {
-        sentences.push_back("no known frequencies and positions give their angles");
+        sentences.push_back(
+            "no frequencies and positions that were tried give the angles of these pairs");
     }
     return sentences;
 }

@@ -17,11 +17,11 @@ frequencies   2600   2300  ^host/frequencies/
 kernel        6720   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2530   2000  ^host/runtime/
 model         9150   6000  ^host/model/
-verify        4860   6500  ^host/verify/
-tools        25240   9000  ^host/tools/
+verify        4870   6500  ^host/verify/
+tools        27600   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        39900  28000  ^tests/
+tests        41600  28000  ^tests/
 pages         2770   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {

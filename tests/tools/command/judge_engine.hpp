@@ -262,7 +262,7 @@ inline Match check_named(const std::string& name, Case made) {
     }
     CAPTURE(all);
     REQUIRE(!judgement.matches.empty());
-    const Match first = judgement.matches.front();
+    Match first = judgement.matches.front();
     CHECK(first.mistake == name);
     CHECK(first.explains);
     CHECK(first.share_within == 1);

@@ -198,7 +198,9 @@ const Sections in_order = {.order = VKROPE_SECTIONS_SEQUENTIAL, .axes = 3, .pair
 TEST_CASE("positions on several axes") {
     const std::vector<std::pair<Sections, std::vector<std::uint32_t>>> all = {
         {in_order, {0, 1, 1, 2}}, {alternating, {0, 1, 2, 0}}, {of_two, {0, 0, 1, 1}}};
-    for (const auto& [sections, axes] : all) {
+    for (const auto& each : all) {
+        const Sections& sections = each.first;
+        const std::vector<std::uint32_t>& axes = each.second;
         CAPTURE(sections.axes);
         const Setup setup = with_sections(sections);
         check_right(Case({on_axes(axes)}, {setup}));
@@ -213,16 +215,21 @@ TEST_CASE("positions on several axes") {
             {"rotated_twice", {rotate_twice}, {setup}},
         });
     }
-    const Setup ten = right(frequencies(ten_frequencies));
-    for (const Sections& sections : {in_order, alternating, of_two}) {
-        check_each({{"position_offset", {moved(300)}, {with_sections(sections), ten}}});
-    }
     check_each({
         {"sections_in_the_other_order", {on_axes({0, 1, 2, 0})}, {with_sections(in_order)}},
         {"sections_in_the_other_order", {on_axes({0, 1, 1, 2})}, {with_sections(alternating)}},
         {"height_and_width_exchanged", {exchanged(1, 2)}, {with_sections(in_order)}},
         {"height_and_width_exchanged", {exchanged(1, 2)}, {with_sections(alternating)}},
         {"height_and_width_exchanged", {exchanged(0, 1)}, {with_sections(of_two)}},
+    });
+}
+
+TEST_CASE("one offset of all axes") {
+    const Setup ten = right(frequencies(ten_frequencies));
+    check_each({
+        {"position_offset", {moved(300)}, {with_sections(in_order), ten}},
+        {"position_offset", {moved(300)}, {with_sections(alternating), ten}},
+        {"position_offset", {moved(300)}, {with_sections(of_two), ten}},
     });
 }
 
@@ -615,7 +622,9 @@ Change round_tables(Type type) {
 }  // namespace
 
 TEST_CASE("numbers that were rounded to 16 bits") {
-    for (const auto& [type, name] : types_of_16_bits) {
+    for (const auto& each_type : types_of_16_bits) {
+        const Type type = each_type.first;
+        const char* const name = each_type.second;
         const std::int64_t lacks = type == Type::bf16 ? 256 : 2048;  // odd numbers from here on
         struct In16 {
             std::string name;
