@@ -142,8 +142,9 @@ def check(
     Returns:
         the document that `vkrope check --json` prints: "verdict" is "pass", "close" (the right
         operation, but not exact), "mistake" (explained by the first of "matches") or
-        "unexplained"; "matches" has at most three, best first, and none after a pass; "max_error_u"
-        is in units of 2^-24 (|x0| + |x1|)
+        "unexplained"; "matches" has at most three that explain the output, the likelier first, and
+        none after a pass; "findings" of "q" and "k" says in sentences what was measured if nothing
+        explains the output; "max_error_u" is in units of 2^-24 (|x0| + |x1|)
 
     Raises:
         InvalidArgumentError, InvalidDataError: an input that the command cannot use
