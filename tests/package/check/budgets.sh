@@ -21,8 +21,8 @@ verify        4870   6500  ^host/verify/
 tools        27600   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        41600  28000  ^tests/
-pages         2770   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
+tests        41700  28000  ^tests/
+pages         2815   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {
     git ls-files 2>/dev/null ||

@@ -129,6 +129,22 @@ TEST_CASE("mistakes in the norm") {
                 {"weight_missing", {of(remove_weight)}}});
 }
 
+TEST_CASE("another eps, and the weight of another head or tensor") {
+    Norm of_heads = rms_norm();
+    of_heads.weight = numbers(heads * head_dim, 7);
+    std::vector<Setup> setups = with_ops({.norm = of_heads, .scale = 0.5});
+    setups.push_back([](Observation& seen) { seen.other_weight = numbers(heads * head_dim, 8); });
+    check_each(setups, {{"another_eps", {of([](Ops& ops) { ops.norm.eps = 1e-3; })}},
+                        {"scale_twice", {of([](Ops& ops) { ops.scale = 0.25; })}},
+                        {"weight_of_other_tensor",
+                         {of([](Ops& ops) { ops.norm.weight = numbers(heads * head_dim, 8); })}},
+                        {"weight_of_first_head", {of([](Ops& ops) {
+                             for (std::size_t i = head_dim; i < ops.norm.weight.size(); ++i) {
+                                 ops.norm.weight[i] = ops.norm.weight[i % head_dim];
+                             }
+                         })}}});
+}
+
 TEST_CASE("two sets of weights") {
     Ops two = {.norm = rms_norm()};
     two.second = {.from_token = 3, .bias = {}, .weight = second_weight, .norm_bias = {}};
@@ -237,6 +253,13 @@ TEST_CASE("rows in the slots of other tokens and heads are listed") {
                   "sequence 1 token 2 that of sequence 1 token 5") != std::string::npos);
         CHECK(judgement.matches.front().meaning.find(
                   "sequence 1 token 5 that of sequence 1 token 2") != std::string::npos);
+        // One head of a token holds another head's row.
+        made.out = right;
+        std::copy_n(right.begin() + std::ptrdiff_t(place(1, 2, 0, 0)), head_dim,
+                    made.out.begin() + std::ptrdiff_t(place(1, 2, 1, 0)));
+        judgement = made.judged();
+        REQUIRE(!judgement.matches.empty());
+        CHECK(judgement.matches.front().mistake == "rows_of_other_heads");
         // A row that holds no other one.
         made.out[place(1, 2, 1, q_offset)] += 1;
         judgement = made.judged();

@@ -68,6 +68,15 @@ void exchange_cos_and_sin(Hypothesis& e) {
     };
 }
 
+/// Makes another hypothesis compute the second channel of each pair.
+void with_second_channels(Hypothesis& e, const Hypothesis& other) {
+    e.other_channels.resize(head_dim);
+    for (const oracle::Pair& pair : oracle::pairs_of(e.operation)) {
+        e.other_channels[pair.out[1]] = true;
+    }
+    e.of_other_channels = std::make_shared<const Hypothesis>(other);
+}
+
 const At later = from(6), along_tokens = [](auto, auto t, auto) { return t; };
 const Frequencies unscaled = powers_of(500, rotary_dim);
 
@@ -146,6 +155,69 @@ TEST_CASE("mistakes in the rotation") {
         "half_split interleaved");
 }
 
+TEST_CASE("other bases, factors and positions are read from the output") {
+    const Setup ten = right(frequencies(ten_frequencies));
+    const auto squares = [](auto b, auto t, auto) { return 3 + 40 * b + t * t; };
+    const auto packed = [](auto b, auto t, auto) { return t < 4 ? t + 2 : t - 4 + b; };
+    const auto some_zero = [](auto b, auto t, auto) { return t < 5 ? 0 : 60 + 9 * b + t; };
+    Frequencies inverted = unscaled;
+    for (std::size_t j = 0; j < pairs; ++j) {
+        inverted[j] *= unscaled[j] / usual_frequencies[j];
+    }
+    check_each({
+        {"another_base", {frequencies(powers_of(7000, rotary_dim))}},
+        {"another_scaling", {frequencies(times(unscaled, 1.0 / 3))}},
+        {"scaling_inverted", {frequencies(inverted)}},
+        {"positions_consecutive",
+         {positions([](auto b, auto t, auto) { return 3 + 40 * b + t; })},
+         {right(positions(squares))}},
+        {"positions_not_restarted", {positions(along_tokens)}, {right(positions(packed))}},
+        {"zero_ids_replaced",
+         {positions([=](auto b, auto t, auto axis) {
+             return t < 5 ? std::int64_t(t) : some_zero(b, t, axis);
+         })},
+         {right(positions(some_zero))}},
+        {"positions_clamped",
+         {positions(
+             [](auto b, auto t, auto) { return std::min<std::int64_t>(15, 5 + 7 * b + t); })},
+         {ten}},
+        {"positions_in_another_order",
+         {positions([](auto b, auto t, auto) { return 5 + 7 * b + 2 * t % 9; })},
+         {ten}},
+        {"other_positions",
+         {positions([](auto b, auto t, auto) { return 100 + 31 * t * t + 5 * b * (t + 1); })},
+         {ten}},
+    });
+    const Match some = check_named("position_offset", Case({positions([](auto b, auto t, auto) {
+                                                               return 5 + 7 * b + t +
+                                                                      (b == 1 && t > 4 ? 64 : 0);
+                                                           })},
+                                                           {ten}));
+    CHECK(some.meaning.find("sequence 1 tokens 5-8 64 too large") != std::string::npos);
+}
+
+TEST_CASE("tables in the order of the other pairing, and Q and K crossed") {
+    Hypothesis second = Case().seen.right;
+    const Frequencies& f = usual_frequencies;
+    second.operation.inv_freq = {f[2], f[2], f[3], f[3]};
+    check_named("table_order_of_other_pairing",
+                Case({frequencies({f[0], f[0], f[1], f[1]}),
+                      [&second](Hypothesis& e) { with_second_channels(e, second); }}));
+    const std::vector<float> numbers(count, 0.75f);
+    const std::vector<std::byte> k = stored(numbers, Type::f32);
+    const Setup beside_k = [&k](Observation& seen) {
+        seen.other_input = k.data();
+        seen.other_in = seen.right.in;
+    };
+    Hypothesis of_k = second;
+    of_k.operation.inv_freq = f;
+    of_k.input = k.data();
+    check_named("q_and_k_exchanged",
+                Case({[&k](Hypothesis& e) { e.input = k.data(); }}, {beside_k}));
+    check_named("q_and_k_crossed",
+                Case({[&of_k](Hypothesis& e) { with_second_channels(e, of_k); }}, {beside_k}));
+}
+
 TEST_CASE("two mistakes in one output are both named") {
     check_each({
         {"swapped_pairing + attention_factor_missing", {swap_pairing, factor(1)}},
@@ -222,7 +294,7 @@ TEST_CASE("positions on several axes") {
         {"height_and_width_exchanged", {exchanged(1, 2)}, {with_sections(alternating)}},
         {"height_and_width_exchanged", {exchanged(0, 1)}, {with_sections(of_two)}},
     });
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): owned by std::function
 
 TEST_CASE("one offset of all axes") {
     const Setup ten = right(frequencies(ten_frequencies));
@@ -231,7 +303,7 @@ TEST_CASE("one offset of all axes") {
         {"position_offset", {moved(300)}, {with_sections(alternating), ten}},
         {"position_offset", {moved(300)}, {with_sections(of_two), ten}},
     });
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): owned by std::function
 
 TEST_CASE("axes that alternate beyond the end of their sections") {
     // Eight pairs: all of them turn with time, except for three of height and width.

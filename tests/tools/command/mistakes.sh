@@ -137,7 +137,8 @@ while IFS= read -r name; do
     grep -qxF "$name" "$logs/named" || wrong "mistakes.md does not have $name"
 done <"$logs/made"
 while IFS= read -r name; do
-    grep -qxF "$name" "$logs/made" || grep -qF "\"$name\"" "$here"/judge*_test.cpp ||
+    grep -qxF "$name" "$logs/made" || grep -qF "\"$name\"" "$here"/judge*_test.cpp \
+        "$here"/../../python/engine.py ||
         wrong "mistakes.md names $name, but no test makes it"
 done <"$logs/named"
 finish
