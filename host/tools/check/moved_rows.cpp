@@ -36,7 +36,8 @@ class AllRows {
             const oracle::Approximate& is = right_[other * out_.head_dim + c];
             const std::uint32_t bits = oracle::load(observation_.output,
                                                     oracle::bytes_of(out_.type), first + c);
-            if (!(elements_.distance(bits, is.value) <= is.error)) {
+            if (std::isnan(elements_.widen(bits)) || std::isnan(is.value) ||
+                !(elements_.distance(bits, is.value) <= is.error)) {
                 return false;
             }
         }
