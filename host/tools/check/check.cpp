@@ -96,8 +96,12 @@ Observation observation_of(const RotateOptions& options, const RotateInputs& inp
     observation.others = other_rotations(*inputs.model, options.model, rotation);
     observation.yarn = yarn_scalings(*inputs.model, rotation);
     observation.max_position = std::int64_t(rotation.max_position);
-    observation.variations = [&](const std::function<void(const OtherRotation&)>& visit) {
-        each_variation(*inputs.model, options.model, rotation, visit);
+    const auto read = std::make_shared<std::optional<std::vector<OtherRotation>>>();
+    observation.variations = [&, read]() -> const std::vector<OtherRotation>& {
+        if (!*read) {
+            *read = variations_of(*inputs.model, options.model, rotation);
+        }
+        return **read;
     };
     return observation;
 }

@@ -84,8 +84,8 @@ struct Observation {
     std::vector<YarnScaling> yarn = {};      // candidates for the YaRN parameters of the file
     std::optional<Hypothesis> rotated = {};  // for V: V rotated like K
     std::int64_t max_position = 0;           // length of the model; 0: unknown
-    /// Calls visit(other) for RoPEs of the same file with another number in it.
-    std::function<void(const std::function<void(const OtherRotation&)>& visit)> variations = {};
+    /// Returns the RoPEs of the same file with another number in it, read at the first call.
+    std::function<const std::vector<OtherRotation>&()> variations = {};
 };
 
 }  // namespace vkrope::tools

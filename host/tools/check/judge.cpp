@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -150,14 +151,24 @@ class Judge {
         if (right.store || right.out.type != oracle::Type::f32) {
             return true;
         }
+        // The channels that were computed: those of the pairs, or with other ops all.
+        std::vector<std::uint64_t> channels;
+        for (const oracle::Pair& pair : oracle::pairs_of(right.operation)) {
+            channels.push_back(pair.out[1]);
+        }
+        if (channels.empty()) {
+            channels.resize(right.out.head_dim);
+            std::iota(channels.begin(), channels.end(), std::uint64_t{0});
+        }
         return std::any_of(std::begin(in_16_bits), std::end(in_16_bits), [&](const Rounded& in) {
             for (const Tokens& tokens : sample_of(right, limits_.sampled_elements)) {
-                for (const oracle::Pair& pair : oracle::pairs_of(right.operation)) {
-                    const std::uint64_t row = oracle::row_of(right.out,
-                                                             {tokens.batch, tokens.first, 0, 0});
+                for (std::uint64_t i = 0; i < right.out.heads * channels.size(); ++i) {
+                    const std::uint64_t row = oracle::row_of(
+                        right.out, {tokens.batch, tokens.first, i / channels.size(), 0});
                     const double x = oracle::widen(
                         oracle::Type::f32,
-                        oracle::load(observation_.output, 4, right.first_out + row + pair.out[1]));
+                        oracle::load(observation_.output, 4,
+                                     right.first_out + row + channels[i % channels.size()]));
                     if (x == x && rounded_to(in.type, x) != x) {
                         return false;
                     }

@@ -221,9 +221,9 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
         });
     }
     if (observation.variations) {
-        observation.variations([&all](const OtherRotation& other) {
+        for (const OtherRotation& other : observation.variations()) {
             all.push_back({.name = other.mistake, .meaning = other.meaning, .of_file = other});
-        });
+        }
     }
     return all;
 }

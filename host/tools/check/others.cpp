@@ -114,8 +114,9 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
     return std::move(others.found);
 }
 
-void each_variation(const ModelFile& file, const ModelOptions& model, const RopeParams& rotation,
-                    const std::function<void(const OtherRotation&)>& visit) {
+std::vector<OtherRotation> variations_of(const ModelFile& file, const ModelOptions& model,
+                                         const RopeParams& rotation) {
+    std::vector<OtherRotation> variations;
     std::vector<const char*> ignored;
     const ModelQuery query = query_of(model, ignored);
     for (const ModelNumber& number : file.numbers()) {
@@ -133,13 +134,15 @@ void each_variation(const ModelFile& file, const ModelOptions& model, const Rope
         each_round_number(number.value / 100, number.value * 100, [&](double value) {
             const Result<RopeParams> other = read(value);
             if (other && !same(other.value, rotation)) {
-                visit({is_base ? "another_base" : "another_scaling",
-                       fmt::format("{} is {:.10g}, not {:.10g}", is_base ? "base" : number.name,
-                                   value, number.value),
-                       other.value});
+                variations.push_back(
+                    {is_base ? "another_base" : "another_scaling",
+                     fmt::format("{} is {:.10g}, not {:.10g}", is_base ? "base" : number.name,
+                                 value, number.value),
+                     other.value});
             }
         });
     }
+    return variations;
 }
 
 std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const RopeParams& rotation) {

@@ -2,7 +2,6 @@
 // The other parameters in a model file that an engine can mistake for the requested ones.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "check/hypothesis.hpp"
@@ -15,10 +14,9 @@ namespace vkrope::tools {
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
                                            const RopeParams& rotation);
 
-/// Calls visit(other) for the RoPEs of the same file with another number in it: a base, a factor, a
-/// length.
-void each_variation(const ModelFile& file, const ModelOptions& model, const RopeParams& rotation,
-                    const std::function<void(const OtherRotation&)>& visit);
+/// Returns the RoPEs of the same file with another number in it: a base, a factor, a length.
+std::vector<OtherRotation> variations_of(const ModelFile& file, const ModelOptions& model,
+                                         const RopeParams& rotation);
 
 /// Returns candidates for YaRN's parameters: those of the file, and those that fit the frequencies.
 std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const RopeParams& rotation);

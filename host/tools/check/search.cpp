@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
 #include <tuple>
@@ -40,6 +39,45 @@ auto part(Part chosen) {
     return [chosen](const Row& row) { return row.part == chosen; };
 }
 
+/// Puts those first that fit about as well as the best, by `cost`, and then the others by their
+/// misfit. Returns up to which misfit one counts as good.
+template <class Fitted, class Cost>
+double put_best_first(std::vector<Fitted>& all, const Cost& cost) {
+    double best = 1;
+    for (const Fitted& one : all) {
+        best = std::min(best, one.misfit);
+    }
+    const double good = std::max(64 * best, 1e-12);
+    std::stable_sort(all.begin(), all.end(), [&](const Fitted& a, const Fitted& b) {
+        const auto order = [&](const Fitted& one) {
+            return std::tuple(one.misfit > good, one.misfit > good ? one.misfit : 0, cost(one));
+        };
+        return order(a) < order(b);
+    });
+    return good;
+}
+
+/// Returns the candidates, likeliest first.
+std::vector<Candidate> sorted(std::vector<Candidate> found) {
+    put_best_first(found,
+                   [](const Candidate& one) { return std::tuple(one.mistake.cost(), one.misfit); });
+    return found;
+}
+
+/// Calls visit(mistake) for the mistake and for the mistake with each row that is chosen.
+template <class Choose, class Visit>
+void each_with(const Mistake& mistake, const Observation& observation, const Choose& choose,
+               const Visit& visit) {
+    visit(mistake);
+    for (const Row& row : all_rows()) {
+        if (choose(row)) {
+            if (const std::optional<Mistake> both = with(mistake, row, observation)) {
+                visit(*both);
+            }
+        }
+    }
+}
+
 /// Calls visit(mistake) for the mistake in both directions, with cos and sin exchanged or not.
 template <class Visit>
 void each_direction(const Mistake& mistake, const Observation& observation, const Visit& visit) {
@@ -64,10 +102,7 @@ struct Step {
 /// Returns a few steps between neighbouring rows.
 std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) {
     constexpr std::size_t most = 4;
-    std::vector<const Positions*> axes = {&hypothesis.operation.positions};
-    for (const Positions& positions : hypothesis.further.positions) {
-        axes.push_back(&positions);
-    }
+    const AxesOfPositions axes = axes_of(hypothesis);
     std::vector<Step> steps;
     for (std::size_t i = seen.rows.size(); i-- > 0 && steps.size() < most;) {
         const SeenPairs::Row& to = seen.rows[i];
@@ -135,20 +170,6 @@ bool same_pairs(const oracle::Operation& a, const oracle::Operation& b) {
                       });
 }
 
-/// Calls visit(mistake) for the mistake and for the mistake with each row that is chosen.
-template <class Choose, class Visit>
-void each_with(const Mistake& mistake, const Observation& observation, const Choose& choose,
-               const Visit& visit) {
-    visit(mistake);
-    for (const Row& row : all_rows()) {
-        if (choose(row)) {
-            if (const std::optional<Mistake> both = with(mistake, row, observation)) {
-                visit(*both);
-            }
-        }
-    }
-}
-
 }  // namespace
 
 Search::Search(const Observation& observation, const std::vector<bool>& rows)
@@ -211,19 +232,10 @@ std::vector<Search::Geometry> Search::geometries() const {
         }
     }
     const auto best_first = [&] {
-        double best = 1;
-        for (const Geometry& one : all) {
-            best = std::min(best, one.misfit);
-        }
-        std::stable_sort(all.begin(), all.end(), [best](const Geometry& a, const Geometry& b) {
-            const auto quality = [best](const Geometry& one) {
-                const bool good = one.misfit <= std::max(64 * best, 1e-12);
-                return std::tuple(!good, good ? 0 : one.misfit, one.mistake.named.size());
-            };
-            return quality(a) < quality(b);
-        });
-        std::erase_if(all, [best](const Geometry& one) {
-            return one.misfit > std::max(64 * best, 1e-12) && one.misfit > poor_fit;
+        const double good = put_best_first(
+            all, [](const Geometry& one) { return one.mistake.named.size(); });
+        std::erase_if(all, [good](const Geometry& one) {
+            return one.misfit > good && one.misfit > poor_fit;
         });
         all.resize(std::min(all.size(), most_kept));
     };
@@ -537,21 +549,6 @@ std::vector<Candidate> Search::with_frequencies() {
             one.is_ambiguous = true;
         }
     }
-    return found;
-}
-
-std::vector<Candidate> Search::sorted(std::vector<Candidate> found) const {
-    double best = 1;
-    for (const Candidate& candidate : found) {
-        best = std::min(best, candidate.misfit);
-    }
-    std::stable_sort(found.begin(), found.end(), [best](const Candidate& a, const Candidate& b) {
-        const auto quality = [best](const Candidate& one) {
-            const bool good = one.misfit <= std::max(64 * best, 1e-12);
-            return std::tuple(!good, good ? 0 : one.misfit, one.mistake.cost(), one.misfit);
-        };
-        return quality(a) < quality(b);
-    });
     return found;
 }
 

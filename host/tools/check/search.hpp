@@ -70,7 +70,6 @@ class Search {
                           const std::function<void(const Mistake&)>& visit) const;
     void add_positions(const Geometry& geometry, const Mistake& base,
                        std::vector<Candidate>& found);
-    std::vector<Candidate> sorted(std::vector<Candidate> found) const;
 
     const Observation& observation_;
     const std::vector<bool>& rows_;
