@@ -330,6 +330,8 @@ def same_output(d, name, match, also=()):
     e = engine.changed(d.right, known, values)
     if e is None:
         return "wrong"
+    if alone := re.search("their base " + engine.NUMBER + " alone", match["meaning"]):
+        e = dataclasses.replace(e, base=float(alone[1]), scaling=None)
     e.factor = values.get("another_factor") or e.factor
     if (d.arithmetic or also) and abs(e.factor / d.wrong.factor - 1) < 0.005:
         e.factor = d.wrong.factor  # it was measured among roundings of 16 bits
@@ -381,14 +383,12 @@ def classify_tensor(d, name, found):
             n in PRECISION for n in engine.named_by(found["matches"][0]["mistake"]))
         return "exact" if rounding and d.arithmetic else "wrong"
     matches = found["matches"]
-    accepted = [m for i, m in enumerate(matches)
-                if m["explains"] or i == 0 and found["verdict"] == "mistake"]
     extra = PRECISION if d.arithmetic else set()
-    for m in accepted:
+    for i, m in enumerate(matches if found["verdict"] == "mistake" else []):
         names = set(engine.named_by(m["mistake"]))
         if expected <= names and names - expected <= extra and (
                 name == "v" or numbers_are_said(d, m["meaning"])):
-            return "exact"
+            return "exact" if m["explains"] or i == 0 else "equal"
     if found["verdict"] == "close":
         # Nothing says more than rounding does, or the drawn mistakes are rounding.
         return "hidden" if effect < 3 * noise or expected <= PRECISION else "close"

@@ -17,7 +17,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr std::size_t first_rows = 4;  // a bad fit of so many rows ends a comparison
+constexpr std::size_t first_pairs = 64;  // a bad fit of so many pairs ends a comparison
 constexpr double bad_fit = 0.1;
 
 /// Sums of products, from which a fit follows.
@@ -237,24 +237,43 @@ class Hands {
     std::uint64_t token_ = 0;
 };
 
+/// Returns the position that the slowest pair shows if it made this many turns, made finer by each
+/// faster pair.
+double followed(std::span<const Hand> hands, int turns) {
+    double position = (hands[0].radians + 2 * std::numbers::pi * turns) / hands[0].frequency;
+    for (const Hand& hand : hands.subspan(1)) {
+        position += std::remainder(hand.radians - position * hand.frequency, 2 * std::numbers::pi) /
+                    hand.frequency;
+    }
+    return std::round(position);
+}
+
 constexpr std::size_t least_speeds = 6;
 
 /// Returns the offset of a position that these pairs show. Returns none if too few pairs of
 /// different speed show one, or if they show none clearly.
 ///
 /// guesses  offsets to try first
+/// quickly  follows the pairs from the slowest to the fastest, and tries no others
 std::optional<std::int64_t> offset_of(std::span<const Hand> hands, double length,
-                                      std::initializer_list<std::int64_t> guesses) {
+                                      std::initializer_list<std::int64_t> guesses, bool quickly) {
     constexpr double least_share = 0.98;
     if (speeds_of(hands) < least_speeds) {
         return std::nullopt;
     }
     Guess best;
+    const auto add = [&](double guess) {
+        const double share = share_of(hands, guess);
+        best = share > best.share ? Guess{guess, share} : best;
+    };
     for (const std::int64_t guess : guesses) {
-        const double share = share_of(hands, double(guess));
-        best = share > best.share ? Guess{double(guess), share} : best;
+        add(double(guess));
     }
-    if (best.share < least_share || !is_clear(hands, best)) {
+    constexpr int most_turns = 3;
+    for (int turns = -most_turns; quickly && turns <= most_turns; ++turns) {
+        add(followed(hands, turns));
+    }
+    if (!quickly && (best.share < least_share || !is_clear(hands, best))) {
         best = best_offset(hands, length);
     }
     if (best.share < least_share || !is_clear(hands, best)) {
@@ -284,18 +303,25 @@ Turns::Turns(const Hypothesis& hypothesis, AxesOfPositions axes)
 const std::vector<Complex>& Turns::of(std::uint64_t token) {
     const oracle::Operation& operation = hypothesis_.operation;
     const std::vector<double>& summed = hypothesis_.further.summed;
+    std::vector<std::int64_t> at;
+    for (const Positions* positions : axes_) {
+        at.push_back((*positions)[token]);
+    }
+    if (std::exchange(at_, at) == at) {
+        return turns_;
+    }
     for (std::size_t i = 0; i < turns_.size(); ++i) {
         const std::size_t pair = i % pairs_;
         double angle = operation.phase.empty() || operation.cos_sin ? 0.0 : operation.phase[i];
         Complex turn;
         if (!summed.empty()) {
             for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-                angle += double((*axes_[axis])[token]) *
+                angle += double(at[axis]) *
                          summed[(i / pairs_ * axes_.size() + axis) * pairs_ + pair];
             }
             turn = std::polar(1.0, angle);
         } else {
-            const std::int64_t position = (*axes_[axis_[pair]])[token];
+            const std::int64_t position = at[axis_[pair]];
             if (operation.cos_sin) {
                 const oracle::CosSin exact = operation.cos_sin(position, i);
                 turn = {double(exact.cos), double(exact.sin)};
@@ -317,7 +343,7 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
     for (std::size_t i = 0; i < rows; ++i) {
         const std::size_t row = rows - 1 - i;
         if (i == 0 || seen.rows[row].token != seen.rows[row + 1].token) {
-            if (i >= first_rows && sums.fit().misfit > bad_fit) {
+            if (i * seen.pairs >= first_pairs && sums.fit().misfit > bad_fit) {
                 break;
             }
             of_token = &turns.of(seen.rows[row].token);
@@ -330,8 +356,48 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
     return sums.fit();
 }
 
-std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
-                                          std::int64_t length) {
+namespace {
+
+std::optional<FoundPositions> positions_in(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                           std::int64_t length, bool quickly) {
+    if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
+        return std::nullopt;
+    }
+    FoundPositions found;
+    each_axis(hypothesis, [&](const Positions& positions) { found.push_back(positions); });
+    std::vector<std::int64_t> offset(found.size()), last(found.size());
+    Hands hands(seen, hypothesis);
+    while (hands.next()) {
+        std::vector<std::optional<std::int64_t>> beyond;
+        for (std::size_t axis = 0; axis < found.size(); ++axis) {
+            const std::int64_t position = found[axis][hands.token()];
+            beyond.push_back(
+                hands.of(axis).empty()
+                    ? std::optional<std::int64_t>(0)
+                    : offset_of(hands.of(axis), double(length),
+                                {0, offset[axis], last[axis] + 1 - position, last[axis] - position},
+                                quickly));
+        }
+        // Where an axis has too few pairs, all pairs together may show one offset of all axes.
+        if (std::find(beyond.begin(), beyond.end(), std::nullopt) != beyond.end()) {
+            std::fill(beyond.begin(), beyond.end(),
+                      offset_of(hands.all(), double(length), {0, offset[0]}, quickly));
+        }
+        for (std::size_t axis = 0; axis < found.size(); ++axis) {
+            std::int64_t& position = found[axis][hands.token()];
+            if (!beyond[axis] || std::abs(position + *beyond[axis]) > length) {
+                return std::nullopt;
+            }
+            offset[axis] = *beyond[axis];
+            position += *beyond[axis];
+            last[axis] = position;
+        }
+    }
+    return found;
+}
+
+std::optional<FoundPositions> offset_in(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                        std::int64_t length, bool quickly) {
     if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
         return std::nullopt;
     }
@@ -357,7 +423,7 @@ std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesi
         all.before.push_back(1);
         all.after.push_back(turned[i] * none.of(0)[i]);
     }
-    const std::optional<FoundPositions> offsets = find_positions(all, still, length);
+    const std::optional<FoundPositions> offsets = positions_in(all, still, length, quickly);
     if (!offsets) {
         return std::nullopt;
     }
@@ -371,41 +437,23 @@ std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesi
     return found;
 }
 
+}  // namespace
+
 std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
                                              std::int64_t length) {
-    if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
-        return std::nullopt;
-    }
-    FoundPositions found;
-    each_axis(hypothesis, [&](const Positions& positions) { found.push_back(positions); });
-    std::vector<std::int64_t> offset(found.size()), last(found.size());
-    Hands hands(seen, hypothesis);
-    while (hands.next()) {
-        std::vector<std::optional<std::int64_t>> beyond;
-        for (std::size_t axis = 0; axis < found.size(); ++axis) {
-            const std::int64_t position = found[axis][hands.token()];
-            beyond.push_back(hands.of(axis).empty()
-                                 ? std::optional<std::int64_t>(0)
-                                 : offset_of(hands.of(axis), double(length),
-                                             {0, offset[axis], last[axis] + 1 - position,
-                                              last[axis] - position}));
-        }
-        // Where an axis has too few pairs, all pairs together may show one offset of all axes.
-        if (std::find(beyond.begin(), beyond.end(), std::nullopt) != beyond.end()) {
-            std::fill(beyond.begin(), beyond.end(),
-                      offset_of(hands.all(), double(length), {0, offset[0]}));
-        }
-        for (std::size_t axis = 0; axis < found.size(); ++axis) {
-            std::int64_t& position = found[axis][hands.token()];
-            if (!beyond[axis] || std::abs(position + *beyond[axis]) > length) {
-                return std::nullopt;
-            }
-            offset[axis] = *beyond[axis];
-            position += *beyond[axis];
-            last[axis] = position;
-        }
-    }
-    return found;
+    return positions_in(seen, hypothesis, length, false);
+}
+
+std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                          std::int64_t length) {
+    return offset_in(seen, hypothesis, length, false);
+}
+
+std::optional<FoundPositions> find_one_position(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                                std::int64_t length) {
+    Hypothesis at_zero = hypothesis;
+    each_axis(at_zero, [](Positions& positions) { positions.assign(positions.size(), 0); });
+    return offset_in(seen, at_zero, length, true);
 }
 
 std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,

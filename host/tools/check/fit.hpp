@@ -30,6 +30,7 @@ class Turns {
     std::size_t pairs_;
     AxesOfPositions axes_;
     std::vector<std::uint32_t> axis_;  // [pairs]
+    std::vector<std::int64_t> at_;     // positions of turns_
     std::vector<std::complex<double>> turns_;
 };
 
@@ -51,12 +52,16 @@ using FoundPositions = std::vector<Positions>;  // [axes][batch, tokens]
 /// token fits no position of the model's length, or if neighbouring positions fit nearly as well.
 ///
 /// length  the positions of the model are below it
-std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
-                                             std::int64_t length);
+using FindPositions = std::optional<FoundPositions>(const SeenPairs& seen,
+                                                    const Hypothesis& hypothesis,
+                                                    std::int64_t length);
+FindPositions find_positions;
 
 /// The same with one offset of each axis for all tokens, which shows in rounded outputs, too.
-std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
-                                          std::int64_t length);
+FindPositions find_offset;
+
+/// The same with one position on each axis for all tokens.
+FindPositions find_one_position;
 
 /// Finds the axis by which each pair turns. Returns none if there are not several axes, or if all
 /// pairs turn by the right ones.

@@ -141,8 +141,12 @@ class Judge {
 
     /// Returns whether what a nearly right hypothesis leaves may be the rounding of an engine that
     /// computes in 16 bits: then its output has no more bits.
-    bool leaves_rounding(const Mistake& mistake, const std::vector<bool>& rows) const {
+    bool leaves_rounding(const Mistake& mistake, const Match& match,
+                         const std::vector<bool>& rows) const {
+        constexpr double most_of_f16 = 0x1p-8;  // eight roundings
         return is_in_16_bits() &&
+               (observation_.right.out.type != oracle::Type::f16 || observation_.right.store ||
+                match.largest_error <= most_of_f16) &&
                odd_pairs(observation_, mistake.hypothesis, rows, limits_.bound_u).empty();
     }
 
@@ -231,19 +235,21 @@ class Explanation {
         });
     }
 
-    static constexpr int phases = 4;
+    static constexpr int phases = 6;
 
     /// Builds hypotheses from what the rows show: of stated values, of measured positions, of other
-    /// arithmetic, of measured frequencies.
+    /// arithmetic, of measured frequencies, and of measured values with rounded frequencies.
     void search(int phase) {
         if (!search_) {
             search_.emplace(judge_.observation(), rows_);
         }
         switch (phase) {
             case 0: confirm(search_->stated()); break;
-            case 1: confirm(search_->with_positions()); break;
+            case 1: confirm(search_->with_positions(false)); break;
             case 2: confirm(search_->with_arithmetic()); break;
-            default: confirm(search_->with_frequencies());
+            case 3: confirm(search_->with_frequencies(false)); break;
+            case 4: confirm(search_->with_positions(true)); break;
+            default: confirm(search_->with_frequencies(true));
         }
         add_arithmetic();
     }
@@ -252,7 +258,7 @@ class Explanation {
         return search_ ? search_->findings() : std::vector<std::string>();
     }
 
-    bool is_found() const { return !exact.empty() || near; }
+    bool is_found() const { return !exact.empty() || !near.empty(); }
 
     /// What explains the rows would explain any positions.
     bool is_vague() const { return !exact.empty() && exact.size() == vague_; }
@@ -272,8 +278,8 @@ class Explanation {
         }
     }
 
-    std::vector<Match> exact;   // they explain every value, the likelier first
-    std::optional<Match> near;  // the best that explains all but rounding
+    std::vector<Match> exact;  // they explain every value, the likelier first
+    std::vector<Match> near;   // they explain all but rounding about equally well, the best first
 
    private:
     struct Nearly {
@@ -352,10 +358,21 @@ class Explanation {
             [&](const Nearly& a, const Nearly& b) { return order(a) < order(b); });
         nearest_.insert(at, nearly);
         nearest_.resize(std::min(most, nearest_.size()));
-        if (!(mistake.precision && right_.nearly) &&
-            (!near || 2 * left < missed(*near, quantised_)) &&
-            judge_.leaves_rounding(mistake, rows_)) {
-            near = std::move(match);
+        if ((mistake.precision && right_.nearly) ||
+            !judge_.leaves_rounding(mistake, match, rows_)) {
+            return;
+        }
+        constexpr double better = 2, alike = 1.25;
+        const double least = near.empty() ? 0 : missed(near.front(), quantised_);
+        if (near.empty() || better * left < least) {
+            near = {std::move(match)};
+            cost_of_near_ = mistake.cost();
+        } else if (left <= alike * least && mistake.cost() == cost_of_near_ &&
+                   near.size() < shown_matches) {
+            near.push_back(std::move(match));
+            std::stable_sort(near.begin(), near.end(), [](const Match& a, const Match& b) {
+                return a.share_within > b.share_within;
+            });
         }
     }
 
@@ -364,6 +381,7 @@ class Explanation {
     const Match& right_;
     const bool quantised_;
     std::optional<Search> search_;
+    std::size_t cost_of_near_ = 0;
     std::size_t vague_ = 0;        // number of exact ones with positions without a pattern
     std::vector<Nearly> nearest_;  // those that come closest, the closest first
 };
@@ -500,8 +518,8 @@ Judgement judge(const Observation& observation, const Limits& limits,
         std::erase_if(found.exact, [](const Match& match) { return match.of_norm; });
     }
     judgement.matches = std::move(found.exact);
-    if (judgement.matches.empty() && found.near) {
-        judgement.matches = {*found.near};
+    if (judgement.matches.empty()) {
+        judgement.matches = std::move(found.near);
     }
     for (Match& match : judgement.matches) {
         match.where = where;

@@ -202,7 +202,7 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
     const std::vector<double> unscaled = powers(observation.base, 2 * right.inv_freq.size());
     if (!unscaled.empty()) {
         const bool scaled = differ(unscaled, right.inv_freq);
-        each_round_number(100, 1e9, [&](double base) {
+        each_round_number(least_base, most_base, [&](double base) {
             all.push_back(
                 {.name = "another_base",
                  .meaning = fmt::format("base is {:.10g}, not {:.10g}{}", base, observation.base,

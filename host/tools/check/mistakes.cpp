@@ -24,6 +24,17 @@ std::size_t rank_of(const Row& row) {
     return rank_step * std::size_t(&row - all_rows().data() + 1);
 }
 
+/// Returns whether a layout that takes other axes for tokens has no effect, since all positions are
+/// the same.
+bool are_alike(const Observation& observation, const Hypothesis& wrong) {
+    bool alike = wrong.in.token_stride != observation.right.in.token_stride;
+    each_axis(wrong, [&alike](const Positions& positions) {
+        alike = alike && std::adjacent_find(positions.begin(), positions.end(),
+                                            std::not_equal_to<>()) == positions.end();
+    });
+    return alike;
+}
+
 const Row& row_of(std::string_view name) {
     return *std::find_if(all_rows().begin(), all_rows().end(),
                          [name](const Row& row) { return row.name == name; });
@@ -104,7 +115,9 @@ std::optional<Mistake> with(const Mistake& mistake, const Row& row,
     }
     Hypothesis wrong = mistake.hypothesis;
     wrong.detail.clear();
-    if (!row.change(observation, wrong)) {
+    if (!row.change(observation, wrong) ||
+        (row.part == Part::positions && mistake.changes(Part::layout) &&
+         are_alike(observation, wrong))) {
         return std::nullopt;
     }
     Mistake both = {.named = mistake.named, .hypothesis = std::move(wrong), .parts = mistake.parts};

@@ -116,6 +116,11 @@ std::uint32_t rotary_dim(const Hypothesis& hypothesis);
 /// Returns the scaling factor of each frequency; empty if the unscaled ones are unknown.
 std::vector<double> multipliers(const Observation& observation, const Hypothesis& right);
 
+/// Returns the frequencies of a window of rotary_dim channels with the model's scaling, linear or
+/// YaRN; empty if it is another or unknown.
+std::vector<double> scaled_powers(const Observation& observation, const Hypothesis& right,
+                                  std::uint64_t rotary_dim);
+
 /// Returns the divisor that scaling applies to the slowest frequencies; 1 if none or unknown.
 double factor_of_scaling(const Observation& observation, const Hypothesis& right);
 
@@ -142,6 +147,9 @@ bool replace_frequencies(Hypothesis& wrong, const std::vector<double>& inv_freq)
 bool replace_positions(
     Hypothesis& wrong,
     const std::function<std::int64_t(std::uint64_t token, const Positions& right)>& change);
+
+/// The bases that are tried.
+inline constexpr double least_base = 100, most_base = 1e9;
 
 /// Calls visit(number) for the numbers of two digits from `least` to `most`, as people write them.
 void each_round_number(double least, double most, const std::function<void(double)>& visit);

@@ -131,7 +131,9 @@ std::vector<OtherRotation> variations_of(const ModelFile& file, const ModelOptio
         }
         const bool is_base = number.name.find("theta") != std::string::npos ||
                              number.name.find("base") != std::string::npos;
-        each_round_number(number.value / 100, number.value * 100, [&](double value) {
+        const double least = is_base ? least_base : number.value / 100,
+                     most = is_base ? most_base : number.value * 100;
+        each_round_number(least, most, [&](double value) {
             const Result<RopeParams> other = read(value);
             if (other && !same(other.value, rotation)) {
                 variations.push_back(

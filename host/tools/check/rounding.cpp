@@ -202,6 +202,7 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
     const auto shown = [&right](std::uint64_t values, double u) {
         return double(values) * visible(right.out.type, u);
     };
+    const long double factor = oracle::factor_of(right.operation);
     bool odd = false, larger = false;
     double largest = 0;
     std::vector<Off> wrong;
@@ -213,8 +214,9 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
             odd = odd || (off.u > far_u && shown(longest, off.u) >= enough);
             larger = larger || off.u > far_u * (1 + off.reach);
         }
-        // A single right pair may be one whose products of position and frequency are exact.
-        run = is_wrong ? 0 : run + 1;
+        // A single right pair may be one whose products of position and frequency are exact. Pairs
+        // that do not turn round only their product with the factor.
+        run = is_wrong || (off.reach == 0 && factor != 1) ? 0 : run + 1;
         in_run = is_wrong ? 0 : in_run + off.checked;
         longest = run >= 2 ? std::max(longest, in_run) : longest;
         // A pair of few values may be right by chance.

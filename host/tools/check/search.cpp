@@ -57,8 +57,32 @@ double put_best_first(std::vector<Fitted>& all, const Cost& cost) {
     return good;
 }
 
-/// Returns the candidates, likeliest first.
+/// Returns whether one mistake changes all that the other does, and more.
+bool changes_more(const Mistake& one, const Mistake& other) {
+    return one.cost() > other.cost() && one.parts.size() > other.parts.size() &&
+           std::all_of(other.parts.begin(), other.parts.end(),
+                       [&one](Part part) { return one.changes(part); });
+}
+
+/// Returns the candidates, likeliest first, without those that change more than another to the same
+/// effect.
 std::vector<Candidate> sorted(std::vector<Candidate> found) {
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.misfit < b.misfit; });
+    for (std::size_t first = 0, end = 0; first < found.size(); first = end) {
+        constexpr double same = 1 + 1e-9;
+        while (end < found.size() && found[end].misfit <= same * found[first].misfit) {
+            ++end;
+        }
+        const auto alike = std::span(found).subspan(first, end - first);
+        for (Candidate& one : alike) {
+            one.has_no_effect = std::any_of(alike.begin(), alike.end(),
+                                            [&one](const Candidate& other) {
+                                                return changes_more(one.mistake, other.mistake);
+                                            });
+        }
+    }
+    std::erase_if(found, [](const Candidate& one) { return one.has_no_effect; });
     put_best_first(found,
                    [](const Candidate& one) { return std::tuple(one.mistake.cost(), one.misfit); });
     return found;
@@ -130,10 +154,9 @@ std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) 
     return steps;
 }
 
-/// Returns whether frequencies give these steps, in either direction.
-bool fits_steps(const std::vector<Step>& steps, const FurtherAxes& further,
-                const std::vector<double>& inv_freq) {
-    constexpr double good = 0.99;
+/// Returns the share of the steps that frequencies do not give in either direction, 0 to 1.
+double misfit_of_steps(const std::vector<Step>& steps, const FurtherAxes& further,
+                       const std::vector<double>& inv_freq) {
     double forward = 0, backward = 0, all = 0;
     for (const Step& step : steps) {
         for (std::size_t j = 0; j < step.turned.size(); ++j) {
@@ -146,7 +169,7 @@ bool fits_steps(const std::vector<Step>& steps, const FurtherAxes& further,
             all += std::abs(step.turned[j]);
         }
     }
-    return steps.empty() || std::max(forward, backward) >= good * all;
+    return all > 0 ? std::clamp(1 - std::max(forward, backward) / all, 0.0, 1.0) : 0;
 }
 
 /// Returns whether positions of a sequence differ from each other by other steps.
@@ -231,19 +254,33 @@ std::vector<Search::Geometry> Search::geometries() const {
             }
         }
     }
-    const auto best_first = [&] {
+    const auto best_first = [&](bool erase) {
         const double good = put_best_first(
             all, [](const Geometry& one) { return one.mistake.named.size(); });
-        std::erase_if(all, [good](const Geometry& one) {
-            return one.misfit > good && one.misfit > poor_fit;
+        std::erase_if(all, [&](const Geometry& one) {
+            return erase && one.misfit > good && one.misfit > poor_fit;
         });
         all.resize(std::min(all.size(), most_kept));
     };
-    best_first();
+    best_first(false);
+    // A third row, if two leave something to explain or if it changes only how far pairs turn.
+    constexpr double good_fit = 1e-3;
+    const bool poor = !all.empty() && all[0].misfit > good_fit;
+    for (std::size_t i = 0, kept = all.size(); i < kept; ++i) {
+        for (const Row& row : all_rows()) {
+            if (all[i].rows.size() == 2 && &row > all[i].rows[1] &&
+                (poor ? is_of_geometry(row) : row.part == Part::window)) {
+                if (std::optional<Mistake> three = with(all[i].mistake, row, observation_)) {
+                    add({std::move(*three), all[i].start, {all[i].rows[0], all[i].rows[1], &row}});
+                }
+            }
+        }
+    }
+    best_first(true);
     for (Geometry& one : all) {
         see(one, seen_elements);
     }
-    best_first();
+    best_first(true);
     for (Geometry& one : all) {
         for (const Row& row : all_rows()) {
             if (row.part == Part::positions) {
@@ -320,8 +357,10 @@ void Search::add_angles(const Geometry& geometry, const Mistake& base,
     const auto add_moved = [&](const Mistake& mistake) {
         add_fit(geometry, mistake, found);
         for (const Moved& moved : geometry.moved) {
-            if (fit_of(*geometry.seen, mistake.hypothesis, axes_of(moved.positions)).misfit <=
-                poor_fit) {
+            // A mistake in the axes may move positions itself.
+            if (mistake.changes(Part::axes) ||
+                fit_of(*geometry.seen, mistake.hypothesis, axes_of(moved.positions)).misfit <=
+                    poor_fit) {
                 if (const std::optional<Mistake> both = with(mistake, *moved.row, observation_)) {
                     add_fit(geometry, *both, found);
                 }
@@ -339,7 +378,7 @@ void Search::add_angles(const Geometry& geometry, const Mistake& base,
 }
 
 void Search::each_changed(const Geometry& geometry, const Change& change,
-                          const std::function<void(const Mistake&)>& visit) const {
+                          const Visit& visit) const {
     const oracle::Operation& right = geometry.mistake.hypothesis.operation;
     // Before the rows of the geometry, some of which drop frequencies, and after them, since others
     // have frequencies of their own.
@@ -365,8 +404,7 @@ void Search::each_changed(const Geometry& geometry, const Change& change,
     }
 }
 
-void Search::each_frequencies(const Geometry& geometry,
-                              const std::function<void(const Mistake&)>& visit) const {
+void Search::each_frequencies(const Geometry& geometry, const Visit& visit) const {
     visit(geometry.mistake);
     for (const Row& row : all_rows()) {
         if (row.part == Part::frequencies) {
@@ -379,6 +417,19 @@ void Search::each_frequencies(const Geometry& geometry,
         each_changed(
             geometry, [&](const Mistake& base) { return with(base, other, observation_); }, visit);
     }
+}
+
+/// Calls visit(mistake), or with its frequencies rounded to each of the 16-bit types.
+void Search::each_rounding(const Mistake& mistake, bool rounded, const Visit& visit) const {
+    if (!rounded) {
+        visit(mistake);
+        return;
+    }
+    each_with(mistake, observation_, part(Part::rounding), [&](const Mistake& both) {
+        if (both.changes(Part::rounding)) {
+            visit(both);
+        }
+    });
 }
 
 std::vector<Candidate> Search::stated() {
@@ -423,6 +474,7 @@ std::vector<Candidate> Search::with_arithmetic() {
 }
 
 void Search::add_positions(const Geometry& geometry, const Mistake& base,
+                           std::initializer_list<FindPositions*> ways,
                            std::vector<Candidate>& found) {
     const Hypothesis& right = base.hypothesis;
     std::int64_t largest = 0;
@@ -434,7 +486,7 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
     const std::int64_t length = observation_.max_position != 0
                                     ? std::max(observation_.max_position, largest + 1)
                                     : std::max<std::int64_t>(4 * largest, 1 << 17);
-    for (const auto find : {find_offset, find_positions}) {
+    for (FindPositions* const find : ways) {
         const std::optional<FoundPositions> at = find(*geometry.seen, right, length);
         if (!at) {
             continue;
@@ -454,7 +506,7 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
     }
 }
 
-std::vector<Candidate> Search::with_positions() {
+std::vector<Candidate> Search::with_positions(bool rounded) {
     std::vector<Candidate> found;
     for (const Geometry& coarse : likeliest()) {
         if (coarse.seen->pairs == 0 || coarse.mistake.changes(Part::positions)) {
@@ -462,9 +514,12 @@ std::vector<Candidate> Search::with_positions() {
         }
         Geometry fine = coarse;
         see(fine, elements_for_positions);
-        each_frequencies(coarse, [&](const Mistake& base) {
+        const auto add_directions = [&](const Mistake& base) {
             each_direction(base, observation_, [&](const Mistake& turned) {
-                const auto add = [&](const Mistake& axes) { add_positions(fine, axes, found); };
+                const auto add = [&](const Mistake& axes) {
+                    add_positions(fine, axes, {find_offset, find_one_position, find_positions},
+                                  found);
+                };
                 if (turned.hypothesis.further.positions.empty()) {
                     add(turned);
                     return;
@@ -477,25 +532,32 @@ std::vector<Candidate> Search::with_positions() {
                     add_fit(coarse, moved, found);
                 }
             });
-        });
+        };
+        each_frequencies(
+            coarse, [&](const Mistake& base) { each_rounding(base, rounded, add_directions); });
     }
     return sorted(std::move(found));
 }
 
-std::vector<Candidate> Search::with_frequencies() {
+std::vector<Candidate> Search::with_frequencies(bool rounded) {
     std::vector<Candidate> found;
     const std::vector<OtherFrequencies> others = other_frequencies(observation_);
-    int with_steps = 0;
-    for (const Geometry& geometry : likeliest()) {
+    std::vector<Geometry> tried_geometries = likeliest();
+    tried_geometries.resize(std::min<std::size_t>(tried_geometries.size(), rounded ? 1 : 6));
+    for (const Geometry& geometry : tried_geometries) {
         if (geometry.seen->pairs == 0) {
             continue;
         }
+        constexpr double good_steps = 0.01;
+        constexpr std::size_t most = 32;
         const std::vector<Step> steps = steps_of(*geometry.seen, geometry.mistake.hypothesis);
+        std::vector<std::pair<double, Mistake>> with_steps;
         Hypothesis tried = geometry.mistake.hypothesis;
-        const auto may_fit = [&](const std::vector<double>& inv_freq) {
-            if (fits_steps(steps, tried.further, inv_freq)) {
-                return true;
-            }
+        const bool turned_alike =
+            !steps.empty() &&
+            misfit_of_steps(steps, tried.further,
+                            std::vector<double>(tried.operation.inv_freq.size())) <= good_steps;
+        const auto fits_moved = [&](const std::vector<double>& inv_freq) {
             tried.operation.inv_freq = inv_freq;
             for (const bool other_direction : {false, true}) {
                 tried.operation.inverse = geometry.mistake.hypothesis.operation.inverse !=
@@ -511,22 +573,33 @@ std::vector<Candidate> Search::with_frequencies() {
             return false;
         };
         const auto add = [&](const Mistake& mistake) {
-            if (!may_fit(mistake.hypothesis.operation.inv_freq)) {
-                return;
+            const std::vector<double>& inv_freq = mistake.hypothesis.operation.inv_freq;
+            const double misfit = std::min(misfit_of_steps(steps, tried.further, inv_freq),
+                                           misfit_of_steps(steps, {}, inv_freq));
+            if (misfit <= good_steps || fits_moved(inv_freq)) {
+                add_angles(geometry, mistake, found);
             }
-            constexpr int most = 32;
-            add_angles(geometry, mistake, found);
-            // One position does not show both a base and itself, nor do pairs that hardly turn.
-            if (steps.empty() || ++with_steps > most) {
-                return;
+            // Pairs that hardly turn do not show both a base and a position.
+            if (turned_alike) {
+                each_with(mistake, observation_, part(Part::exchange), [&](const Mistake& turned) {
+                    add_positions(geometry, turned, {find_one_position}, found);
+                });
+            } else if (!steps.empty() && misfit <= good_steps) {
+                with_steps.emplace_back(misfit, mistake);
             }
-            each_direction(mistake, observation_,
-                           [&](const Mistake& turned) { add_positions(geometry, turned, found); });
         };
         for (const OtherFrequencies& other : others) {
             each_changed(
                 geometry, [&](const Mistake& base) { return with(base, other, observation_); },
-                add);
+                [&](const Mistake& changed) { each_rounding(changed, rounded, add); });
+        }
+        std::stable_sort(with_steps.begin(), with_steps.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        with_steps.resize(std::min(with_steps.size(), most));
+        for (const auto& [misfit, mistake] : with_steps) {
+            each_direction(mistake, observation_, [&](const Mistake& turned) {
+                add_positions(geometry, turned, {find_offset, find_positions}, found);
+            });
         }
     }
     found = sorted(std::move(found));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ namespace vkrope::tools {
 struct Candidate {
     Mistake mistake;
     double misfit = 1;
-    bool is_ambiguous = false;  // another value fits about as well, so only an exact match counts
+    bool is_ambiguous = false;   // another value fits about as well, so only an exact match counts
+    bool has_no_effect = false;  // one of its changes
 };
 
 class Search {
@@ -33,10 +35,14 @@ class Search {
     std::vector<Candidate> with_arithmetic();
 
     /// Returns the hypotheses with positions that were read from the output, likeliest first.
-    std::vector<Candidate> with_positions();
+    ///
+    /// rounded  with frequencies that were rounded to 16 bits
+    std::vector<Candidate> with_positions(bool rounded);
 
     /// Returns the hypotheses with another base, factor or number in the file, likeliest first.
-    std::vector<Candidate> with_frequencies();
+    ///
+    /// rounded  as in with_positions()
+    std::vector<Candidate> with_frequencies(bool rounded);
 
     /// Returns sentences on what fits and what does not.
     std::vector<std::string> findings() const;
@@ -64,12 +70,12 @@ class Search {
     void add_angles(const Geometry& geometry, const Mistake& base, std::vector<Candidate>& found);
     void add_fit(const Geometry& geometry, const Mistake& mistake, std::vector<Candidate>& found);
     using Change = std::function<std::optional<Mistake>(const Mistake& base)>;
-    void each_changed(const Geometry& geometry, const Change& change,
-                      const std::function<void(const Mistake&)>& visit) const;
-    void each_frequencies(const Geometry& geometry,
-                          const std::function<void(const Mistake&)>& visit) const;
+    using Visit = std::function<void(const Mistake&)>;
+    void each_changed(const Geometry& geometry, const Change& change, const Visit& visit) const;
+    void each_frequencies(const Geometry& geometry, const Visit& visit) const;
+    void each_rounding(const Mistake& mistake, bool rounded, const Visit& visit) const;
     void add_positions(const Geometry& geometry, const Mistake& base,
-                       std::vector<Candidate>& found);
+                       std::initializer_list<FindPositions*> ways, std::vector<Candidate>& found);
 
     const Observation& observation_;
     const std::vector<bool>& rows_;

@@ -20,9 +20,9 @@ bool replace_all(Hypothesis& wrong, double base) {
 }
 
 /// Returns the frequencies of these YaRN parameters; empty if they give none.
-std::vector<double> blended(const Observation& observation, const Hypothesis& right,
+std::vector<double> blended(const Observation& observation, std::uint32_t rotary_dim,
                             const YarnScaling& yarn) {
-    std::vector<double> inv_freq = unscaled(observation, right);
+    std::vector<double> inv_freq = powers(observation.base, rotary_dim);
     double unused = 1;
     return !inv_freq.empty() && scale_yarn(inv_freq, observation.base, yarn, unused)
                ? inv_freq
@@ -34,7 +34,7 @@ std::optional<YarnScaling> yarn_of(const Observation& observation, const Hypothe
     for (YarnScaling yarn : observation.yarn) {
         for (const bool truncate : {true, false}) {
             yarn.no_truncate = !truncate;
-            const std::vector<double> inv_freq = blended(observation, right, yarn);
+            const std::vector<double> inv_freq = blended(observation, rotary_dim(right), yarn);
             if (!inv_freq.empty() && !differ(inv_freq, right.operation.inv_freq)) {
                 return yarn;
             }
@@ -51,26 +51,47 @@ Row yarn_range(const char* name, const char* meaning, bool rounded) {
                     return false;
                 }
                 yarn->no_truncate = !rounded;
-                return replace_frequencies(wrong, blended(observation, wrong, *yarn));
+                return replace_frequencies(wrong, blended(observation, rotary_dim(wrong), *yarn));
             }};
 }
 
-/// scaled  with the model's scaling of each pair
-Row exponent_of_head_dim(bool scaled) {
+enum class Scaling { none, of_each_pair, of_head_dim };
+
+Row exponent_of_head_dim(Scaling scaling) {
     return {"exponent_of_head_dim", Part::frequencies,
             "exponents are divided by head_dim, not by rotary_dim",
-            [scaled](const Observation& observation, Hypothesis& wrong) {
-                const std::vector<double> scaling = multipliers(observation, wrong);
-                std::vector<double> inv_freq = powers(observation.base, wrong.in.head_dim);
-                inv_freq.resize(std::min(inv_freq.size(), scaling.size()));
-                for (std::size_t j = 0; scaled && j < inv_freq.size(); ++j) {
-                    inv_freq[j] *= scaling[j];
+            [scaling](const Observation& observation, Hypothesis& wrong) {
+                const std::vector<double> ratios = multipliers(observation, wrong);
+                std::vector<double> inv_freq = scaling == Scaling::of_head_dim
+                                                   ? scaled_powers(observation, wrong,
+                                                                   wrong.in.head_dim)
+                                                   : powers(observation.base, wrong.in.head_dim);
+                inv_freq.resize(std::min(inv_freq.size(), ratios.size()));
+                for (std::size_t j = 0; scaling == Scaling::of_each_pair && j < inv_freq.size();
+                     ++j) {
+                    inv_freq[j] *= ratios[j];
                 }
                 return is_partial(wrong) && replace_frequencies(wrong, inv_freq);
             }};
 }
 
 }  // namespace
+
+std::vector<double> scaled_powers(const Observation& observation, const Hypothesis& right,
+                                  std::uint64_t rotary_dim) {
+    if (const std::optional<YarnScaling> yarn = yarn_of(observation, right)) {
+        return blended(observation, std::uint32_t(rotary_dim), *yarn);
+    }
+    const std::vector<double> ratios = multipliers(observation, right);
+    const bool linear = !ratios.empty() &&
+                        !differ(ratios, std::vector<double>(ratios.size(), ratios[0]));
+    std::vector<double> inv_freq = linear ? powers(observation.base, rotary_dim)
+                                          : std::vector<double>();
+    for (double& frequency : inv_freq) {
+        frequency *= ratios[0];
+    }
+    return inv_freq;
+}
 
 double factor_of_scaling(const Observation& observation, const Hypothesis& right) {
     if (const std::optional<YarnScaling> yarn = yarn_of(observation, right)) {
@@ -137,8 +158,9 @@ Rows scaling_mistakes() {
 
 Rows exponent_mistakes() {
     return {
-        exponent_of_head_dim(false),
-        exponent_of_head_dim(true),
+        exponent_of_head_dim(Scaling::none),
+        exponent_of_head_dim(Scaling::of_each_pair),
+        exponent_of_head_dim(Scaling::of_head_dim),
         {"base_10000", Part::frequencies,
          "frequencies are unscaled, of base 10000, and the attention factor is missing",
          [](const Observation& observation, Hypothesis& wrong) {

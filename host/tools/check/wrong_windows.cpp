@@ -69,21 +69,17 @@ std::vector<double> every_other(const Hypothesis& right) {
     return some;
 }
 
-/// scaled  with the model's linear scaling
+/// scaled  with the model's scaling
 Row whole_head(bool scaled) {
     return {"whole_head", Part::window, "all of head_dim was rotated, with frequencies for it",
             [scaled](const Observation& observation, Hypothesis& wrong) {
-                const std::vector<double> scaling = multipliers(observation, wrong);
-                const bool partial = is_partial(wrong),
-                           linear = !scaling.empty() &&
-                                    !differ(scaling,
-                                            std::vector<double>(scaling.size(), scaling[0]));
-                std::vector<double> inv_freq = powers(observation.base, wrong.in.head_dim);
-                for (double& frequency : inv_freq) {
-                    frequency *= scaled && linear ? scaling[0] : 1;
-                }
+                const bool partial = is_partial(wrong);
+                const std::vector<double> plain = powers(observation.base, wrong.in.head_dim),
+                                          inv_freq = scaled ? scaled_powers(observation, wrong,
+                                                                            wrong.in.head_dim)
+                                                            : plain;
                 wrong.operation.rotary_offset = 0;
-                return partial && (!scaled || (linear && scaling[0] != 1)) &&
+                return partial && (!scaled || differ(inv_freq, plain)) &&
                        replace_frequencies(wrong, inv_freq);
             }};
 }
