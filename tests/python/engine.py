@@ -427,14 +427,14 @@ def said_value(name, meaning, right):
         v, small = number(NUMBER + r" too (?:large|small)"), "too small" in meaning
         return v and int(-v if small else v)
     if name == "one_position":
-        v = number(r"one position: " + NUMBER)
+        v = number(r"every token is at " + NUMBER)
         return None if v is None else int(v)
     if name == "another_factor":
         return number(r"another factor: " + NUMBER)
     if name == "another_base":
-        return number(r"base is " + NUMBER)
+        return number(r"another base: " + NUMBER)
     if name == "another_scaling":
-        return number(r"(?:factor|scaling)[^0-9]*" + NUMBER)
+        return number(r"for the scaling:[^0-9]*" + NUMBER)
     if name == "another_eps":
         return number(r"eps[^0-9]*" + NUMBER)
     if name == "pairs_on_other_axes":

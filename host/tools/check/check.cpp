@@ -121,7 +121,6 @@ void set_other(const RotateInputs& inputs, TensorIndex which, const CheckResult&
     if (which == V || !inputs.tensors[other]) {
         return;
     }
-    observation.other_name = tensor_names[other].name;
     observation.other_input = inputs.tensors[other]->array.data.data();
     observation.other_in = inputs.tensors[other]->view;
     if (observation.with_ops) {
@@ -232,6 +231,9 @@ void add_check(CommandLine& vkrope) {
         "Tolerance, as a share of |x0| + |x1|: an output within it passes. Without it, an output "
         "within 0.01 is called close but does not pass. Of codes, this share times the largest "
         "code, at most a quarter, may be one off.");
+    command.add_action(
+        "--list", [options] { list_mistakes(options->given.json); },
+        "List the mistakes that it names, with an example where a report has values.");
     command.on_run([options] { return check_output(options->given, options->tolerance); });
 }
 

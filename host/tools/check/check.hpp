@@ -26,4 +26,7 @@ struct CheckResult {
 /// Prints the report to stdout, as text or as JSON.
 void report(const CheckResult& result, bool as_json);
 
+/// Prints each mistake that check names, in the order of reports.
+void list_mistakes(bool as_json);
+
 }  // namespace vkrope::tools

@@ -45,7 +45,7 @@ struct Hypothesis {
     /// Channels of a row that another hypothesis computes.
     std::vector<bool> other_channels = {};  // [head_dim]; empty: none
     std::shared_ptr<const Hypothesis> of_other_channels = {};
-    std::string detail = {};  // appended to the meaning of the mistake
+    std::string detail = {};  // as Mistake::Named::detail
 };
 
 /// Applies the same change to the positions of each axis.
@@ -60,7 +60,7 @@ void each_axis(Hypothesis& hypothesis, const Change& change) {
 /// Another RoPE of the model: that of other layers, or of another sequence length.
 struct OtherRotation {
     std::string mistake;  // as Match::mistake
-    std::string meaning;
+    std::string detail;   // as Mistake::Named::detail
     RopeParams rotation;
 };
 
@@ -75,7 +75,6 @@ struct Observation {
     double base = 0;                    // as RopeParams::base
     double softmax_scale = 1;           // as RopeParams::softmax_scale
     std::uint64_t other_offset = 0;     // rotary offset of the other tensor, K or Q
-    const char* other_name = "K";       // of the other tensor
     const void* other_input = nullptr;  // input of the other tensor; null: not given
     oracle::Tensor other_in = {};
     std::vector<double> other_weight = {};   // weight of the other tensor's norm; empty: none

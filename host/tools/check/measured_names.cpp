@@ -52,29 +52,26 @@ class Axis {
                            [](const Run& run) { return run.offset == 0; });
     }
 
-    /// Returns the name and what is wrong.
+    /// Returns the name and its detail.
     std::pair<const char*, std::string> name() const {
         if (const std::int64_t offset = runs_.front().offset;
             std::all_of(runs_.begin(), runs_.end(),
                         [offset](const Run& run) { return run.offset == offset; })) {
-            return {"position_offset", "every position is off by the same: " + too(offset)};
+            return {"position_offset", "every position is " + too(offset)};
         }
         if (const std::int64_t at = found_[seen_[0]];
             all([&](std::uint64_t token) { return found_[token] == at; })) {
             return {"one_position",
-                    fmt::format("every token was rotated at one position: {}{}", at,
+                    fmt::format("every token is at {}{}", at,
                                 at > 0 ? "" : fmt::format(", or {} in the other direction", -at))};
         }
         if (const std::optional<std::int64_t> limit = upper_limit()) {
             return {"positions_clamped", fmt::format("no position is above {}", *limit)};
         }
         if (runs_.size() <= std::max<std::size_t>(4, seen_.size() / 4)) {
-            return {"position_offset", "positions of some tokens are off: " + runs_text()};
+            return {"position_offset", runs_text()};
         }
-        return is_other_order()
-                   ? std::pair("positions_in_another_order",
-                               "the positions are the right ones in another order: " + list_text())
-                   : std::pair(other_positions, "positions are others: " + list_text());
+        return {is_other_order() ? "positions_in_another_order" : other_positions, list_text()};
     }
 
    private:
@@ -146,9 +143,39 @@ class Axis {
 
 }  // namespace
 
+Rows measured_mistakes() {
+    const auto row = [](const char* name, Part part, const char* meaning, const char* example) {
+        return Row{name, part, meaning, {}, example, false, true};
+    };
+    return {
+        row("another_factor", Part::factor, "multiplied cos and sin by another factor",
+            "1.5, not 1.277259"),
+        row("another_base", Part::frequencies, "took another base", "20000, not 500000"),
+        row("another_scaling", Part::frequencies, "took another number for the scaling",
+            "every frequency is divided by 3"),
+        row("position_offset", Part::positions, "shifted all or some positions by an offset",
+            "every position is 5588 too large"),
+        row("one_position", Part::positions, "rotated all tokens at one position",
+            "every token is at 37"),
+        row("positions_clamped", Part::positions, "cut positions off at a limit",
+            "no position is above 4003"),
+        row("positions_in_another_order", Part::positions,
+            "gave tokens the right positions in another order",
+            "sequence 0 token 0 is at 4003, not 4000"),
+        row(other_positions, Part::positions, "took other positions, without a pattern",
+            "sequence 0 token 0 is at 4007, not 4000"),
+        row("pairs_on_other_axes", Part::axes, "rotated pairs by other axes",
+            "pairs 58-59 on axis 0"),
+        row("rows_of_other_tokens", Part::alone, "stored right rows in the places of other tokens",
+            "sequence 0 token 0 that of sequence 0 token 1"),
+        row("rows_of_other_heads", Part::alone, "stored right rows in the places of other heads",
+            "sequence 0 token 0 head 0 that of sequence 0 token 0 head 1"),
+    };
+}
+
 Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& found,
                                  const std::vector<bool>& tokens) {
-    Mistake::Named named = {rank_of_measured(Part::positions), {}, {}};
+    Mistake::Named named;
     std::vector<std::pair<const char*, std::string>> wrong;
     std::vector<std::size_t> axes;
     for (std::size_t axis = 0; axis < found.size(); ++axis) {
@@ -166,21 +193,21 @@ Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& 
     const bool alike = wrong.size() == found.size() &&
                        std::all_of(wrong.begin(), wrong.end(),
                                    [&](const auto& one) { return one == wrong[0]; });
-    named.name = wrong[0].first;
+    named.row = &row_of(wrong[0].first);
     if (alike) {
-        named.meaning = wrong[0].second;
+        named.detail = wrong[0].second;
         return named;
     }
     for (std::size_t i = 0; i < wrong.size(); ++i) {
-        named.name = std::string_view(wrong[i].first) == named.name ? named.name : other_positions;
-        named.meaning += fmt::format("{}on axis {}, {}", i == 0 ? "" : "; ", axes[i],
-                                     wrong[i].second);
+        named.row = wrong[i].first == named.row->name ? named.row : &row_of(other_positions);
+        named.detail += fmt::format("{}on axis {}, {}", i == 0 ? "" : "; ", axes[i],
+                                    wrong[i].second);
     }
     return named;
 }
 
 Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint32_t>& found) {
-    Mistake::Named named = {rank_of_measured(Part::axes), "pairs_on_other_axes", "wrong axes: "};
+    Mistake::Named named = {&row_of("pairs_on_other_axes"), {}};
     for (std::uint32_t axis = 0; axis <= right.further.positions.size(); ++axis) {
         std::vector<bool> moved(found.size());
         for (std::size_t j = 0; j < found.size(); ++j) {
@@ -188,9 +215,8 @@ Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint
         }
         if (std::find(moved.begin(), moved.end(), true) != moved.end()) {
             const std::string those = ranges_text("pair", moved);
-            named.meaning += fmt::format("{}{} on axis {}",
-                                         named.meaning.ends_with(": ") ? "" : "; ",
-                                         those.empty() ? "all" : those, axis);
+            named.detail += fmt::format("{}{} on axis {}", named.detail.empty() ? "" : "; ",
+                                        those.empty() ? "all" : those, axis);
         }
     }
     return named;
@@ -203,18 +229,17 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
     if (!unscaled.empty()) {
         const bool scaled = differ(unscaled, right.inv_freq);
         each_round_number(least_base, most_base, [&](double base) {
-            all.push_back(
-                {.name = "another_base",
-                 .meaning = fmt::format("base is {:.10g}, not {:.10g}{}", base, observation.base,
-                                        scaled ? ", and frequencies are unscaled" : ""),
-                 .base = base});
+            all.push_back({.name = "another_base",
+                           .detail = fmt::format("{:.10g}, not {:.10g}{}", base, observation.base,
+                                                 scaled ? ", and frequencies are unscaled" : ""),
+                           .base = base});
         });
         const double model = factor_of_scaling(observation, observation.right);
         each_round_number(0.01, 100, [&](double divisor) {
             all.push_back({.name = "another_scaling",
-                           .meaning = fmt::format(
-                               "every frequency is the unscaled one divided by {:.10g}; the "
-                               "factor of the model's scaling is {:.10g}",
+                           .detail = fmt::format(
+                               "every frequency is divided by {:.10g}, where the factor of the "
+                               "model's scaling is {:.10g}",
                                divisor, model),
                            .base = observation.base,
                            .divisor = divisor});
@@ -222,7 +247,7 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
     }
     if (observation.variations) {
         for (const OtherRotation& other : observation.variations()) {
-            all.push_back({.name = other.mistake, .meaning = other.meaning, .of_file = other});
+            all.push_back({.name = other.mistake, .detail = other.detail, .of_file = other});
         }
     }
     return all;
@@ -249,7 +274,7 @@ std::optional<Mistake> with(const Mistake& mistake, const OtherFrequencies& othe
             return std::nullopt;
         }
     }
-    both.add({rank_of_measured(Part::frequencies), other.name, other.meaning}, Part::frequencies);
+    both.add({&row_of(other.name), other.detail});
     return both;
 }
 

@@ -7,21 +7,15 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace vkrope::tools {
 namespace {
 
-constexpr std::size_t rank_step = 100;  // measured values have ranks between those of two rows
-
 /// Returns true if the mistake is possible only in a rotation.
 bool is_of_rotation(const Row& row) {
     return row.part > Part::store;
-}
-
-/// Returns the order of a row in a report; measured values may stand between two rows.
-std::size_t rank_of(const Row& row) {
-    return rank_step * std::size_t(&row - all_rows().data() + 1);
 }
 
 /// Returns whether a layout that takes other axes for tokens has no effect, since all positions are
@@ -35,11 +29,6 @@ bool are_alike(const Observation& observation, const Hypothesis& wrong) {
     return alike;
 }
 
-const Row& row_of(std::string_view name) {
-    return *std::find_if(all_rows().begin(), all_rows().end(),
-                         [name](const Row& row) { return row.name == name; });
-}
-
 }  // namespace
 
 const Rows& all_rows() {
@@ -48,8 +37,9 @@ const Rows& all_rows() {
         // Rounding of the frequencies and computation of cos and sin come last, because they use
         // the frequencies that another mistake may have changed.
         for (const auto table :
-             {ops_mistakes, store_mistakes, pair_mistakes, scaling_mistakes, position_mistakes,
-              window_mistakes, exponent_mistakes, layout_mistakes, arithmetic_mistakes}) {
+             {rotation_mistakes, ops_mistakes, store_mistakes, pair_mistakes, scaling_mistakes,
+              position_mistakes, window_mistakes, exponent_mistakes, layout_mistakes,
+              measured_mistakes, arithmetic_mistakes}) {
             Rows rows_of_table = table();
             std::move(rows_of_table.begin(), rows_of_table.end(), std::back_inserter(all));
         }
@@ -58,42 +48,44 @@ const Rows& all_rows() {
     return rows;
 }
 
-std::size_t rank_of_measured(Part part) {
-    // After the rows that state a value, and before those of the arithmetic.
-    const auto arithmetic = std::find_if(all_rows().begin(), all_rows().end(),
-                                         [](const Row& row) { return row.part == Part::rounding; });
-    return rank_step * std::size_t(arithmetic - all_rows().begin()) + std::size_t(part);
+const Row& row_of(std::string_view name) {
+    const auto row = std::find_if(all_rows().begin(), all_rows().end(),
+                                  [name](const Row& one) { return one.name == name; });
+    if (row == all_rows().end()) {
+        throw std::logic_error(fmt::format("no table has the mistake {}", name));
+    }
+    return *row;
 }
 
 bool Mistake::changes(Part part) const {
-    return std::find(parts.begin(), parts.end(), part) != parts.end();
+    return std::any_of(named.begin(), named.end(),
+                       [part](const Named& each) { return each.row->part == part; });
 }
 
 bool Mistake::is_vague() const {
     return std::any_of(named.begin(), named.end(),
-                       [](const Named& each) { return each.name == other_positions; });
+                       [](const Named& each) { return each.row->name == other_positions; });
 }
 
 std::size_t Mistake::cost() const {
     std::size_t cost = is_vague() ? 4 : 0;
     for (const Named& each : named) {
-        cost += each.rank % rank_step == 0 ? 2 : 3;
+        cost += each.row->measured ? 3 : 2;
     }
     return cost;
 }
 
-void Mistake::add(Named mistake, Part part) {
+void Mistake::add(Named mistake) {
     const auto before = std::upper_bound(
         named.begin(), named.end(), mistake,
-        [](const Named& a, const Named& b) { return a.rank < b.rank; });
+        [](const Named& a, const Named& b) { return a.row < b.row; });
     named.insert(before, std::move(mistake));
-    parts.push_back(part);
 }
 
 std::string Mistake::name() const {
     std::string all;
     for (const Named& each : named) {
-        all += (all.empty() ? "" : " + ") + each.name;
+        all += (all.empty() ? "" : " + ") + each.row->name;
     }
     return all;
 }
@@ -101,16 +93,17 @@ std::string Mistake::name() const {
 std::string Mistake::meaning() const {
     std::string all;
     for (const Named& each : named) {
-        all += (all.empty() ? "" : "; ") + each.meaning;
+        all += (all.empty() ? "the engine " : "; ") + each.row->meaning +
+               (each.detail.empty() ? "" : ": ") + each.detail;
     }
     return all;
 }
 
 std::optional<Mistake> with(const Mistake& mistake, const Row& row,
                             const Observation& observation) {
-    if ((is_of_rotation(row) && mistake.hypothesis.operation.inv_freq.empty()) ||
+    if (!row.change || (is_of_rotation(row) && mistake.hypothesis.operation.inv_freq.empty()) ||
         mistake.changes(row.part) || mistake.changes(Part::alone) ||
-        (row.part == Part::alone && !mistake.parts.empty())) {
+        (row.part == Part::alone && !mistake.named.empty())) {
         return std::nullopt;
     }
     Hypothesis wrong = mistake.hypothesis;
@@ -120,8 +113,8 @@ std::optional<Mistake> with(const Mistake& mistake, const Row& row,
          are_alike(observation, wrong))) {
         return std::nullopt;
     }
-    Mistake both = {.named = mistake.named, .hypothesis = std::move(wrong), .parts = mistake.parts};
-    both.add({rank_of(row), row.name, row.meaning + both.hypothesis.detail}, row.part);
+    Mistake both = {.named = mistake.named, .hypothesis = std::move(wrong)};
+    both.add({&row, both.hypothesis.detail});
     both.precision = row.precision && (mistake.named.empty() || mistake.precision);
     both.turns = row.turns ? row.turns(observation, mistake.hypothesis) : std::vector<Turn>();
     return both;
@@ -144,18 +137,16 @@ std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
     if (!groups || !fits(both.hypothesis) || !another) {
         return std::nullopt;
     }
-    Mistake::Named named = {first_rank, other.mistake, other.meaning};
+    std::string_view name = other.mistake;
     if (right.inv_freq.empty()) {
-        named.name = "rotated_without_rope";
-        named.meaning = "rotated although the layer has no RoPE: " + other.meaning;
+        name = "rotated_without_rope";
     } else if (!differ(operation.inv_freq,
                        powers(observation.base, 2 * operation.inv_freq.size())) &&
                operation.inv_freq.size() == right.inv_freq.size() &&
                operation.attention_factor == 1) {
-        const Row& ignored = row_of("scaling_ignored");
-        named = {rank_of(ignored), ignored.name, ignored.meaning + "; " + other.meaning};
+        name = "scaling_ignored";
     }
-    both.add(std::move(named), Part::frequencies);
+    both.add({&row_of(name), other.detail});
     return both;
 }
 

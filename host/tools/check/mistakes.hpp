@@ -38,14 +38,17 @@ enum class Part {
 /// Computes the cos and sin of a pair, like oracle::Operation::cos_sin.
 using Turn = std::function<oracle::CosSin(std::int64_t position, std::size_t pair)>;
 
-/// A row of a table of mistakes: a change of the definition, its name, and a sentence.
+/// A row of a table of mistakes: a change of the definition, its name, and what the engine did.
 struct Row {
     std::string name;
     Part part = Part::alone;
-    std::string meaning;
-    /// Changes the right hypothesis. Returns false if no suitable data could show the change.
-    std::function<bool(const Observation& observation, Hypothesis& wrong)> change;
-    bool precision = false;  // as Match::precision
+    std::string meaning;  // "left out the norm"; the same in all rows of this name
+    /// Changes the right hypothesis, and may set its detail. Returns false if no suitable data
+    /// could show the change. Empty if the change is read from the output or from the model file.
+    std::function<bool(const Observation& observation, Hypothesis& wrong)> change = {};
+    std::string example = {};  // of a detail that has values
+    bool precision = false;    // as Match::precision
+    bool measured = false;     // the change is read from the output
     /// Candidates for the cos and sin of each pair, likeliest first, which replace those of the
     /// change.
     std::function<std::vector<Turn>(const Observation& observation, const Hypothesis& right)>
@@ -59,12 +62,11 @@ inline constexpr const char* other_positions = "other_positions";
 /// The names of a mistake, and the definition with its changes.
 struct Mistake {
     struct Named {
-        std::size_t rank = 0;  // the order in a report
-        std::string name, meaning;
+        const Row* row = nullptr;
+        std::string detail;  // follows the meaning of the row: "interleaved, not half_split"
     };
-    std::vector<Named> named = {};  // ascending ranks; empty: the definition itself
+    std::vector<Named> named = {};  // in the order of rows; empty: the definition itself
     Hypothesis hypothesis;
-    std::vector<Part> parts = {};  // what is changed
     bool precision = false;
     std::vector<Turn> turns = {};
 
@@ -73,18 +75,16 @@ struct Mistake {
     bool is_vague() const;
     /// How many changes there are: 2 for each, 3 for a measured one, more for a vague one.
     std::size_t cost() const;
-    void add(Named mistake, Part part);
+    void add(Named mistake);
     std::string name() const;     // "swapped_pairing + attention_factor_missing"
-    std::string meaning() const;  // their sentences
+    std::string meaning() const;  // a sentence, "the engine ..."
 };
 
 /// Every row of every table, in the order of reports.
 const Rows& all_rows();
 
-/// The rank of the other RoPEs of the model, before all rows, and of a measured value of a part,
-/// after them.
-constexpr std::size_t first_rank = 0;
-std::size_t rank_of_measured(Part part);
+/// Returns the first row of a name. Every name must be in a table.
+const Row& row_of(std::string_view name);
 
 /// Adds a row to a mistake. Returns none if the part is changed already, if these data could not
 /// show the change, or if there is nothing to change.
@@ -96,6 +96,7 @@ std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
                             const Observation& observation);
 
 // The tables, in the order in which rows that explain an output equally well are reported.
+Rows rotation_mistakes();    // the other RoPEs of the model file, which have no change
 Rows ops_mistakes();         // bias, norm, clip, scale, Hadamard transform
 Rows store_mistakes();       // codes and scales
 Rows pair_mistakes();        // the pairs and the attention factor
@@ -104,6 +105,7 @@ Rows position_mistakes();    // the positions, their axes and the direction
 Rows window_mistakes();      // the channels that turn
 Rows exponent_mistakes();    // exponents and base
 Rows layout_mistakes();      // the location of each row in memory
+Rows measured_mistakes();    // values that are read from the output, which have no change
 Rows arithmetic_mistakes();  // on right frequencies and on those of another mistake
 
 // Functions that the tables use.

@@ -8,6 +8,7 @@
 
 #include "check/compare.hpp"
 #include "check/judge.hpp"
+#include "check/mistakes.hpp"
 #include "verify/oracle/element.hpp"
 #include "verify/oracle/rows.hpp"
 
@@ -108,15 +109,16 @@ std::optional<Match> rows_of_others(const Observation& observation, double bound
             listed.push_back(text);
         }
     }
-    std::string meaning = "rows hold those of other ";
-    meaning += other_heads ? "heads or tokens: " : "tokens: ";
+    std::string detail;
     for (std::size_t i = 0; i < std::min(most_listed, listed.size()); ++i) {
-        meaning += (i == 0 ? "" : ", ") + listed[i];
+        detail += (i == 0 ? "" : ", ") + listed[i];
     }
-    meaning += listed.size() > most_listed ? ", ..." : "";
+    detail += listed.size() > most_listed ? ", ..." : "";
+    Mistake moved;
+    moved.add({&row_of(other_heads ? "rows_of_other_heads" : "rows_of_other_tokens"), detail});
     Match match;
-    match.mistake = other_heads ? "rows_of_other_heads" : "rows_of_other_tokens";
-    match.meaning = meaning;
+    match.mistake = moved.name();
+    match.meaning = moved.meaning();
     match.share_within = 1;
     match.explains = match.nearly = true;
     return match;

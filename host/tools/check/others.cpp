@@ -26,19 +26,19 @@ class Others {
 
     /// Returns false if the model does not have what the query asks for. Other errors return true,
     /// because a RoPE that cannot be read is left out.
-    bool add(const char* mistake, const std::string& meaning, const ModelQuery& query) {
+    bool add(const char* mistake, const std::string& detail, const ModelQuery& query) {
         const Result<RopeParams> other = file_.read(query);
         if (!other) {
             return other.status.code != VKROPE_ERROR_INVALID_ARGUMENT;
         }
-        keep(mistake, meaning, other.value);
+        keep(mistake, detail, other.value);
         if (right_.no_rope) {
-            keep_bases(mistake, meaning, other.value);
+            keep_bases(mistake, detail, other.value);
         } else if (other.value.head_dim != right_.head_dim) {  // the part of it that fits
             RopeParams narrower = right_;
             narrower.inv_freq = powers(other.value.base, right_.rotary_dim);
             narrower.attention_factor = 1;
-            const std::string base = fmt::format("{}: their base {:g} alone", meaning,
+            const std::string base = fmt::format("{}: their base {:g} alone", detail,
                                                  other.value.base);
             keep(mistake, base, narrower);
             for (std::size_t j = 0; j < narrower.inv_freq.size(); ++j) {
@@ -53,24 +53,24 @@ class Others {
 
    private:
     /// A layer without RoPE may have been rotated without the scaling, or with the usual base.
-    void keep_bases(const char* mistake, const std::string& meaning, RopeParams rotation) {
+    void keep_bases(const char* mistake, const std::string& detail, RopeParams rotation) {
         rotation.attention_factor = 1;
         for (const double base : {rotation.base, 10000.0}) {
             std::vector<double> inv_freq = powers(base, rotation.rotary_dim);
             if (inv_freq.size() == rotation.inv_freq.size()) {
                 rotation.inv_freq = std::move(inv_freq);
-                keep(mistake, fmt::format("{}, with base {:g} alone", meaning, base), rotation);
+                keep(mistake, fmt::format("{}, with base {:g} alone", detail, base), rotation);
             }
         }
     }
 
-    void keep(const char* mistake, std::string meaning, const RopeParams& rotation) {
+    void keep(const char* mistake, std::string detail, const RopeParams& rotation) {
         const bool known = std::any_of(found.begin(), found.end(), [&](const OtherRotation& other) {
             return same(other.rotation, rotation);
         });
         if (!rotation.no_rope && !rotation.inv_freq.empty() && !known && !same(right_, rotation) &&
             found.size() < most_others) {
-            found.push_back({mistake, std::move(meaning), rotation});
+            found.push_back({mistake, std::move(detail), rotation});
         }
     }
 
@@ -79,6 +79,21 @@ class Others {
 };
 
 }  // namespace
+
+Rows rotation_mistakes() {
+    const auto row = [](const char* name, const char* meaning, const char* example) {
+        return Row{name, Part::frequencies, meaning, {}, example};
+    };
+    return {
+        row("other_layer_type", "gave a layer the RoPE of other layers",
+            "the RoPE of the model's full_attention layers"),
+        row("rotated_without_rope", "rotated a layer that has no RoPE",
+            "the RoPE of the model's other layers"),
+        row("short_sequence", "took the frequencies of a shorter sequence", ""),
+        row("long_sequence", "took the frequencies of a longer sequence",
+            "the RoPE of a sequence of 131072 tokens"),
+    };
+}
 
 std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOptions& model,
                                            const RopeParams& rotation) {
@@ -138,7 +153,7 @@ std::vector<OtherRotation> variations_of(const ModelFile& file, const ModelOptio
             if (other && !same(other.value, rotation)) {
                 variations.push_back(
                     {is_base ? "another_base" : "another_scaling",
-                     fmt::format("{} is {:.10g}, not {:.10g}", is_base ? "base" : number.name,
+                     fmt::format("{}{:.10g}, not {:.10g}", is_base ? "" : number.name + " is ",
                                  value, number.value),
                      other.value});
             }

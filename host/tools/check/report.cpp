@@ -9,6 +9,7 @@
 #include <span>
 
 #include "check/check.hpp"
+#include "check/mistakes.hpp"
 #include "check/where.hpp"
 #include "cli/terminal.hpp"
 #include "cli/words.hpp"
@@ -313,6 +314,23 @@ std::string text_of(const char* name, const Judged& judged, const Limits& limits
 }
 
 }  // namespace
+
+void list_mistakes(bool as_json) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    std::string text;
+    for (const Row& row : all_rows()) {
+        const std::string line = fmt::format(
+            "{}: the engine {}{}{}\n", row.name, row.meaning,
+            row.example.empty() ? "" : ", for instance: ", row.example);
+        if (text.find(line) == std::string::npos) {  // several rows may have one name
+            text += line;
+            all.push_back({{"mistake", row.name},
+                           {"meaning", "the engine " + row.meaning},
+                           {"example", text_or_null(row.example)}});
+        }
+    }
+    as_json ? write_json(all) : write_output(text);
+}
 
 void report(const CheckResult& result, bool as_json) {
     if (as_json) {

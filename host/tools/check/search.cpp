@@ -59,9 +59,10 @@ double put_best_first(std::vector<Fitted>& all, const Cost& cost) {
 
 /// Returns whether one mistake changes all that the other does, and more.
 bool changes_more(const Mistake& one, const Mistake& other) {
-    return one.cost() > other.cost() && one.parts.size() > other.parts.size() &&
-           std::all_of(other.parts.begin(), other.parts.end(),
-                       [&one](Part part) { return one.changes(part); });
+    return one.cost() > other.cost() && one.named.size() > other.named.size() &&
+           std::all_of(other.named.begin(), other.named.end(), [&one](const Mistake::Named& named) {
+               return one.changes(named.row->part);
+           });
 }
 
 /// Returns the candidates, likeliest first, without those that change more than another to the same
@@ -339,11 +340,7 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
         Mistake both = mistake;
         both.hypothesis.operation.attention_factor = factor;
         both.hypothesis.operation.gain = oracle::Gain::apply;
-        both.add({.rank = rank_of_measured(Part::factor),
-                  .name = "another_factor",
-                  .meaning = fmt::format("cos and sin have another factor: {:.7g}, not {:.7g}",
-                                         factor, right)},
-                 Part::factor);
+        both.add({&row_of("another_factor"), fmt::format("{:.7g}, not {:.7g}", factor, right)});
         found.push_back({both, misfit});
     }
 }
@@ -499,8 +496,8 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
             seen[row.token] = true;
         }
         Mistake::Named named = name_of_positions(right, *at, seen);
-        if (!named.name.empty()) {
-            mistake.add(std::move(named), Part::positions);
+        if (named.row != nullptr) {
+            mistake.add(std::move(named));
             add_fit(geometry, mistake, found);
         }
     }
@@ -527,7 +524,7 @@ std::vector<Candidate> Search::with_positions(bool rounded) {
                 each_with(turned, observation_, part(Part::axes), add);
                 if (const auto axes = find_axes(*coarse.seen, turned.hypothesis)) {
                     Mistake moved = turned;
-                    moved.add(name_of_axes(turned.hypothesis, *axes), Part::axes);
+                    moved.add(name_of_axes(turned.hypothesis, *axes));
                     moved.hypothesis.further.axes = *axes;
                     add_fit(coarse, moved, found);
                 }
@@ -608,8 +605,8 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
     constexpr double exact = 1e-11, alike = 4;
     const auto value_of = [](const Candidate& one) {
         for (const Mistake::Named& named : one.mistake.named) {
-            if (named.rank == rank_of_measured(Part::frequencies)) {
-                return named.meaning;
+            if (named.row->measured && named.row->part == Part::frequencies) {
+                return named.detail;
             }
         }
         return std::string();

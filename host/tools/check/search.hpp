@@ -96,7 +96,7 @@ Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint
 /// Frequencies that no table states: of another base, of linear scaling by another factor, or of
 /// another number in the model file.
 struct OtherFrequencies {
-    std::string name, meaning;
+    std::string name, detail;                   // as OtherRotation::mistake
     double base = 0, divisor = 1;               // of unscaled frequencies
     std::optional<OtherRotation> of_file = {};  // instead
 };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Mistakes of arithmetic: other precision of cos and sin, with right or with wrong frequencies.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -108,57 +106,50 @@ std::vector<Turn> tables_of(const Observation& observation, const Hypothesis& ri
 
 Row frequencies_in(const Rounded& rounded) {
     return {
-        .name = "frequencies_in_16_bits",
-        .part = Part::rounding,
-        .meaning = fmt::format(
-            "frequencies were rounded to {} before the product with the position", rounded.name),
-        .change =
-            [type = rounded.type](const Observation&, Hypothesis& wrong) {
-                bool changed = false;
-                for (std::vector<double>* each :
-                     {&wrong.operation.inv_freq, &wrong.further.summed}) {
-                    for (double& frequency : *each) {
-                        const double exact = std::exchange(frequency, rounded_to(type, frequency));
-                        changed = changed || frequency != exact;
-                    }
+        "frequencies_in_16_bits", Part::rounding,
+        "rounded frequencies to 16 bits, before the product with the position",
+        [rounded](const Observation&, Hypothesis& wrong) {
+            wrong.detail = rounded.name;
+            bool changed = false;
+            for (std::vector<double>* each : {&wrong.operation.inv_freq, &wrong.further.summed}) {
+                for (double& frequency : *each) {
+                    const double exact = std::exchange(frequency,
+                                                       rounded_to(rounded.type, frequency));
+                    changed = changed || frequency != exact;
                 }
-                return changed;
-            },
-        .precision = true};
+            }
+            return changed;
+        }};
 }
 
 Row angles_in(const Rounded& rounded) {
-    return {.name = "angles_in_16_bits",
-            .part = Part::arithmetic,
-            .meaning = fmt::format("positions, frequencies and their products were rounded to {}",
-                                   rounded.name),
-            .change =
-                [type = rounded.type](const Observation&, Hypothesis& wrong) {
-                    wrong.operation.cos_sin = with_phase(
-                        wrong.operation, [inv_freq = wrong.operation.inv_freq, type](
-                                             std::int64_t position, std::size_t pair) {
-                            const long double angle = rounded_to(
-                                type,
-                                rounded_to(type, position) * rounded_to(type, inv_freq[pair]));
-                            return CosSin{std::cos(angle), std::sin(angle)};
-                        });
-                    return true;
-                },
-            .precision = true};
+    return {"angles_in_16_bits", Part::arithmetic,
+            "rounded positions, frequencies and their products to 16 bits",
+            [rounded](const Observation&, Hypothesis& wrong) {
+                wrong.detail = rounded.name;
+                wrong.operation.cos_sin = with_phase(
+                    wrong.operation, [inv_freq = wrong.operation.inv_freq, type = rounded.type](
+                                         std::int64_t position, std::size_t pair) {
+                        const long double angle = rounded_to(
+                            type, rounded_to(type, position) * rounded_to(type, inv_freq[pair]));
+                        return CosSin{std::cos(angle), std::sin(angle)};
+                    });
+                return true;
+            }};
 }
 
 Row tables_in(const Rounded& rounded) {
     return {.name = "tables_in_16_bits",
             .part = Part::tables,
-            .meaning = fmt::format("cos and sin were rounded to {}", rounded.name),
+            .meaning = "rounded cos and sin to 16 bits",
             .change =
-                [type = rounded.type](const Observation&, Hypothesis& wrong) {
+                [rounded](const Observation&, Hypothesis& wrong) {
+                    wrong.detail = rounded.name;
                     Operation& operation = wrong.operation;
                     Turn turn = operation.cos_sin ? operation.cos_sin : exact_turn(operation);
-                    operation.cos_sin = table_of(operation, std::move(turn), type);
+                    operation.cos_sin = table_of(operation, std::move(turn), rounded.type);
                     return true;
                 },
-            .precision = true,
             .turns = [type = rounded.type](
                          const Observation& observation,
                          const Hypothesis& right) { return tables_of(observation, right, type); }};
@@ -194,34 +185,31 @@ bool multiply_float32_step_by_step(const Observation& observation, Hypothesis& w
 }  // namespace
 
 Rows arithmetic_mistakes() {
-    return {
+    Rows rows = {
         frequencies_in(in_16_bits[0]),
         frequencies_in(in_16_bits[1]),
         {.name = "float32_angles",
          .part = Part::arithmetic,
-         .meaning = "angles are float32 products of position and frequency",
+         .meaning = "multiplied position and frequency in float32",
          .change = multiply_float32,
-         .precision = true,
          .turns = float32_products},
-        {.name = "float32_angles_by_running_product",
-         .part = Part::arithmetic,
-         .meaning = "each float32 angle was made by multiplying the angle of the pair before it",
-         .change = multiply_float32_step_by_step,
-         .precision = true},
+        {"float32_angles_by_running_product", Part::arithmetic,
+         "made each float32 angle from the angle of the pair before it, by a product",
+         multiply_float32_step_by_step},
         angles_in(in_16_bits[0]),
         angles_in(in_16_bits[1]),
         tables_in(in_16_bits[0]),
         tables_in(in_16_bits[1]),
-        {.name = "subnormals_flushed",
-         .part = Part::alone,
-         .meaning = "subnormal numbers became 0, and all else is right",
-         .change =
-             [](const Observation&, Hypothesis& wrong) {
-                 wrong.operation.absolute_allowance = oracle::flushing_allowance(wrong.operation);
-                 return true;
-             },
-         .precision = true},
+        {"subnormals_flushed", Part::alone, "took subnormal numbers for 0, and did all else right",
+         [](const Observation&, Hypothesis& wrong) {
+             wrong.operation.absolute_allowance = oracle::flushing_allowance(wrong.operation);
+             return true;
+         }},
     };
+    for (Row& row : rows) {
+        row.precision = true;
+    }
+    return rows;
 }
 
 }  // namespace vkrope::tools

@@ -58,21 +58,20 @@ Row yarn_range(const char* name, const char* meaning, bool rounded) {
 enum class Scaling { none, of_each_pair, of_head_dim };
 
 Row exponent_of_head_dim(Scaling scaling) {
-    return {"exponent_of_head_dim", Part::frequencies,
-            "exponents are divided by head_dim, not by rotary_dim",
-            [scaling](const Observation& observation, Hypothesis& wrong) {
-                const std::vector<double> ratios = multipliers(observation, wrong);
-                std::vector<double> inv_freq = scaling == Scaling::of_head_dim
-                                                   ? scaled_powers(observation, wrong,
-                                                                   wrong.in.head_dim)
-                                                   : powers(observation.base, wrong.in.head_dim);
-                inv_freq.resize(std::min(inv_freq.size(), ratios.size()));
-                for (std::size_t j = 0; scaling == Scaling::of_each_pair && j < inv_freq.size();
-                     ++j) {
-                    inv_freq[j] *= ratios[j];
-                }
-                return is_partial(wrong) && replace_frequencies(wrong, inv_freq);
-            }};
+    return {
+        "exponent_of_head_dim", Part::frequencies, "took head_dim for rotary_dim in the exponents",
+        [scaling](const Observation& observation, Hypothesis& wrong) {
+            const std::vector<double> ratios = multipliers(observation, wrong);
+            std::vector<double> inv_freq = scaling == Scaling::of_head_dim
+                                               ? scaled_powers(observation, wrong,
+                                                               wrong.in.head_dim)
+                                               : powers(observation.base, wrong.in.head_dim);
+            inv_freq.resize(std::min(inv_freq.size(), ratios.size()));
+            for (std::size_t j = 0; scaling == Scaling::of_each_pair && j < inv_freq.size(); ++j) {
+                inv_freq[j] *= ratios[j];
+            }
+            return is_partial(wrong) && replace_frequencies(wrong, inv_freq);
+        }};
 }
 
 }  // namespace
@@ -105,17 +104,17 @@ double factor_of_scaling(const Observation& observation, const Hypothesis& right
 Rows scaling_mistakes() {
     return {
         {"scaling_ignored", Part::frequencies,
-         "frequencies are unscaled, and the attention factor is missing",
+         "left out the scaling of the frequencies and the attention factor",
          [](const Observation& observation, Hypothesis& wrong) {
              return replace_all(wrong, observation.base);
          }},
         {"frequencies_unscaled", Part::frequencies,
-         "frequencies are unscaled, and the attention factor was applied",
+         "left out the scaling of the frequencies, not the attention factor",
          [](const Observation& observation, Hypothesis& wrong) {
              return wrong.operation.attention_factor != 1 &&
                     replace_frequencies(wrong, unscaled(observation, wrong));
          }},
-        {"scaling_twice", Part::frequencies, "the frequencies were scaled twice",
+        {"scaling_twice", Part::frequencies, "scaled the frequencies twice",
          [](const Observation& observation, Hypothesis& wrong) {
              std::vector<double> inv_freq = multipliers(observation, wrong);
              for (std::size_t j = 0; j < inv_freq.size(); ++j) {
@@ -124,7 +123,7 @@ Rows scaling_mistakes() {
              return replace_frequencies(wrong, inv_freq);
          }},
         {"scaling_inverted", Part::frequencies,
-         "the frequencies were multiplied where the scaling divides them",
+         "multiplied the frequencies where the scaling divides them",
          [](const Observation& observation, Hypothesis& wrong) {
              std::vector<double> inv_freq = unscaled(observation, wrong);
              const std::vector<double> ratios = multipliers(observation, wrong);
@@ -133,13 +132,13 @@ Rows scaling_mistakes() {
              }
              return replace_frequencies(wrong, inv_freq);
          }},
-        yarn_range("yarn_range_rounded", "YaRN's range of blended pairs was rounded to whole pairs",
+        yarn_range("yarn_range_rounded", "rounded YaRN's range of blended pairs to whole pairs",
                    true),
         yarn_range("yarn_range_unrounded",
-                   "YaRN's range of blended pairs was not rounded to whole pairs", false),
+                   "did not round YaRN's range of blended pairs to whole pairs", false),
         {"factor_in_power", Part::frequencies,
-         "the factor of the scaling multiplies the base, inside the power; it must divide the "
-         "frequencies",
+         "multiplied the base by the factor of the scaling, inside the power, where the factor "
+         "divides the frequencies",
          // Computes (factor * base)^(-2j / n) where base^(-2j / n) / factor is right, scaled for
          // each pair only as much as the right one is.
          [](const Observation& observation, Hypothesis& wrong) {
@@ -162,18 +161,19 @@ Rows exponent_mistakes() {
         exponent_of_head_dim(Scaling::of_each_pair),
         exponent_of_head_dim(Scaling::of_head_dim),
         {"base_10000", Part::frequencies,
-         "frequencies are unscaled, of base 10000, and the attention factor is missing",
+         "took the base 10000 and left out scaling and attention factor",
          [](const Observation& observation, Hypothesis& wrong) {
              return observation.base != 10000 && replace_all(wrong, 10000);
          }},
         {"base_10000_with_factor", Part::frequencies,
-         "frequencies are unscaled, of base 10000, and the attention factor was applied",
+         "took the base 10000 and left out the scaling, not the attention factor",
          [](const Observation& observation, Hypothesis& wrong) {
              return observation.base != 10000 && wrong.operation.attention_factor != 1 &&
                     wrong.operation.gain != oracle::Gain::omit &&
                     replace_frequencies(wrong, powers(10000, rotary_dim(wrong)));
          }},
-        {"inclusive_spacing", Part::frequencies, "exponents reach 1: j / (n - 1), not j / n",
+        {"inclusive_spacing", Part::frequencies,
+         "let the exponents reach 1: j / (n - 1), not j / n",
          [](const Observation& observation, Hypothesis& wrong) {
              std::vector<double> inv_freq(wrong.operation.inv_freq.size());
              return observation.base > 0 &&

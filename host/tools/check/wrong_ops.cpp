@@ -58,9 +58,8 @@ Row weight_offset(const char* name, const char* meaning, bool adds_one) {
                 const double mean = mean_of(norm.weight);
                 wrong.detail = !adds_one && mean > 0.5
                                    ? fmt::format(
-                                         "; or the weights given are 1 + w already, as in "
-                                         "GGUF files, since their mean is {:.3g}: then the "
-                                         "engine is right",
+                                         "or the weights given are 1 + w already, as in GGUF "
+                                         "files, since their mean is {:.3g}: then it is right",
                                          mean)
                                    : "";
                 return true;
@@ -68,14 +67,16 @@ Row weight_offset(const char* name, const char* meaning, bool adds_one) {
 }
 
 Row another_eps(double eps) {
-    return {"another_eps", Part::norm, "eps is ", [eps](const Observation&, Hypothesis& wrong) {
+    return {"another_eps", Part::norm, "took another eps",
+            [eps](const Observation&, Hypothesis& wrong) {
                 Norm& norm = wrong.ops.norm;
                 const double right = std::exchange(norm.eps, eps);
                 wrong.detail = fmt::format("{:g}, not {:g}", eps, right);
                 // A far smaller eps is a missing one.
                 return norm.kind != NormKind::none && !norm.reciprocal_root && eps > 1e-4 * right &&
                        std::fabs(eps - right) > 1e-6 * right;
-            }};
+            },
+            "1e-05, not 1e-06"};
 }
 
 /// Returns false if all heads have one weight.
@@ -95,7 +96,7 @@ oracle::Type element_type(const Hypothesis& hypothesis) {
 /// Makes a row with a Hadamard transform of other blocks of a row.
 Row hadamard_of(std::uint64_t block) {
     return {fmt::format("hadamard_of_{}", block), Part::hadamard,
-            fmt::format("a Hadamard transform of blocks of {} channels was taken", block),
+            fmt::format("took a Hadamard transform of blocks of {} channels", block),
             [block](const Observation&, Hypothesis& wrong) {
                 const std::uint64_t right = std::exchange(wrong.ops.hadamard, block);
                 return (right != 0 || wrong.store) && right != block &&
@@ -107,81 +108,81 @@ Row hadamard_of(std::uint64_t block) {
 
 Rows ops_mistakes() {
     Rows rows = {
-        norm_place("norm_before_rotation", "the norm was taken before the rotation", false),
-        norm_place("norm_after_rotation", "the norm was taken after the rotation", true),
-        {"norm_missing", Part::norm, "there was no norm", of_norm([](Norm& norm) {
+        norm_place("norm_before_rotation", "took the norm before the rotation, not after it",
+                   false),
+        norm_place("norm_after_rotation", "took the norm after the rotation, not before it", true),
+        {"norm_missing", Part::norm, "left out the norm", of_norm([](Norm& norm) {
              norm = {};
              return true;
          })},
-        {"eps_missing", Part::norm, "eps was not added", of_norm([](Norm& norm) {
+        {"eps_missing", Part::norm, "did not add eps", of_norm([](Norm& norm) {
              norm.eps = 0;
              return true;
          })},
-        {"eps_outside_root", Part::norm, "eps was added to the root, not under it",
+        {"eps_outside_root", Part::norm, "added eps to the root, not under it",
          of_norm([](Norm& norm) {
              norm.reciprocal_root = [eps = norm.eps](long double square, std::uint64_t) {
                  return 1 / (std::sqrt(square) + eps);
              };
              return true;
          })},
-        {"sum_instead_of_mean", Part::norm, "the sum of the squares was taken, not their mean",
+        {"sum_instead_of_mean", Part::norm, "took the sum of the squares, not their mean",
          of_norm([](Norm& norm) {
              norm.reciprocal_root = [eps = norm.eps](long double square, std::uint64_t n) {
                  return 1 / std::sqrt(square * static_cast<long double>(n) + eps);
              };
              return true;
          })},
-        norm_span("norm_of_each_head", "each head was normed alone, not all heads of a token",
+        norm_span("norm_of_each_head", "took the norm of each head, not of all heads of a token",
                   false),
-        norm_span("norm_of_all_heads", "all heads of a token were normed together, not each alone",
+        norm_span("norm_of_all_heads", "took the norm of all heads of a token, not of each head",
                   true),
-        norm_kind("layer_norm_instead_of_rms", "the mean was subtracted", NormKind::rms,
-                  NormKind::layer),
-        norm_kind("rms_instead_of_layer_norm", "the mean was not subtracted", NormKind::layer,
-                  NormKind::rms),
-        {"weight_missing", Part::norm, "the norm has no weight",
+        norm_kind("layer_norm_instead_of_rms", "subtracted the mean, as a layer norm does",
+                  NormKind::rms, NormKind::layer),
+        norm_kind("rms_instead_of_layer_norm", "did not subtract the mean, which a layer norm does",
+                  NormKind::layer, NormKind::rms),
+        {"weight_missing", Part::norm, "took the norm without its weight",
          [](const Observation&, Hypothesis& wrong) {
              wrong.ops.norm.weight_offset = 0;
              return !std::exchange(wrong.ops.norm.weight, {}).empty();
          }},
-        weight_offset("one_plus_weight_forgotten", "the norm was multiplied by w, not by 1 + w",
-                      false),
-        weight_offset("one_plus_weight", "the norm was multiplied by 1 + w, not by w", true),
+        weight_offset("one_plus_weight_forgotten", "multiplied the norm by w, not by 1 + w", false),
+        weight_offset("one_plus_weight", "multiplied the norm by 1 + w, not by w", true),
         {.name = "rounded_before_weight",
          .part = Part::norm,
-         .meaning = "values were rounded to the element type before the product with the weight, "
-                    "and after it",
+         .meaning = "rounded values to the element type before the product with the weight, and "
+                    "after it",
          .change =
              [](const Observation&, Hypothesis& wrong) {
                  wrong.ops.norm.round_between = element_type(wrong);
                  return !wrong.ops.norm.weight.empty() && element_type(wrong) != oracle::Type::f32;
              },
          .precision = true},
-        {"weight_of_first_head", Part::norm, "all heads took the weight of head 0",
+        {"weight_of_first_head", Part::norm, "took the weight of head 0 for all heads",
          [](const Observation&, Hypothesis& wrong) {
              return repeat_first_head(wrong.ops.norm.weight, wrong.in.head_dim);
          }},
-        {"weight_of_other_tensor", Part::norm, "the norm has the weight of ",
+        {"weight_of_other_tensor", Part::norm, "took the weight of K's norm for Q, or the reverse",
          [](const Observation& observation, Hypothesis& wrong) {
              const std::vector<double> right = wrong.ops.norm.weight;
              wrong.ops.norm.weight = observation.other_weight;
-             wrong.detail = observation.other_name;
              return !right.empty() && wrong.ops.norm.weight.size() == right.size() &&
                     wrong.ops.norm.weight != right;
          }},
-        {"norm_bias_missing", Part::norm, "the norm has no bias",
+        {"norm_bias_missing", Part::norm, "took the norm without its bias",
          [](const Observation&, Hypothesis& wrong) {
              return !std::exchange(wrong.ops.norm.bias, {}).empty();
          }},
-        {"bias_missing", Part::bias, "the bias was not added",
+        {"bias_missing", Part::bias, "did not add the bias",
          [](const Observation&, Hypothesis& wrong) {
              return !std::exchange(wrong.ops.bias, {}).empty();
          }},
-        {"second_set_missing", Part::bias, "all tokens took the first set of weights and biases",
+        {"second_set_missing", Part::bias,
+         "took the first set of weights and biases for all tokens",
          [](const Observation&, Hypothesis& wrong) {
              return std::exchange(wrong.ops.second, {}).has_value();
          }},
-        {"sets_exchanged", Part::bias, "the two sets of weights and biases were exchanged",
+        {"sets_exchanged", Part::bias, "exchanged the two sets of weights and biases",
          [](const Observation&, Hypothesis& wrong) {
              Ops& ops = wrong.ops;
              if (ops.second) {
@@ -191,16 +192,16 @@ Rows ops_mistakes() {
              }
              return ops.second.has_value();
          }},
-        {"clip_missing", Part::clip, "nothing was clipped",
+        {"clip_missing", Part::clip, "clipped nothing",
          [](const Observation&, Hypothesis& wrong) {
              return std::exchange(wrong.ops.clip, 0) != 0;
          }},
-        {"scale_missing", Part::scale, "Q was not scaled",
+        {"scale_missing", Part::scale, "did not scale Q",
          [](const Observation&, Hypothesis& wrong) {
              const bool scaled = std::exchange(wrong.ops.scale, 1) != 1;
              return !std::exchange(wrong.ops.scale_tokens, {}).empty() || scaled;
          }},
-        {"scale_twice", Part::scale, "Q was scaled twice",
+        {"scale_twice", Part::scale, "scaled Q twice",
          [](const Observation&, Hypothesis& wrong) {
              Ops& ops = wrong.ops;
              const bool scaled = ops.scale != 1 || !ops.scale_tokens.empty();
@@ -210,12 +211,12 @@ Rows ops_mistakes() {
              }
              return scaled;
          }},
-        {"hadamard_missing", Part::hadamard, "there was no Hadamard transform",
+        {"hadamard_missing", Part::hadamard, "left out the Hadamard transform",
          [](const Observation&, Hypothesis& wrong) {
              return std::exchange(wrong.ops.hadamard, 0) != 0;
          }},
         {"hadamard_unnormalised", Part::hadamard,
-         "the Hadamard transform was not divided by the root of its channels",
+         "did not divide the Hadamard transform by the root of its channels",
          [](const Observation&, Hypothesis& wrong) {
              wrong.ops.scale *= std::sqrt(static_cast<double>(wrong.ops.hadamard));
              return wrong.ops.hadamard != 0;
@@ -228,7 +229,7 @@ Rows ops_mistakes() {
     for (std::uint64_t block = 2; block <= max_hadamard; block *= 2) {
         rows.push_back(hadamard_of(block));
     }
-    rows.push_back({"v_rotated", Part::rotation, "V was rotated as K is",
+    rows.push_back({"v_rotated", Part::rotation, "rotated V like K",
                     [](const Observation& observation, Hypothesis& wrong) {
                         if (!observation.rotated) {
                             return false;

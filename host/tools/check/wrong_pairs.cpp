@@ -44,39 +44,44 @@ bool take_other_input(const Observation& observation, Hypothesis& wrong) {
     return same;
 }
 
-/// Computes one channel of each pair from the other tensor.
-bool cross(const Observation& observation, Hypothesis& wrong, std::size_t member) {
-    Hypothesis other = wrong;
-    const bool possible = take_other_input(observation, other);
-    wrong.other_channels.resize(wrong.in.head_dim);
-    for (const oracle::Pair& pair : oracle::pairs_of(wrong.operation)) {
-        wrong.other_channels[pair.out[member]] = true;
-    }
-    wrong.of_other_channels = std::make_shared<const Hypothesis>(std::move(other));
-    wrong.detail = observation.other_name;
-    return possible;
+/// Makes a row that computes the first or the second channel of each pair from the other tensor.
+Row crossed(std::size_t member) {
+    return {"q_and_k_crossed", Part::alone,
+            "computed one channel of each pair of Q from K, or of K from Q",
+            [member](const Observation& observation, Hypothesis& wrong) {
+                Hypothesis other = wrong;
+                const bool possible = take_other_input(observation, other);
+                wrong.other_channels.resize(wrong.in.head_dim);
+                for (const oracle::Pair& pair : oracle::pairs_of(wrong.operation)) {
+                    wrong.other_channels[pair.out[member]] = true;
+                }
+                wrong.of_other_channels = std::make_shared<const Hypothesis>(std::move(other));
+                wrong.detail = member == 0 ? "the first" : "the second";
+                return possible;
+            }};
 }
 
 }  // namespace
 
 Rows pair_mistakes() {
     return {
-        {"swapped_pairing", Part::pairing, "pairs are ",
+        {"swapped_pairing", Part::pairing, "took the other pairing",
          [](const Observation&, Hypothesis& wrong) {
              bool& interleaved = wrong.operation.interleaved;
              interleaved = !interleaved;
              wrong.detail = interleaved ? "interleaved, not half_split"
                                         : "half_split, not interleaved";
              return wrong.operation.inv_freq.size() > 1;
-         }},
+         },
+         "interleaved, not half_split"},
         {"reordered_pairs", Part::pairing,
-         "the values are right, but in the channel order of the other pairing",
+         "stored right values in the channel order of the other pairing",
          [](const Observation&, Hypothesis& wrong) {
              wrong.operation.interleaved_out = !wrong.operation.interleaved;
              return wrong.operation.inv_freq.size() > 1;
          }},
         {"table_order_of_other_pairing", Part::alone,
-         "cos and sin of the channels stand in the order of ",
+         "laid out cos and sin of the channels in the order of the other pairing",
          // Both channels of a pair then turn by angles of their own, which two rotations give.
          [](const Observation&, Hypothesis& wrong) {
              oracle::Operation& operation = wrong.operation;
@@ -99,34 +104,23 @@ Rows pair_mistakes() {
                  wrong.other_channels[all[j].out[1]] = true;
              }
              wrong.of_other_channels = std::make_shared<const Hypothesis>(std::move(second));
-             wrong.detail = interleaved ? "half_split pairs" : "interleaved pairs";
              return true;
          }},
-        {"q_and_k_exchanged", Part::alone, "the row is that of ",
-         [](const Observation& observation, Hypothesis& wrong) {
-             wrong.detail = observation.other_name;
-             return take_other_input(observation, wrong);
-         }},
-        {"q_and_k_crossed", Part::alone, "the first channels of the pairs were computed from ",
-         [](const Observation& observation, Hypothesis& wrong) {
-             return cross(observation, wrong, 0);
-         }},
-        {"q_and_k_crossed", Part::alone, "the second channels of the pairs were computed from ",
-         [](const Observation& observation, Hypothesis& wrong) {
-             return cross(observation, wrong, 1);
-         }},
-        {"attention_factor_missing", Part::factor, "cos and sin lack the attention factor",
+        {"q_and_k_exchanged", Part::alone, "gave Q the result of K, or K that of Q",
+         take_other_input},
+        crossed(0),
+        crossed(1),
+        {"attention_factor_missing", Part::factor, "left out the attention factor",
          use_factor(Gain::apply, Gain::omit)},
-        {"attention_factor_twice", Part::factor, "the attention factor was applied twice",
+        {"attention_factor_twice", Part::factor, "applied the attention factor twice",
          [](const Observation&, Hypothesis& wrong) {
              wrong.operation.attention_factor *= wrong.operation.attention_factor;
              return has_factor(wrong, Gain::apply);
          }},
-        {"attention_factor_divided", Part::factor, "the output was divided by the attention factor",
+        {"attention_factor_divided", Part::factor, "divided by the attention factor",
          use_factor(Gain::apply, Gain::divide_out)},
         {"yarn_magnitude_applied", Part::factor,
-         "cos and sin have YaRN's magnitude 0.1 ln(factor) + 1, which is not the model's attention "
-         "factor",
+         "used YaRN's magnitude 0.1 ln(factor) + 1, which is not the model's attention factor",
          // m(1) of arXiv:2309.00071, section 3.4, used where mscales cancel or the file gives
          // another factor.
          [](const Observation& observation, Hypothesis& wrong) {
@@ -134,7 +128,7 @@ Rows pair_mistakes() {
              return factor > 1 && replace_factor(wrong, 0.1 * std::log(factor) + 1);
          }},
         {"softmax_root_applied", Part::factor,
-         "cos and sin were multiplied by the magnitude that belongs to the softmax scale",
+         "multiplied cos and sin by the magnitude that belongs to the softmax scale",
          // DeepSeek's softmax scale contains the square of a magnitude, one for Q and one for K.
          [](const Observation& observation, Hypothesis& wrong) {
              return observation.softmax_scale > 0 &&
@@ -142,14 +136,13 @@ Rows pair_mistakes() {
                                               std::sqrt(observation.softmax_scale));
          }},
         {"attention_factor_applied", Part::factor,
-         "the attention factor was applied, but --gain asks to omit or divide it out",
+         "applied the attention factor, which --gain asks to omit or divide out",
          [](const Observation&, Hypothesis& wrong) {
              const bool used = has_factor(wrong, Gain::omit) || has_factor(wrong, Gain::divide_out);
              wrong.operation.gain = Gain::apply;
              return used;
          }},
-        {"softmax_scale_applied", Part::factor,
-         "the output was multiplied by the factor of the softmax scale",
+        {"softmax_scale_applied", Part::factor, "multiplied by the factor of the softmax scale",
          [](const Observation& observation, Hypothesis& wrong) {
              wrong.operation.attention_factor *= observation.softmax_scale;
              return observation.softmax_scale != 1;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Mistakes in the positions, in their axes, in the direction, and in the location of each row.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -60,15 +58,14 @@ Row from_zero(const char* name, const char* meaning, bool packed) {
 }
 
 /// Makes a row with positions rounded to a type, if no position is too large for the type.
-Row positions_in(const Rounded& rounded, int largest) {
-    return {"positions_in_16_bits", Part::positions,
-            fmt::format("positions were rounded to {}, which lacks most numbers above {}",
-                        rounded.name, largest),
-            [type = rounded.type](const Observation&, Hypothesis& wrong) {
+Row positions_in(const Rounded& rounded) {
+    return {"positions_in_16_bits", Part::positions, "rounded positions to 16 bits",
+            [rounded](const Observation&, Hypothesis& wrong) {
                 bool finite = true;
+                wrong.detail = rounded.name;
                 const bool changed = replace_positions(
                     wrong, [&](std::uint64_t token, const Positions& right) {
-                        const double position = rounded_to(type,
+                        const double position = rounded_to(rounded.type,
                                                            static_cast<long double>(right[token]));
                         finite = finite && std::isfinite(position);
                         return finite ? static_cast<std::int64_t>(position) : 0;
@@ -156,18 +153,19 @@ Rows position_mistakes() {
     using std::uint64_t;
     return {
         positions(
-            "position_plus_one", "every position is one too large",
+            "position_plus_one", "took every position one too large",
             [](uint64_t token, const Positions& right, uint64_t) { return right[token] + 1; }),
         positions(
-            "position_minus_one", "every position is one too small",
+            "position_minus_one", "took every position one too small",
             [](uint64_t token, const Positions& right, uint64_t) { return right[token] - 1; }),
-        {"inverse_direction", Part::direction, "the direction is wrong: sin has the other sign",
+        {"inverse_direction", Part::direction,
+         "rotated in the other direction, by sin with the other sign",
          [](const Observation&, Hypothesis& wrong) {
              wrong.operation.inverse = !wrong.operation.inverse;
              return true;
          }},
         // sin + i cos = i (cos - i sin): the other direction, and a quarter of a turn.
-        {"cos_and_sin_exchanged", Part::exchange, "cos and sin are swapped",
+        {"cos_and_sin_exchanged", Part::exchange, "exchanged cos and sin",
          [](const Observation&, Hypothesis& wrong) {
              oracle::Operation& operation = wrong.operation;
              operation.inverse = !operation.inverse;
@@ -177,22 +175,22 @@ Rows position_mistakes() {
              }
              return wrong.further.summed.empty();
          }},
-        {"not_rotated", Part::alone, "the output is the input",
+        {"not_rotated", Part::alone, "stored the input",
          [](const Observation&, Hypothesis& wrong) {
              wrong.operation.gain = oracle::Gain::omit;
              return wrong.operation.attention_factor != 1 &&
                     replace_positions(wrong, [](uint64_t, const Positions&) { return 0; });
          }},
-        positions("positions_zero",
-                  "every token was rotated as at position 0, which changes nothing",
+        positions("positions_zero", "rotated nothing, or every token at position 0",
                   [](uint64_t, const Positions&, uint64_t) { return 0; }),
-        from_zero("positions_from_zero", "positions were counted from 0 in each sequence", false),
+        from_zero("positions_from_zero",
+                  "counted positions from 0 in each sequence or chunk of one", false),
         from_zero("positions_not_restarted",
-                  "positions were counted on through the sequences of a row, from 0 at its first "
-                  "token; they start again in each",
+                  "counted positions on through the sequences of a packed row, from 0 at its "
+                  "first token",
                   true),
         {"positions_consecutive", Part::positions,
-         "positions count the tokens of a sequence, from that of its first token on",
+         "counted tokens where positions are given, from that of the first token on",
          [](const Observation&, Hypothesis& wrong) {
              return wrong.further.positions.empty() &&
                     replace_positions(wrong, [&](uint64_t token, const Positions& right) {
@@ -201,40 +199,39 @@ Rows position_mistakes() {
                     });
          }},
         positions("zero_ids_replaced",
-                  "positions of 0 were taken for missing, and replaced by the token's index",
+                  "took positions of 0 for missing ones, and replaced them by the token's index",
                   [](uint64_t token, const Positions& right, uint64_t tokens) {
                       return right[token] == 0 ? std::int64_t(token % tokens) : right[token];
                   }),
         positions("positions_of_first_sequence",
-                  "every sequence has the positions of the first one",
+                  "gave every sequence the positions of the first one",
                   [](uint64_t token, const Positions& right, uint64_t tokens) {
                       return right[token % tokens];
                   }),
         positions("positions_of_first_token",
-                  "every token of a sequence was rotated at the position of its first token",
+                  "gave every token of a sequence the position of its first one",
                   [](uint64_t token, const Positions& right, uint64_t tokens) {
                       return right[token - token % tokens];
                   }),
-        positions_in(in_16_bits[0], 256),
-        positions_in(in_16_bits[1], 2048),
-        {"sections_ignored", Part::axes, "every pair was rotated by the position on the first axis",
+        positions_in(in_16_bits[0]),
+        positions_in(in_16_bits[1]),
+        {"sections_ignored", Part::axes, "rotated every pair by the position on the first axis",
          [](const Observation&, Hypothesis& wrong) {
              return !std::exchange(wrong.further, {}).positions.empty();
          }},
-        {"sections_in_the_other_order", Part::axes, "sections are ",
+        {"sections_in_the_other_order", Part::axes,
+         "took sections one after the other where they alternate, or the reverse",
          [](const Observation&, Hypothesis& wrong) {
              Sections& sections = wrong.further.sections;
              const Sections right = sections;
              const bool interleaved = sections.order == VKROPE_SECTIONS_INTERLEAVED;
              sections.order = interleaved ? VKROPE_SECTIONS_SEQUENTIAL
                                           : VKROPE_SECTIONS_INTERLEAVED;
-             wrong.detail = interleaved ? "sequential, not interleaved"
-                                        : "interleaved, not sequential";
              const bool there_is_such = sections.axes == 3 || sections.axes == 4;
              return there_is_such && !same_axes(sections, right, wrong.operation.inv_freq.size());
          }},
         {"sections_without_end", Part::axes,
-         "axes alternate over all pairs, beyond the end of their sections",
+         "let the axes alternate over all pairs, beyond the end of their sections",
          // Three equal sections that contain all pairs repeat the axes 0, 1, 2 up to the last pair.
          [](const Observation&, Hypothesis& wrong) {
              Sections& sections = wrong.further.sections;
@@ -248,7 +245,7 @@ Rows position_mistakes() {
              return right.order == VKROPE_SECTIONS_INTERLEAVED && right.axes == 3 &&
                     !same_axes(sections, right, pairs);
          }},
-        {"height_and_width_exchanged", Part::axes, "the positions of height and width are swapped",
+        {"height_and_width_exchanged", Part::axes, "exchanged the positions of height and width",
          // Height and width are both axes of images, or the last two axes of text with images.
          [](const Observation&, Hypothesis& wrong) {
              std::vector<Positions>& further = wrong.further.positions;
@@ -259,7 +256,7 @@ Rows position_mistakes() {
              }
              return !further.empty();
          }},
-        {"rotated_twice", Part::positions, "the output was rotated a second time",
+        {"rotated_twice", Part::positions, "rotated twice",
          [](const Observation&, Hypothesis& wrong) {
              wrong.operation.attention_factor *= wrong.operation.attention_factor;
              replace_positions(
@@ -272,18 +269,18 @@ Rows position_mistakes() {
 Rows layout_mistakes() {
     return {
         {"positions_along_heads", Part::layout,
-         "heads were taken for tokens: the axes are in another order", taken_along_heads},
+         "took heads for tokens: the axes are in another order", taken_along_heads},
         {"positions_along_batch", Part::layout,
-         "sequences were taken for tokens: the axes are in another order", taken_along_batch},
+         "took sequences for tokens: the axes are in another order", taken_along_batch},
         {"tokens_and_heads_exchanged", Part::layout,
-         "tokens and heads were reshaped, not transposed",
+         "reshaped tokens and heads, and did not transpose them",
          [](const Observation&, Hypothesis& wrong) {
              Tensor& out = wrong.out;
              return !wrong.store &&
                     exchange_in_memory(out.token_stride, out.tokens, out.head_stride, out.heads);
          }},
         {"tokens_and_sequences_exchanged", Part::layout,
-         "tokens and sequences were reshaped, not transposed",
+         "reshaped tokens and sequences, and did not transpose them",
          [](const Observation&, Hypothesis& wrong) {
              Tensor& out = wrong.out;
              return !wrong.store &&

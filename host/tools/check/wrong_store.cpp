@@ -79,20 +79,6 @@ bool is_scaled(const QuantisedStore& store) {
                        [](float factor) { return factor != 1; });
 }
 
-Row symmetric(const char* meaning, Store type) {
-    return of_definition(
-        "symmetric_range", meaning,
-        [type](const QuantisedStore& store) { return store.type == type; },
-        [](QuantisedStore& store) { store.symmetric = true; });
-}
-
-Row not_saturated(const char* meaning, Store type) {
-    return of_definition(
-        "not_saturated", meaning,
-        [type](const QuantisedStore& store) { return store.type == type && !store.made; },
-        [](QuantisedStore& store) { store.saturates = false; });
-}
-
 Row power_of_two(const char* name, const char* meaning, bool other) {
     return of_definition(
         name, meaning,
@@ -123,60 +109,59 @@ Rows store_mistakes() {
     const auto made = [](const QuantisedStore& store) { return store.made; };
     const auto divide_otherwise = [](QuantisedStore& store) { store.other_division = true; };
     return {
-        rounding("ties_away", "halves were rounded away from zero, not to even", is_float,
-                 Rounding::ties_away),
         rounding(
-            "ties_to_even", "halves were rounded to even",
-            [](Store type) { return !is_float(type); }, Rounding::ties_to_even),
-        rounding("ties_away", "halves were rounded away from zero, not up", has_nibbles,
-                 Rounding::ties_away),
+            "ties_to_even", "rounded halves to even", [](Store type) { return !is_float(type); },
+            Rounding::ties_to_even),
         rounding(
-            "truncated", "values were rounded toward zero, not to the nearest code",
+            "ties_away", "rounded halves away from zero",
+            [](Store type) { return is_float(type) || has_nibbles(type); }, Rounding::ties_away),
+        rounding(
+            "truncated", "rounded values toward zero, not to the nearest code",
             [](Store) { return true; }, Rounding::toward_zero),
         of_definition("divided_by_scale",
-                      "values were divided by d, not multiplied by the f32 1 / d", blocks,
+                      "divided values by d, where the f32 1 / d multiplies them", blocks,
                       divide_otherwise),
-        of_definition("scale_rounded_first",
-                      "values were divided by d as it is stored, rounded to f16", blocks,
-                      [](QuantisedStore& store) { store.d_as_stored = true; }),
-        symmetric("d is the largest magnitude / 7, not x / -8", Store::q4_0),
-        symmetric("d is the largest magnitude / 15, not x / -16", Store::q5_0),
+        of_definition("scale_rounded_first", "divided values by d as it is stored, rounded to f16",
+                      blocks, [](QuantisedStore& store) { store.d_as_stored = true; }),
+        of_definition(
+            "symmetric_range",
+            "took the largest magnitude / 7 or 15 for d, not the value / -8 or -16",
+            [](const QuantisedStore& store) {
+                return store.type == Store::q4_0 || store.type == Store::q5_0;
+            },
+            [](QuantisedStore& store) { store.symmetric = true; }),
         of_definition("reciprocal_of_scale",
-                      "values were multiplied by 1 / scale, not divided by the scale", made,
+                      "multiplied values by 1 / scale, where the scale divides them", made,
                       divide_otherwise),
-        row("scale_inverted", "the scales that were stored are their reciprocals",
+        row("scale_inverted", "took the reciprocals of the scales",
             [](StoreForm& form, const oracle::Tensor&) {
-                for (float& scale : form.scales) {
-                    scale = 1 / scale;
+                const bool scaled = form.quantised.made || is_scaled(form.quantised);
+                for (std::vector<float>* scales : {&form.scales, &form.quantised.given}) {
+                    for (float& scale : *scales) {
+                        scale = 1 / scale;
+                    }
                 }
-                return form.quantised.made;
+                return scaled;
             }),
-        power_of_two("scale_not_power_of_two", "scales were not rounded up to powers of two",
-                     false),
-        power_of_two("scale_power_of_two", "scales were rounded up to powers of two (UE8M0)", true),
-        of_definition("scale_of_token",
-                      "one scale was made for all heads of a token, not one for each", made,
-                      [](QuantisedStore& store) { store.one_of_token = true; }),
-        of_definition("scale_inverted", "values were divided by the scale, not multiplied",
-                      is_scaled,
-                      [](QuantisedStore& store) {
-                          for (float& factor : store.given) {
-                              factor = 1 / factor;
-                          }
-                      }),
-        of_definition("scale_not_applied", "values were stored without the scale", is_scaled,
+        power_of_two("scale_not_power_of_two", "did not round scales up to powers of two", false),
+        power_of_two("scale_power_of_two", "rounded scales up to powers of two (UE8M0)", true),
+        of_definition("scale_of_token", "made one scale for all heads of a token, not one for each",
+                      made, [](QuantisedStore& store) { store.one_of_token = true; }),
+        of_definition("scale_not_applied", "stored values without the scale", is_scaled,
                       [](QuantisedStore& store) { store.given.clear(); }),
-        not_saturated("values beyond the range became NaN, not the largest", Store::e4m3fn),
-        not_saturated("values beyond the range became infinite", Store::e5m2),
-        reordered("nibbles_exchanged", "a byte has the code of channel j in its high half",
-                  exchange_nibbles),
-        reordered("nibbles_of_neighbours", "a byte has the codes of channels 2 j and 2 j + 1",
-                  part_neighbours),
+        of_definition(
+            "not_saturated",
+            "stored values beyond the range as NaN or infinity, not as the largest",
+            [](const QuantisedStore& store) { return is_float(store.type) && !store.made; },
+            [](QuantisedStore& store) { store.saturates = false; }),
+        reordered("nibbles_exchanged", "exchanged the two 4-bit codes of a byte", exchange_nibbles),
+        reordered("nibbles_of_neighbours",
+                  "stored the codes of channels 2 j and 2 j + 1 in one byte", part_neighbours),
         blocks_along("blocks_along_tokens",
-                     "a block has one channel of 32 tokens: [batch, heads, head_dim, tokens]",
+                     "formed blocks of 32 tokens: [batch, heads, head_dim, tokens]",
                      BlockAxis::tokens, &oracle::Tensor::tokens),
         blocks_along("blocks_along_heads",
-                     "a block has one channel of 32 heads: [batch, tokens, head_dim, heads]",
+                     "formed blocks of 32 heads: [batch, tokens, head_dim, heads]",
                      BlockAxis::heads, &oracle::Tensor::heads),
     };
 }

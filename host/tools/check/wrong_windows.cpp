@@ -71,7 +71,7 @@ std::vector<double> every_other(const Hypothesis& right) {
 
 /// scaled  with the model's scaling
 Row whole_head(bool scaled) {
-    return {"whole_head", Part::window, "all of head_dim was rotated, with frequencies for it",
+    return {"whole_head", Part::window, "rotated all of head_dim, with frequencies for it",
             [scaled](const Observation& observation, Hypothesis& wrong) {
                 const bool partial = is_partial(wrong);
                 const std::vector<double> plain = powers(observation.base, wrong.in.head_dim),
@@ -88,21 +88,20 @@ Row whole_head(bool scaled) {
 
 Rows window_mistakes() {
     return {
-        {"window_of_the_other_tensor", Part::window, "K's window was rotated in Q, or Q's in K",
+        {"window_of_the_other_tensor", Part::window, "rotated K's window in Q, or Q's in K",
          [](const Observation& observation, Hypothesis& wrong) {
              return observation.other_offset != 0 && move_window(wrong, observation.other_offset);
          }},
-        {"window_at_start", Part::window, "the window was taken at the start of a row",
+        {"window_at_start", Part::window, "rotated the window at the start of a row",
          [](const Observation&, Hypothesis& wrong) { return move_window(wrong, 0); }},
-        {"window_at_end", Part::window, "the window was taken at the end of a row",
+        {"window_at_end", Part::window, "rotated the window at the end of a row",
          [](const Observation& observation, Hypothesis& wrong) {
              const std::uint64_t width = channels_to_end(wrong.operation);
              return width <= wrong.in.head_dim &&
                     wrong.in.head_dim - width != observation.other_offset &&
                     move_window(wrong, wrong.in.head_dim - width);
          }},
-        {"windows_joined", Part::window,
-         "pairs were formed over all windows together, not within each",
+        {"windows_joined", Part::window, "formed pairs over all windows together, not within each",
          // Interleaved pairs of windows without a gap give the same output.
          [](const Observation&, Hypothesis& wrong) {
              oracle::Operation& operation = wrong.operation;
@@ -114,7 +113,7 @@ Rows window_mistakes() {
         whole_head(false),
         whole_head(true),
         {"proportional_instead_of_partial", Part::window,
-         "exponents and the distance of a pair are those of head_dim, as in proportional scaling",
+         "took head_dim for rotary_dim in the exponents and in the distance of a pair",
          // "proportional" in Hugging Face's modeling_rope_utils.py; other types use the partial
          // window.
          [](const Observation& observation, Hypothesis& wrong) {
@@ -128,48 +127,46 @@ Rows window_mistakes() {
                     replace_by_whole_head(wrong, std::move(inv_freq));
          }},
         {"pair_distance_of_head_dim", Part::window,
-         "the channels of a pair are head_dim / 2 apart, not rotary_dim / 2",
+         "took head_dim for rotary_dim in the distance of a pair",
          [](const Observation&, Hypothesis& wrong) {
              return is_partial(wrong) && !wrong.operation.interleaved &&
                     replace_by_whole_head(wrong, wrong.operation.inv_freq);
          }},
         {"partial_instead_of_proportional", Part::window,
-         "a partial window was rotated: exponents and the distance of a pair are not those of "
-         "head_dim",
+         "took rotary_dim for head_dim in the exponents and in the distance of a pair",
          [](const Observation& observation, Hypothesis& wrong) {
              return replace_window(wrong, wrong.operation.rotary_offset,
                                    of_partial(observation, wrong));
          }},
         {"pair_distance_of_partial", Part::window,
-         "the channels of a pair are as far apart as in a partial window, not head_dim / 2",
+         "took rotary_dim for head_dim in the distance of a pair",
          [](const Observation&, Hypothesis& wrong) {
              return !wrong.operation.interleaved &&
                     replace_window(wrong, wrong.operation.rotary_offset, turning(wrong));
          }},
-        {"exponent_of_partial", Part::frequencies,
-         "exponents are those of a partial window, not of head_dim",
+        {"exponent_of_partial", Part::frequencies, "took rotary_dim for head_dim in the exponents",
          [](const Observation& observation, Hypothesis& wrong) {
              return !wrong.operation.interleaved &&
                     replace_by_whole_head(wrong, of_partial(observation, wrong));
          }},
         {"half_of_window", Part::window,
-         "half of the window was rotated, as if rotary_dim were half as wide",
+         "rotated half of the window, as if rotary_dim were half as wide",
          [](const Observation&, Hypothesis& wrong) {
              return replace_window(wrong, wrong.operation.rotary_offset, every_other(wrong));
          }},
         {"half_of_window_and_frequencies", Part::window,
-         "half of the window was rotated, by the first half of the frequencies",
+         "rotated half of the window, by the first half of the frequencies",
          [](const Observation&, Hypothesis& wrong) {
              return replace_window(wrong, wrong.operation.rotary_offset, first_half(wrong));
          }},
         {"second_half_of_window", Part::window,
-         "the second half of the window was rotated, as if rotary_dim were half as wide",
+         "rotated the second half of the window, as if rotary_dim were half as wide",
          [](const Observation&, Hypothesis& wrong) {
              const std::vector<double> inv_freq = every_other(wrong);
              return replace_window(wrong, wrong.operation.rotary_offset + 2 * inv_freq.size(),
                                    inv_freq);
          }},
-        {"half_of_pairs", Part::window, "only the first half of the pairs was rotated",
+        {"half_of_pairs", Part::window, "rotated only the first half of the pairs",
          // The first half of interleaved pairs fills half of the window.
          [](const Observation&, Hypothesis& wrong) {
              std::vector<double> inv_freq = first_half(wrong);
@@ -177,7 +174,7 @@ Rows window_mistakes() {
              return !wrong.operation.interleaved &&
                     replace_window(wrong, wrong.operation.rotary_offset, inv_freq);
          }},
-        {"second_half_of_pairs", Part::window, "only the second half of the pairs was rotated",
+        {"second_half_of_pairs", Part::window, "rotated only the second half of the pairs",
          [](const Observation&, Hypothesis& wrong) {
              std::vector<double> inv_freq = wrong.operation.inv_freq;
              std::fill_n(inv_freq.begin(), inv_freq.size() / 2, 0.0);

@@ -94,6 +94,15 @@ Option CommandLine::add_flag(const char* option, bool& target, const std::string
     return Option(app_.add_flag(option, target, help));
 }
 
+void CommandLine::add_action(const char* option, std::function<void()> act,
+                             const std::string& help) {
+    const auto act_alone = [act = std::move(act)] {
+        act();
+        throw CLI::Success();
+    };
+    app_.add_flag_callback(option, act_alone, help);
+}
+
 Option CommandLine::add_value(const char* option, const std::string& type_name,
                               std::function<void(const std::string&)> parse,
                               const std::string& help) {

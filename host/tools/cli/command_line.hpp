@@ -122,6 +122,9 @@ class CommandLine {
                      const std::string& help, bool several = false);
     Option add_flag(const char* option, bool& target, const std::string& help);
 
+    /// Adds an option that calls `act`, after the options that were added before, and runs nothing.
+    void add_action(const char* option, std::function<void()> act, const std::string& help);
+
     /// parse  throws BadValue
     Option add_value(const char* option, const std::string& type_name,
                      std::function<void(const std::string&)> parse, const std::string& help);

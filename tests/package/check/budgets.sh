@@ -18,11 +18,11 @@ kernel        6720   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2530   2000  ^host/runtime/
 model         9150   6000  ^host/model/
 verify        4870   6500  ^host/verify/
-tools        27600   9000  ^host/tools/
+tools        27630   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        41700  28000  ^tests/
-pages         2815   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
+tests        41720  28000  ^tests/
+pages         2860   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {
     git ls-files 2>/dev/null ||
