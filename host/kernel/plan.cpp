@@ -134,16 +134,17 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     return tiling;
 }
 
+// Tensors with other heads_per_group share only dispatches of one group, in which each tensor finds
+// its first head by itself, so only strides count.
 bool same_rows(const View& a, const View& b) noexcept {
-    return a.head == b.head && a.group == b.group && a.heads_per_group == b.heads_per_group &&
-           a.token == b.token && a.batch == b.batch && a.page_size == b.page_size &&
+    return a.head == b.head && a.group == b.group && a.token == b.token && a.batch == b.batch &&
            a.channels == b.channels;
 }
 
-// Returns whether V has the heads, pages and strides of K, which a dispatch pushes only once.
+// Returns whether V has the heads and strides of K, which a dispatch pushes only once. They have
+// the same pages of the same size.
 bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
-    return v.heads == k.heads && v.pages == k.pages && same_rows(v.in, k.in) &&
-           same_rows(v.out, k.out);
+    return v.heads == k.heads && same_rows(v.in, k.in) && same_rows(v.out, k.out);
 }
 
 // Tiles the tensors of a job together, in one dispatch for each sequence or group of heads, or in
