@@ -85,8 +85,7 @@ uvec4 vkrope_finite_block_codes(const uint type, const vec4 x, const VkropeBlock
     uvec4 codes;
     if (vkrope_has_minimum(type)) {
         precise vec4 shifted = (x - block.least) * block.inverse + 0.5;
-        codes = uvec4(shifted);
-        if (type == element_q4_1) codes = min(codes, uvec4(15));
+        codes = uvec4(shifted);  // at most 15 or 31: roundings add far less than 1/2
     } else if (vkrope_is_signed_block(type)) {
         const float middle = type == element_q4_0 ? 8.5 : 16.5;
         precise vec4 shifted = x * block.inverse + middle;
