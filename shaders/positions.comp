@@ -71,12 +71,12 @@ uvec2 offset_of(const uint sequence) {
 uvec2 fixed_point(const uint bits) {
     const uint exponent = (bits >> 23) & 255u;
     const uint mantissa = (bits & 0x7fffffu) | (exponent == 0 ? 0u : 0x800000u);
-    // The value is mantissa * 2^(shift - 150).
-    const uint shift = max(exponent, 1u) + push.flags / position_flag_fraction_bits;
+    // The value is mantissa * 2^(shift - 150). Subnormals, for which it is twice that, are never
+    // whole. A shift that is cut off, and one to the left by more than 8, leaves only 0 whole.
+    const uint shift = exponent + push.flags / position_flag_fraction_bits;
     const uint left = min(max(shift, 150u) - 150u, 31u), right = min(150u - min(shift, 150u), 31u);
     const uint magnitude = (mantissa << left) >> right;
-    const bool whole = ((magnitude << right) >> left) == mantissa &&
-                       (shift <= 181 || mantissa == 0) && exponent != 255;
+    const bool whole = ((magnitude << right) >> left) == mantissa;
     const bool negative = (bits >> 31) != 0;
     const bool fits = magnitude <= (negative ? 0x80000000u : 0x7fffffffu);
     return whole && fits ? extend(negative ? 0u - magnitude : magnitude) : uvec2(0, 1);
@@ -103,11 +103,9 @@ void main() {
             token = index - start;
             length = end - start;
         }
-        if (push.cp_size > 1) {
-            const uint chunk = length / 2;
-            token = token < chunk ? push.cp_rank * chunk + token
-                                  : (2 * push.cp_size - 1 - push.cp_rank) * chunk + (token - chunk);
-        }
+        const uint chunk = length / 2;  // without shards both chunks stay where they are
+        token = token < chunk ? push.cp_rank * chunk + token
+                              : (2 * push.cp_size - 1 - push.cp_rank) * chunk + (token - chunk);
         uvec2 position = sum(sum(extend(push.first), offset_of(sequence)), uvec2(token, 0));
         if (has(position_flag_ids)) {
             const uint at = (push.offsets & 0xffu) + 2 * index;

@@ -115,7 +115,8 @@ void vkrope_scatter(const uint index, const uint z, inout Token token) {
     const uint low = VKROPE_SLOT_WORD(at);
     const uint high = wide_slots ? VKROPE_SLOT_WORD(at + 1) : 0u - (low >> 31);
     const uint slot = low - VKROPE_PUSH.slot_first;
-    token.stored = high == 0 && low >= VKROPE_PUSH.slot_first && slot < VKROPE_PUSH.slot_rows;
+    // Below slot_first the difference wraps to 2^31 or more, which is more than any cache has.
+    token.stored = high == 0 && slot < VKROPE_PUSH.slot_rows;
     token.slot_outside = (high != 0 || low >= VKROPE_PUSH.slot_first + VKROPE_PUSH.slot_rows) &&
                          (high & low) != ~0u;
     token.page = slot / VKROPE_PUSH.page_size;
