@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Checks the position sources: implicit, ids of 32 and 64 bits, negative and out-of-range ids,
 // offsets, ragged batches, shards.
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -91,6 +93,34 @@ void hold_ragged(Test& test, bool wide) {
         }
         hold_expanded(test, call, expected);
     }
+}
+
+/// Converts f32 ids: the ends of int32, numbers around them and far beyond, then any bits.
+void hold_f32(Test& test, std::uint32_t fraction_bits) {
+    std::mt19937 random(fraction_bits);
+    std::vector<float> ids = {0.f, -0.f, HUGE_VALF, -HUGE_VALF};
+    for (const int exponent : {-149, -126, -1, 0, 1, 22, 23, 24, 29, 30, 31, 32, 63, 64, 127}) {
+        for (const float mantissa : {1.f, 0x1.000002p0f, 1.5f, 0x1.fffffep0f}) {
+            ids.push_back(std::ldexp(mantissa, exponent - static_cast<int>(fraction_bits)));
+            ids.push_back(-ids.back());
+        }
+    }
+    for (std::size_t i = 0; i < 200; ++i) {
+        ids.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
+    }
+    std::vector<std::int64_t> expected;
+    for (const float id : ids) {
+        const double units = std::ldexp(double{id}, static_cast<int>(fraction_bits));
+        const bool fits = units == std::floor(units) && units >= lowest && units <= highest;
+        expected.push_back(fits ? static_cast<std::int64_t>(units) : no_position);
+    }
+    const Buffer buffer = test.device.upload(ids.data(), ids.size() * sizeof(float));
+    hold_expanded(test,
+                  {.tokens = static_cast<std::uint32_t>(ids.size()),
+                   .ids = buffer.whole(),
+                   .ids_f32 = true,
+                   .fraction_bits = fraction_bits},
+                  expected);
 }
 
 void hold_shards(Test& test, std::uint32_t cp_size) {
@@ -210,6 +240,10 @@ void add_positions(Checks& checks) {
         const Buffer buffer = integers(test.device, ids, true);
         hold_expanded(test, {.batch = 5, .tokens = 131, .ids = buffer.whole()}, ids);
     });
+    for (const std::uint32_t fraction_bits : {0u, 8u, 31u, 63u}) {
+        checks.add(fmt::format("ids_of_f32_with_{}_fraction_bits", fraction_bits),
+                   [=](Test& test) { hold_f32(test, fraction_bits); });
+    }
     for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
         checks.add(fmt::format("zig_zag_shards_of_{}", cp_size),
                    [=](Test& test) { hold_shards(test, cp_size); });
