@@ -31,6 +31,15 @@ oracle::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_d
     return rows;
 }
 
+oracle::Tensor gathered(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim) {
+    const std::uint64_t in_part = heads % 2 == 0 ? heads / 2 : 1;
+    oracle::Tensor rows = packed(shape, in_part, head_dim);
+    rows.heads = heads;
+    rows.heads_per_group = in_part;
+    rows.group_stride = shape.batch * rows.batch_stride;
+    return rows;
+}
+
 oracle::Tensor strided(oracle::Tensor rows, std::uint64_t batch, std::uint64_t token,
                        std::uint64_t head) {
     rows.batch_stride = batch;
@@ -51,6 +60,7 @@ oracle::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t 
         case Arrangement::gaps: return packed(shape, heads, D, 16, 32, 48);
         case Arrangement::odd_offsets: return odd(shape, heads, D, 1);
         case Arrangement::odd_pairs: return odd(shape, heads, D, 2);
+        case Arrangement::gathered: return gathered(shape, heads, D);
         case Arrangement::slice_of_heads:
             return strided(plain, S * (heads + 3) * D, (heads + 3) * D, D);
         default: return plain;
@@ -152,6 +162,7 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
         case Arrangement::odd_offsets: piece.q.first = 3; break;
         case Arrangement::odd_pairs: piece.q.first = 6; break;
         case Arrangement::slice_of_heads: piece.q.first = Dq; break;
+        case Arrangement::gathered: v.group_stride += Dv; break;
         case Arrangement::broadcast: k = strided(k, S * Dk, Dk, 0); break;
         default: break;
     }

@@ -24,6 +24,8 @@ enum class Arrangement {
     odd_offsets,   ///< offset and strides are odd numbers of elements
     odd_pairs,  ///< offset and strides are odd numbers of element pairs (words of 16-bit elements)
     slice_of_heads,  ///< heads [1, 1 + heads) of a larger tensor
+    gathered,        ///< [parts, batch, tokens, heads / parts, head_dim], as gathered from devices:
+                     ///< two parts, or one for each of an odd number of heads; V's are further apart
     broadcast,       ///< inputs only: all heads of K share one row
 };
 struct NamedArrangement {
@@ -46,6 +48,7 @@ inline constexpr NamedArrangement arrangements[] = {
     {"odd_offsets", Arrangement::odd_offsets},
     {"odd_pairs", Arrangement::odd_pairs},
     {"slice_of_heads", Arrangement::slice_of_heads},
+    {"gathered", Arrangement::gathered},
     {"broadcast", Arrangement::broadcast},
 };
 
@@ -79,7 +82,7 @@ struct Piece {
 
 /// Places Q, K and V as elements of one size; the caller sets the types of the rows. V has the
 /// layout of K if it has the same number of heads and channels, unless all heads of K share one
-/// row.
+/// row, or `arrangement` is gathered.
 ///
 /// v_head_dim  0: V is absent; the space that it would have next to K stays unused
 Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_dim,

@@ -404,6 +404,8 @@ bool allows(const Unplaced& operation, Arrangement arrangement, bool output) {
         case Arrangement::thd: return operation.shape.batch == 1;
         case Arrangement::grouped_qkv: return of_groups && !one_stride && (!blocks || whole_blocks);
         case Arrangement::groups_first: return of_groups && !one_stride;
+        case Arrangement::gathered:
+            return !one_stride && vkrope::head_groups_of(info) < 3 && (!blocks || whole_blocks);
         case Arrangement::packed_qkv: return of_groups && (!blocks || whole_blocks);
         case Arrangement::packed_kv: return !blocks || whole_blocks;
         case Arrangement::gaps:
@@ -414,8 +416,11 @@ bool allows(const Unplaced& operation, Arrangement arrangement, bool output) {
 }
 
 Arrangement any_arrangement(Random& random, const Unplaced& operation, bool output) {
+    // Of all arrangements only this one tells V apart from K where they have the same shape.
+    const std::uint32_t share = operation.info.tensor[V].head_dim != 0 ? 4 : 16;
     for (;;) {
-        const Arrangement drawn = random.any_of(arrangements).value;
+        const Arrangement drawn = random.one_in(share) ? Arrangement::gathered
+                                                       : random.any_of(arrangements).value;
         if (allows(operation, drawn, output)) {
             return drawn;
         }
@@ -443,7 +448,7 @@ void draw_slots(Random& random, Unplaced& operation) {
     const Shape& shape = operation.shape;
     PagedCache& cache = operation.call.paged_cache;
     cache.int64 = random.one_in(2);
-    cache.page_size = random.any_of({0u, 1u, 3u, 16u});
+    cache.page_size = random.any_of({0u, 1u, 3u, 16u, 128u});
     cache.batch_stride = random.one_in(2) ? 0 : shape.tokens + random.below(3);
     const std::uint32_t page_size = std::max(cache.page_size, 1u);
     const std::uint32_t rows = (1 + 4 * shape.rows() / page_size) * page_size;
@@ -478,8 +483,9 @@ void draw_slots(Random& random, Unplaced& operation) {
 
 // ---- The values of a call ----
 
-/// The kinds of values in a row.
-enum class Values { small, all_magnitudes, special, any_bits };
+/// The kinds of values in a row. equal: small, but about half of the blocks of 32 have numbers of
+/// one magnitude, often 0, and both signs.
+enum class Values { small, all_magnitudes, special, equal, any_bits };
 
 std::uint32_t special_bits(Random& random, Element element) {
     const int mantissa = element == VKROPE_F32 ? 23 : element == VKROPE_F16 ? 10 : 7;
@@ -516,10 +522,21 @@ void draw_values(Random& random, Unplaced& operation) {
         // above 1 overflow too.
         const bool may_be_largest = operation.attention_factor == 1 && of.ops.hadamard == 0 &&
                                     of.ops.norm.kind != VKROPE_NORM_LAYER;
-        const auto values = static_cast<Values>(random.below(may_be_largest ? 4 : 3));
+        const auto values = static_cast<Values>(random.below(may_be_largest ? 5 : 4));
+        const std::uint32_t sign = of.in == VKROPE_F32 ? 1u << 31 : 1u << 15;
+        bool are_equal = false;
+        std::uint32_t magnitude = 0;
         operation.rows[which].resize(elements_of(operation, which) * element_bytes(of.in));
         for (std::size_t i = 0; i < elements_of(operation, which); ++i) {
-            store(of.in, operation.rows[which], i, any_element(random, of.in, values));
+            std::uint32_t bits = any_element(random, of.in, values);
+            if (i % 32 == 0) {
+                are_equal = values == Values::equal && random.one_in(2);
+                magnitude = random.one_in(2) ? 0 : bits & ~sign;
+            }
+            if (are_equal) {
+                bits = (bits & sign) | magnitude;
+            }
+            store(of.in, operation.rows[which], i, bits);
         }
     }
 }
@@ -528,6 +545,13 @@ void draw_call(Random& random, Unplaced& operation, const Bounds& bounds) {
     const KernelInfo& info = operation.info;
     Call& call = operation.call;
     Shape& shape = operation.shape;
+    if (info.tensor[Q].heads == 0 && info.tensor[K].heads == 0) {
+        draw_heads(random, operation);
+        shape.groups <<= random.below(3);
+        if (info.tensor[V].heads != 0) {
+            shape.own_v_heads = info.tensor[V].heads;
+        }
+    }
     std::size_t longest = 1;  // token
     shape.batch = shape.tokens = 1;
     for (const TensorIndex which : every_tensor) {

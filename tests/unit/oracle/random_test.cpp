@@ -122,6 +122,11 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
     }
     if (info.tensor[V].head_dim != 0) {
         seen.add("V has heads of its own", operation.shape.own_v_heads != 0);
+        seen.add("V has K's shape in groups of its own",
+                 operation.in == verify::Arrangement::gathered && operation.shape.groups > 3 &&
+                     operation.shape.groups % 2 == 0 &&
+                     operation.shape.v_heads() == operation.shape.groups &&
+                     info.tensor[V].head_dim == info.tensor[K].head_dim);
         seen.add("V has another head_dim than K",
                  info.tensor[V].head_dim != info.tensor[K].head_dim);
     }
@@ -129,23 +134,27 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
 
 /// Adds the special values of rows, which few rows contain.
 void add_rows(SeenValues& seen, const Unplaced& operation) {
-    bool nan = false, infinity = false, subnormal = false, minus_zero = false;
+    bool nan = false, infinity = false, subnormal = false, minus_zero = false, zeros = false;
     for (const TensorIndex which : every_tensor) {
         const Element element = operation.info.tensor[which].in;
         const verify::Bytes& rows = operation.rows[which];
         const float least = element == VKROPE_F16 ? 0x1p-14f : 0x1p-126f;
+        std::size_t in_a_row = 0;
         for (std::size_t i = 0; i < rows.size() / element_bytes(element); ++i) {
             const float x = verify::value(element, rows, i);
             nan = nan || std::isnan(x);
             infinity = infinity || std::isinf(x);
             subnormal = subnormal || (x != 0 && std::fabs(x) < least);
             minus_zero = minus_zero || (x == 0 && std::signbit(x));
+            in_a_row = x == 0 ? in_a_row + 1 : 0;
+            zeros = zeros || in_a_row == 32;
         }
     }
     seen.add("a NaN", nan);
     seen.add("an infinity", infinity);
     seen.add("a subnormal", subnormal);
     seen.add("-0", minus_zero);
+    seen.add("a block of zeros", zeros);
 }
 
 void add_call(SeenValues& seen, const Unplaced& operation) {
@@ -174,7 +183,7 @@ void add_call(SeenValues& seen, const Unplaced& operation) {
         seen.add("positions.axis_stride", kind_of(call.positions.axis_stride), 3);
     if (info.scatter_kv) {
         const std::uint32_t size = call.paged_cache.page_size;
-        seen.add("page_size", size == 16 ? 3 : size == 3 ? 2 : size, 4);
+        seen.add("page_size", size == 128 ? 4 : size == 16 ? 3 : size == 3 ? 2 : size, 5);
         seen.add("paged_cache.int64", call.paged_cache.int64);
         seen.add("paged_cache.batch_stride", call.paged_cache.batch_stride != 0);
         seen.add("pages_by_head", operation.pages_by_head);

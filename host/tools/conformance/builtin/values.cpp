@@ -90,6 +90,7 @@ void add_own_dispatches(Checks& checks) {
 /// gives K a single row.
 void add_arrangements(Checks& checks) {
     for (const NamedArrangement& in : arrangements) {
+        if (in.value == Arrangement::gathered) continue;  // Q, K and V have other numbers of parts
         const bool broadcast = in.value == Arrangement::broadcast;
         const Dispatch dispatch = broadcast ? Dispatch::of_its_own : Dispatch::of_k;
         const Arrangement same = broadcast ? Arrangement::bshd : in.value;
