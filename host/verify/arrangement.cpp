@@ -52,7 +52,7 @@ oracle::Tensor strided(oracle::Tensor rows, std::uint64_t batch, std::uint64_t t
 oracle::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
                      std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
-    const oracle::Tensor plain = packed(shape, heads, D);
+    oracle::Tensor plain = packed(shape, heads, D);
     switch (arrangement) {
         case Arrangement::bhsd: return strided(plain, heads * S * D, D, S * D);
         case Arrangement::sbhd: return strided(plain, heads * D, B * heads * D, D);

@@ -69,7 +69,8 @@ void hold_ragged(Test& test, bool wide) {
         std::vector<std::int64_t> starts = {0};
         const std::uint32_t sequences = 1 + static_cast<std::uint32_t>(random() % 40);
         for (std::uint32_t i = 0; i < sequences; ++i) {
-            starts.push_back(starts.back() + (random() % 3 != 0 ? random() % 50 : 0));
+            const bool empty = random() % 3 == 0;
+            starts.push_back(starts.back() + (empty ? 0 : static_cast<int>(random() % 50)));
         }
         const std::vector<std::int64_t> offsets = random_positions(
             sequences, -100, 100, static_cast<std::uint32_t>(round));
