@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -57,12 +58,13 @@ double put_best_first(std::vector<Fitted>& all, const Cost& cost) {
     return good;
 }
 
-/// Returns whether one mistake changes all that the other does, and more.
-bool changes_more(const Mistake& one, const Mistake& other) {
-    return one.cost() > other.cost() && one.named.size() > other.named.size() &&
-           std::all_of(other.named.begin(), other.named.end(), [&one](const Mistake::Named& named) {
-               return one.changes(named.row->part);
-           });
+/// Returns the parts that a mistake changes, a bit each.
+std::uint32_t parts_of(const Mistake& mistake) {
+    std::uint32_t parts = 0;
+    for (const Mistake::Named& named : mistake.named) {
+        parts |= std::uint32_t{1} << unsigned(named.row->part);
+    }
+    return parts;
 }
 
 /// Returns the candidates, likeliest first, without those that change more than another to the same
@@ -72,14 +74,18 @@ std::vector<Candidate> sorted(std::vector<Candidate> found) {
                      [](const Candidate& a, const Candidate& b) { return a.misfit < b.misfit; });
     for (std::size_t first = 0, end = 0; first < found.size(); first = end) {
         constexpr double same = 1 + 1e-9;
+        std::map<std::uint32_t, std::size_t> least_cost;  // of each set of parts
         while (end < found.size() && found[end].misfit <= same * found[first].misfit) {
-            ++end;
+            const Mistake& mistake = found[end++].mistake;
+            const auto [at, is_new] = least_cost.emplace(parts_of(mistake), mistake.cost());
+            at->second = std::min(at->second, mistake.cost());
         }
-        const auto alike = std::span(found).subspan(first, end - first);
-        for (Candidate& one : alike) {
-            one.has_no_effect = std::any_of(alike.begin(), alike.end(),
-                                            [&one](const Candidate& other) {
-                                                return changes_more(one.mistake, other.mistake);
+        for (Candidate& one : std::span(found).subspan(first, end - first)) {
+            const std::uint32_t parts = parts_of(one.mistake);
+            one.has_no_effect = std::any_of(least_cost.begin(), least_cost.end(),
+                                            [&, cost = one.mistake.cost()](auto& fewer) {
+                                                return (fewer.first & ~parts) == 0 &&
+                                                       fewer.first != parts && fewer.second < cost;
                                             });
         }
     }

@@ -147,6 +147,24 @@ bool taken_along_batch(const Observation&, Hypothesis& wrong) {
     return applicable;
 }
 
+/// turning  only in the pairs that turn, if there are others
+Row exchanged_cos_and_sin(bool turning) {
+    return {
+        "cos_and_sin_exchanged", Part::exchange, "exchanged cos and sin",
+        // sin + i cos = i (cos - i sin): the other direction, and a quarter of a turn.
+        [turning](const Observation&, Hypothesis& wrong) {
+            oracle::Operation& operation = wrong.operation;
+            const std::vector<double>& inv_freq = operation.inv_freq;
+            operation.inverse = !operation.inverse;
+            operation.phase.resize(inv_freq.size());
+            for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+                operation.phase[j] -= turning && inv_freq[j] == 0 ? 0 : std::numbers::pi / 2;
+            }
+            return wrong.further.summed.empty() &&
+                   (!turning || std::find(inv_freq.begin(), inv_freq.end(), 0.0) != inv_freq.end());
+        }};
+}
+
 }  // namespace
 
 Rows position_mistakes() {
@@ -164,17 +182,8 @@ Rows position_mistakes() {
              wrong.operation.inverse = !wrong.operation.inverse;
              return true;
          }},
-        // sin + i cos = i (cos - i sin): the other direction, and a quarter of a turn.
-        {"cos_and_sin_exchanged", Part::exchange, "exchanged cos and sin",
-         [](const Observation&, Hypothesis& wrong) {
-             oracle::Operation& operation = wrong.operation;
-             operation.inverse = !operation.inverse;
-             operation.phase.resize(operation.inv_freq.size());
-             for (double& phase : operation.phase) {
-                 phase -= std::numbers::pi / 2;
-             }
-             return wrong.further.summed.empty();
-         }},
+        exchanged_cos_and_sin(false),
+        exchanged_cos_and_sin(true),
         {"not_rotated", Part::alone, "stored the input",
          [](const Observation&, Hypothesis& wrong) {
              wrong.operation.gain = oracle::Gain::omit;
