@@ -356,10 +356,8 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
     return sums.fit();
 }
 
-namespace {
-
-std::optional<FoundPositions> positions_in(const SeenPairs& seen, const Hypothesis& hypothesis,
-                                           std::int64_t length, bool quickly) {
+std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                             std::int64_t length, bool quickly) {
     if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
         return std::nullopt;
     }
@@ -396,8 +394,8 @@ std::optional<FoundPositions> positions_in(const SeenPairs& seen, const Hypothes
     return found;
 }
 
-std::optional<FoundPositions> offset_in(const SeenPairs& seen, const Hypothesis& hypothesis,
-                                        std::int64_t length, bool quickly) {
+std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
+                                          std::int64_t length, bool quickly) {
     if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
         return std::nullopt;
     }
@@ -423,7 +421,7 @@ std::optional<FoundPositions> offset_in(const SeenPairs& seen, const Hypothesis&
         all.before.push_back(1);
         all.after.push_back(turned[i] * none.of(0)[i]);
     }
-    const std::optional<FoundPositions> offsets = positions_in(all, still, length, quickly);
+    const std::optional<FoundPositions> offsets = find_positions(all, still, length, quickly);
     if (!offsets) {
         return std::nullopt;
     }
@@ -437,23 +435,11 @@ std::optional<FoundPositions> offset_in(const SeenPairs& seen, const Hypothesis&
     return found;
 }
 
-}  // namespace
-
-std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
-                                             std::int64_t length) {
-    return positions_in(seen, hypothesis, length, false);
-}
-
-std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
-                                          std::int64_t length) {
-    return offset_in(seen, hypothesis, length, false);
-}
-
 std::optional<FoundPositions> find_one_position(const SeenPairs& seen, const Hypothesis& hypothesis,
-                                                std::int64_t length) {
+                                                std::int64_t length, bool quickly) {
     Hypothesis at_zero = hypothesis;
     each_axis(at_zero, [](Positions& positions) { positions.assign(positions.size(), 0); });
-    return offset_in(seen, at_zero, length, true);
+    return find_offset(seen, at_zero, length, quickly);
 }
 
 std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,

@@ -51,10 +51,11 @@ using FoundPositions = std::vector<Positions>;  // [axes][batch, tokens]
 /// hypothesis' own. Returns none if fewer than six pairs of different speed show a position, if a
 /// token fits no position of the model's length, or if neighbouring positions fit nearly as well.
 ///
-/// length  the positions of the model are below it
+/// length   the positions of the model are below it
+/// quickly  makes the position that the slowest pairs show finer, and tries few others
 using FindPositions = std::optional<FoundPositions>(const SeenPairs& seen,
                                                     const Hypothesis& hypothesis,
-                                                    std::int64_t length);
+                                                    std::int64_t length, bool quickly);
 FindPositions find_positions;
 
 /// The same with one offset of each axis for all tokens, which shows in rounded outputs, too.

@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint64_t glimpsed_elements = std::uint64_t{1} << 12,
                         seen_elements = std::uint64_t{1} << 14,
                         elements_for_positions = std::uint64_t{1} << 20;
+constexpr std::size_t most_geometries = 6;
 constexpr double poor_fit = 0.05;  // a misfit above it explains nothing
 
 bool is_of_geometry(const Row& row) {
@@ -444,8 +445,7 @@ std::vector<Candidate> Search::stated() {
     return sorted(std::move(found));
 }
 
-std::vector<Search::Geometry> Search::likeliest() const {
-    constexpr std::size_t most = 6;
+std::vector<Search::Geometry> Search::likeliest(std::size_t most) const {
     std::vector<Geometry> chosen;
     for (const Geometry& geometry : geometries_) {
         const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Geometry& other) {
@@ -462,7 +462,7 @@ std::vector<Search::Geometry> Search::likeliest() const {
 
 std::vector<Candidate> Search::with_arithmetic() {
     std::vector<Candidate> found;
-    for (const Geometry& geometry : likeliest()) {
+    for (const Geometry& geometry : likeliest(most_geometries)) {
         each_frequencies(geometry, [&](const Mistake& frequencies) {
             each_with(frequencies, observation_, part(Part::rounding), [&](const Mistake& rounded) {
                 each_with(rounded, observation_, is_arithmetic, [&](const Mistake& mistake) {
@@ -477,7 +477,7 @@ std::vector<Candidate> Search::with_arithmetic() {
 }
 
 void Search::add_positions(const Geometry& geometry, const Mistake& base,
-                           std::initializer_list<FindPositions*> ways,
+                           std::initializer_list<FindPositions*> ways, bool quickly,
                            std::vector<Candidate>& found) {
     const Hypothesis& right = base.hypothesis;
     std::int64_t largest = 0;
@@ -490,7 +490,7 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
                                     ? std::max(observation_.max_position, largest + 1)
                                     : std::max<std::int64_t>(4 * largest, 1 << 17);
     for (FindPositions* const find : ways) {
-        const std::optional<FoundPositions> at = find(*geometry.seen, right, length);
+        const std::optional<FoundPositions> at = find(*geometry.seen, right, length, quickly);
         if (!at) {
             continue;
         }
@@ -511,7 +511,7 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
 
 std::vector<Candidate> Search::with_positions(bool rounded) {
     std::vector<Candidate> found;
-    for (const Geometry& coarse : likeliest()) {
+    for (const Geometry& coarse : likeliest(rounded ? 1 : most_geometries)) {
         if (coarse.seen->pairs == 0 || coarse.mistake.changes(Part::positions)) {
             continue;
         }
@@ -520,8 +520,8 @@ std::vector<Candidate> Search::with_positions(bool rounded) {
         const auto add_directions = [&](const Mistake& base) {
             each_direction(base, observation_, [&](const Mistake& turned) {
                 const auto add = [&](const Mistake& axes) {
-                    add_positions(fine, axes, {find_offset, find_one_position, find_positions},
-                                  found);
+                    add_positions(fine, axes, {find_offset, find_positions}, rounded, found);
+                    add_positions(fine, axes, {find_one_position}, true, found);
                 };
                 if (turned.hypothesis.further.positions.empty()) {
                     add(turned);
@@ -545,9 +545,7 @@ std::vector<Candidate> Search::with_positions(bool rounded) {
 std::vector<Candidate> Search::with_frequencies(bool rounded) {
     std::vector<Candidate> found;
     const std::vector<OtherFrequencies> others = other_frequencies(observation_);
-    std::vector<Geometry> tried_geometries = likeliest();
-    tried_geometries.resize(std::min<std::size_t>(tried_geometries.size(), rounded ? 1 : 6));
-    for (const Geometry& geometry : tried_geometries) {
+    for (const Geometry& geometry : likeliest(rounded ? 1 : most_geometries)) {
         if (geometry.seen->pairs == 0) {
             continue;
         }
@@ -585,7 +583,7 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
             // Pairs that hardly turn do not show both a base and a position.
             if (turned_alike) {
                 each_with(mistake, observation_, part(Part::exchange), [&](const Mistake& turned) {
-                    add_positions(geometry, turned, {find_one_position}, found);
+                    add_positions(geometry, turned, {find_one_position}, true, found);
                 });
             } else if (!steps.empty() && misfit <= good_steps) {
                 with_steps.emplace_back(misfit, mistake);
@@ -601,7 +599,7 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
         with_steps.resize(std::min(with_steps.size(), most));
         for (const auto& [misfit, mistake] : with_steps) {
             each_direction(mistake, observation_, [&](const Mistake& turned) {
-                add_positions(geometry, turned, {find_offset, find_positions}, found);
+                add_positions(geometry, turned, {find_offset, find_positions}, false, found);
             });
         }
     }

@@ -65,7 +65,7 @@ class Search {
     };
 
     std::vector<Geometry> geometries() const;
-    std::vector<Geometry> likeliest() const;  // one of each layout of the pairs
+    std::vector<Geometry> likeliest(std::size_t most) const;  // one of each layout of the pairs
     bool see(Geometry& geometry, std::uint64_t wanted) const;
     void add_angles(const Geometry& geometry, const Mistake& base, std::vector<Candidate>& found);
     void add_fit(const Geometry& geometry, const Mistake& mistake, std::vector<Candidate>& found);
@@ -75,7 +75,8 @@ class Search {
     void each_frequencies(const Geometry& geometry, const Visit& visit) const;
     void each_rounding(const Mistake& mistake, bool rounded, const Visit& visit) const;
     void add_positions(const Geometry& geometry, const Mistake& base,
-                       std::initializer_list<FindPositions*> ways, std::vector<Candidate>& found);
+                       std::initializer_list<FindPositions*> ways, bool quickly,
+                       std::vector<Candidate>& found);
 
     const Observation& observation_;
     const std::vector<bool>& rows_;
