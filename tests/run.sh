@@ -28,7 +28,11 @@ sweep 25 20 000 random operations, and all cases, on every device
 fuzz 12 the parsers of files, minutes each, built by clang++ with sanitizers
 newest 30 the commands of README.md in an empty Debian 13, and the whole build in Debian sid
 systems 25 the programs for arm64, the libraries for Windows, the kit in an empty Debian
-tidy 30 the build by clang++, and clang-tidy on the whole tree'
+tidy 30 the build by clang++, and clang-tidy on the whole tree
+power 60 which tests find known faults: the next three parts
+power_shaders 30 mutants of shaders
+power_drivers 10 faults of drivers
+power_host 30 mutants of the library and the tools, and mistakes that check names'
 
 # Seconds on such a machine after which a test counts as hanging: several times the duration of the
 # longest test.
@@ -185,7 +189,7 @@ prove() {
     if [ $# = 0 ]; then
         echo './dev prove PART, by hand before a release:'
         echo "$parts" | while read -r part minutes text; do
-            printf '  %-8s %3s minutes: %s\n' "$part" "$minutes" "$text"
+            printf '  %-13s %3s minutes: %s\n' "$part" "$minutes" "$text"
         done
         exit 0
     fi
