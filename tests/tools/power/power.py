@@ -188,8 +188,9 @@ class Tree:
         if self.digests.get(test) == self.digest(targets):
             return None
         if test == "unit" and not case:  # the tests of the tier are most likely to fail
-            return self.run_test(test, case, f"--source-file=*/unit/{self.tier}/*") or \
-                self.run_test(test, case)
+            own = f"=*/unit/{self.tier}/*"
+            return self.run_test(test, case, f"--source-file{own}") or \
+                self.run_test(test, case, f"--source-file-exclude{own}")
         return self.run_test(test, case)
 
     def run_test(self, test, case, *options):
@@ -397,6 +398,10 @@ class Power:
                 continue
             faults[name] = (f"driver: {fault}", fault, check, options.split())
         self.each(faults.values(), self.measure_driver)
+        script = SOURCE / "tests/tools/command/bad_driver.sh"
+        for name in kinds:  # a script makes the others, which end a program or name a device
+            if kinds[name] != "variation" and name not in faults:
+                self.add_named(f"driver: {name}", name, [script])
 
     def measure_driver(self, name, fault, check, options):
         environment = {**self.device, "VK_LAYER_PATH": self.args.layers, "VKROPE_FAULT": fault,
@@ -427,14 +432,17 @@ class Power:
     def mistakes(self):
         """Finds the first test that makes each mistake of the guide's page."""
         page = (SOURCE / "host/guide/mistakes.md").read_text()
-        tests = [(path, path.read_text()) for path in
-                 [*sorted((SOURCE / "tests/tools/command").glob("judge*_test.cpp")),
-                  SOURCE / "tests/tools/command/mistakes.sh", SOURCE / "tests/python/engine.py"]]
+        command = SOURCE / "tests/tools/command"
+        tests = [*sorted(command.glob("judge*_test.cpp")), command / "mistakes.sh",
+                 SOURCE / "tests/python/engine.py"]
         for name in re.findall(r"^\|.*\| `([a-z0-9_ +]*)` \|", page, re.M):
-            quoted = re.compile(f'"{re.escape(name)}"|^made(_at \\d+)? \'?{re.escape(name)}\'? ',
-                                re.M)
-            by = next((path.name for path, text in tests if quoted.search(text)), None)
-            self.add(f"mistake: {name}", "thorough" if by else "none", by or NOTHING)
+            self.add_named(f"mistake: {name}", name, tests)
+
+    def add_named(self, fault, name, tests):
+        """Adds a fault that the first of these files with its name makes."""
+        word = re.compile(rf"(?<!\+ )(?<!\w){re.escape(name)}(?!\w)(?! \+)")
+        by = next((path.name for path in tests if word.search(path.read_text())), None)
+        self.add(fault, "thorough" if by else "none", by or NOTHING)
 
 
 def main():
