@@ -196,4 +196,96 @@ TEST_CASE(
     }
 }
 
+namespace {
+
+/// Records a call, and returns its dispatches.
+std::vector<Command> dispatches_of(Recorder& recorder, const Call& call) {
+    const std::size_t before = dispatches(recorder.host).size();
+    CHECK(recorder(call));
+    std::vector<Command> all = dispatches(recorder.host);
+    return {all.begin() + std::ptrdiff_t(before), all.end()};
+}
+
+}  // namespace
+
+TEST_CASE("record: every stride of a tensor limits the access") {
+    Recorder recorder({}, kernel_info());
+    const auto access_with = [&](std::int64_t Tensor::*stride) {
+        Call call = kernel_call(recorder.host);
+        call.batch = 2;
+        call.positions.batch_stride = 7;
+        call.in[Q] = {.where = {recorder.host.q, 0, KernelHost::buffer_bytes},
+                      .heads = 8,
+                      .token_stride = 1200,
+                      .head_stride = 136,
+                      .batch_stride = 9600,
+                      .heads_per_group = 4,
+                      .group_stride = 560};
+        call.out[Q].where.range *= 2;
+        call.in[K].where.range *= 2;
+        call.out[K].where.range *= 2;
+        if (stride) call.in[Q].*stride += 2;
+        const Command dispatch = dispatches_of(recorder, call).at(0);
+        return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
+    };
+    CHECK(access_with(nullptr) == "vkrope, 16-byte access");
+    for (const auto stride : {&Tensor::token_stride, &Tensor::head_stride, &Tensor::batch_stride,
+                              &Tensor::group_stride})
+        CHECK(access_with(stride) == "vkrope, word access");
+}
+
+TEST_CASE("record: V shares a dispatch with K if its rows lie as K's do") {
+    Recorder recorder({}, with_v(kernel_info()));
+    Call call = with_v(recorder.host, kernel_call(recorder.host));
+    call.batch = 2;
+    call.positions.batch_stride = 7;
+    call.in[Q].where.range *= 2;
+    call.out[Q].where.range *= 2;
+    for (const TensorIndex t : {K, V}) {
+        for (Tensor* tensor : {&call.in[t], &call.out[t]}) {
+            tensor->where.range = KernelHost::buffer_bytes;
+            tensor->head_stride = 256;
+            tensor->token_stride = 1024;
+            tensor->batch_stride = 8192;
+        }
+    }
+    CHECK(dispatches_of(recorder, call).size() == 1);
+    for (Tensor* tensor : {&call.in[V], &call.out[V]}) {
+        for (const auto stride :
+             {&Tensor::head_stride, &Tensor::token_stride, &Tensor::batch_stride}) {
+            const Tensor before = *tensor;
+            tensor->*stride += 64;
+            CHECK(dispatches_of(recorder, call).size() == 2);
+            *tensor = before;
+        }
+    }
+}
+
+TEST_CASE("record: one dispatch of a call counts tokens, and one counts slots") {
+    constexpr std::uint32_t counts = shader::flag_count_positions | shader::flag_count_slots;
+    KernelInfo info = with_v(kernel_info());
+    info.scatter_kv = true;
+    Recorder recorder({}, info);
+    const KernelHost& host = recorder.host;
+    Call call = with_v(host, kernel_call(host));
+    call.out_of_range = {host.words, 2052, 4};
+    call.paged_cache.slot_mapping = {host.words, 256, 7 * 4};
+    const auto check_counts = [&](std::size_t expected) {
+        const std::vector<Command> all = dispatches_of(recorder, call);
+        CHECK(all.size() == expected);
+        std::uint32_t flags = 0;
+        for (const Command& dispatch : all) {
+            CHECK((flags & pushed(dispatch).flags & counts) == 0);
+            flags |= pushed(dispatch).flags & counts;
+        }
+        CHECK(flags == counts);
+    };
+    check_counts(1);
+    call.in[V].where.range = KernelHost::buffer_bytes;
+    call.in[V].token_stride = 512;  // V lies otherwise than K
+    check_counts(2);
+    call.in[K] = call.out[K] = {};
+    check_counts(2);
+}
+
 }  // namespace vkrope::test

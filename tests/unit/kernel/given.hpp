@@ -81,9 +81,9 @@ struct Given {
 
     /// Returns the call as record() resolves it, which must succeed.
     ResolvedCall valid() const {
-        Result<ResolvedCall> result = resolved();
+        const Result<ResolvedCall> result = resolved();
         REQUIRE_MESSAGE(result, result.status.what);
-        return std::move(result.value);
+        return result.value;
     }
 
     /// Returns the range that the device binds for a view.

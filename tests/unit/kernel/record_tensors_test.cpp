@@ -27,6 +27,8 @@ TEST_CASE("record: rules of a tensor") {
              g.call.in[Q].token_stride = 64;
              g.call.out[Q].token_stride = 128;
          }},
+        {"in[0].batch_stride 0 256 out[0]'s 320",
+         [](Given& g) { g.call.out[Q].batch_stride = 320; }},
         // The error names a packed value only for a stride of 0, not for one that was set.
         {"in[0].token_stride 0 64 out[0]'s 128",
          [](Given& g) { g.call.out[Q].token_stride = 128; }},
@@ -67,6 +69,16 @@ TEST_CASE("record: rules of a tensor") {
         {"in[0] out[0] pairing_out", [](Given& g) { g.info.pairing_out = VKROPE_INTERLEAVED; }},
     };
     check_record({}, rules);
+}
+
+TEST_CASE("record: groups of 4 heads that go to groups of 6 are groups of 2") {
+    Given given;
+    given.call.in[Q] = {
+        .where = at(q_buffer, 0, 4096), .heads = 12, .heads_per_group = 4, .group_stride = 64 + 16};
+    given.call.out[Q] = {
+        .where = at(v_buffer, 0, 4096), .heads = 12, .heads_per_group = 6, .group_stride = 96 + 16};
+    given.call.in[Q].token_stride = given.call.out[Q].token_stride = 240;
+    CHECK(given.valid().tensor[Q].group_heads == 2);
 }
 
 TEST_CASE("record: rows that end inside a word are valid where the buffer has the whole word") {
