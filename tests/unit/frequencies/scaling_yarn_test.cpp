@@ -16,6 +16,7 @@ TEST_CASE("YaRN without truncation blends by the logarithm of the turns") {
                              {1e6, 4, 32768, 32, 1, 128},
                              {150000, 32, 4096, 32, 1, 64},
                              {10000, 16, 2048, 8, 2, 80},
+                             {10000, 40, 262144, 32, 1, 64},  // ends beyond the last pair
                              {500000, 1, 8192, 32, 1, 128}}) {
         const std::vector<double> before = plain(n.base, n.rotary_dim);
         std::vector<double> after = before;
