@@ -90,7 +90,7 @@ class Table:
 
     def write(self, path):
         text = "".join(" | ".join([fault, *row]) + "\n" for fault, row in sorted(self.rows.items()))
-        path.write_text("# fault | level | found first by | first hand-picked check | "
+        path.write_text("# fault | level | found first by | a hand-picked check | "
                         "first random operation\n" + text)
 
 
