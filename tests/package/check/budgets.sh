@@ -21,7 +21,7 @@ verify        4910   6500  ^host/verify/
 tools        27860   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        42080  28000  ^tests/
+tests        42110  28000  ^tests/
 pages         2860   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {
