@@ -24,9 +24,8 @@ enum class Arrangement {
     odd_offsets,   ///< offset and strides are odd numbers of elements
     odd_pairs,  ///< offset and strides are odd numbers of element pairs (words of 16-bit elements)
     slice_of_heads,  ///< heads [1, 1 + heads) of a larger tensor
-    gathered,        ///< [parts, batch, tokens, heads / parts, head_dim], as gathered from devices:
-                     ///< two parts, or one for each of an odd number of heads; V's are further apart
-    broadcast,       ///< inputs only: all heads of K share one row
+    gathered,   ///< [parts, batch, tokens, heads / parts, head_dim]; parts of V lie further apart
+    broadcast,  ///< inputs only: all heads of K share one row
 };
 struct NamedArrangement {
     const char* name;
