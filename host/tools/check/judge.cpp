@@ -240,16 +240,14 @@ class Explanation {
     /// Builds hypotheses from what the rows show: of stated values, of measured positions, of other
     /// arithmetic, of measured frequencies, and of measured values with rounded frequencies.
     void search(int phase) {
-        if (!search_) {
-            search_.emplace(judge_.observation(), rows_);
-        }
+        Search& pairs = the_search();
         switch (phase) {
-            case 0: confirm(search_->stated()); break;
-            case 1: confirm(search_->with_positions(false)); break;
-            case 2: confirm(search_->with_arithmetic()); break;
-            case 3: confirm(search_->with_frequencies(false)); break;
-            case 4: confirm(search_->with_positions(true)); break;
-            default: confirm(search_->with_frequencies(true));
+            case 0: confirm(pairs.stated()); break;
+            case 1: confirm(pairs.with_positions(false)); break;
+            case 2: confirm(pairs.with_arithmetic()); break;
+            case 3: confirm(pairs.with_frequencies(false)); break;
+            case 4: confirm(pairs.with_positions(true)); break;
+            default: confirm(pairs.with_frequencies(true));
         }
         add_arithmetic();
     }
@@ -262,6 +260,22 @@ class Explanation {
 
     /// What explains the rows would explain any positions.
     bool is_vague() const { return !exact.empty() && exact.size() == vague_; }
+
+    /// Twice the angles may also be other frequencies. Adds one number that explains the rows as
+    /// well; it is likelier than two mistakes.
+    void add_other_frequencies() {
+        if (exact.empty() || exact.front().mistake.find("rotated_twice") == std::string::npos) {
+            return;
+        }
+        const auto is_combined = [](const Match& match) {
+            return match.mistake.find(" + ") != std::string::npos;
+        };
+        std::vector<Match> stated = std::exchange(exact, {});
+        confirm(the_search().with_frequencies(false));
+        std::erase_if(exact, is_combined);
+        const bool is_likelier = is_combined(stated.front());
+        exact.insert(is_likelier ? exact.end() : exact.begin(), stated.begin(), stated.end());
+    }
 
     /// Adds rounding of tables and other arithmetic to the mistakes that explain nearly all.
     void add_arithmetic() {
@@ -286,6 +300,10 @@ class Explanation {
         Mistake mistake;
         double missed = 0;
     };
+
+    Search& the_search() {
+        return search_ ? *search_ : search_.emplace(judge_.observation(), rows_);
+    }
 
     void add_arithmetic(const Mistake& mistake, int number) {
         for (const Row& row : all_rows()) {
@@ -358,7 +376,12 @@ class Explanation {
             [&](const Nearly& a, const Nearly& b) { return order(a) < order(b); });
         nearest_.insert(at, nearly);
         nearest_.resize(std::min(most, nearest_.size()));
-        if ((mistake.precision && right_.nearly) ||
+        // More changes are no explanation where fewer come closer, even if those are no rounding.
+        const bool is_simpler_closer = std::any_of(
+            nearest_.begin(), nearest_.end(), [&](const Nearly& other) {
+                return other.missed <= left && other.mistake.cost() < mistake.cost();
+            });
+        if (is_simpler_closer || (mistake.precision && right_.nearly) ||
             !judge_.leaves_rounding(mistake, match, rows_)) {
             return;
         }
@@ -412,12 +435,54 @@ void explain(std::vector<Explanation>& explanations) {
     }
     for (int phase = 0; phase < Explanation::phases; ++phase) {
         for (Explanation& one : explanations) {
-            if (std::any_of(explanations.begin(), explanations.end(), is_clear)) {
+            const auto clear = std::find_if(explanations.begin(), explanations.end(), is_clear);
+            if (clear != explanations.end()) {
+                clear->add_other_frequencies();
                 return;
             }
             one.search(phase);
         }
     }
+}
+
+/// Returns a sentence on the wrong channels if they are fewer than half of them.
+std::string wrong_channels(const std::vector<std::uint64_t>& beyond_in) {
+    std::vector<bool> wrong(beyond_in.size());
+    std::transform(beyond_in.begin(), beyond_in.end(), wrong.begin(),
+                   [](std::uint64_t number) { return number != 0; });
+    const auto number = std::count(wrong.begin(), wrong.end(), true);
+    return number != 0 && 2 * std::size_t(number) < wrong.size()
+               ? "only these channels are wrong: " + ranges_text("channel", wrong)
+               : "";
+}
+
+/// Returns a sentence if all wrong rows hold only zeros, or NaN: then there is nothing to measure.
+std::string empty_rows(const Observation& observation, const std::vector<bool>& wrong) {
+    const Hypothesis& right = observation.right;
+    if (right.store || std::find(wrong.begin(), wrong.end(), true) == wrong.end()) {
+        return {};
+    }
+    bool zeros = true, nans = true;
+    for (std::uint64_t row = 0; row < wrong.size() && (zeros || nans); ++row) {
+        const std::uint64_t heads = right.out.heads, tokens = right.out.tokens,
+                            first = right.first_out +
+                                    oracle::row_of(right.out,
+                                                   {row / heads / tokens, row / heads % tokens,
+                                                    row % heads, 0});
+        bool is_zero = true, has_nan = false;
+        for (std::uint64_t c = 0; wrong[row] && c < right.out.head_dim; ++c) {
+            const double x = oracle::widen(
+                right.out.type,
+                oracle::load(observation.output, oracle::bytes_of(right.out.type), first + c));
+            is_zero = is_zero && x == 0;
+            has_nan = has_nan || std::isnan(x);
+        }
+        zeros = zeros && (is_zero || !wrong[row]);
+        nans = nans && (has_nan || !wrong[row]);
+    }
+    return zeros  ? "every wrong row is 0: it was not written, or it is padding"
+           : nans ? "every wrong row has a NaN"
+                  : "";
 }
 
 /// Returns what is wrong with the output and where, or an empty text if it is right.
@@ -464,6 +529,11 @@ Judgement judge(const Observation& observation, const Limits& limits,
         std::count(comparison.rows_beyond.begin(), comparison.rows_beyond.end(), true));
     judgement.wrong_in = judgement.wrong_rows == 0 ? ""
                                                    : where_of(right.in, comparison.rows_beyond);
+    if (std::string empty = empty_rows(observation, comparison.rows_beyond); !empty.empty()) {
+        judgement.findings.push_back(std::move(empty));
+        judgement.lone = lone_of(right.in, comparison, judgement);
+        return judgement;
+    }
     std::vector<std::vector<bool>> scopes = wrong_rows_of(comparison);
     scopes.insert(scopes.begin(), std::vector<bool>());  // all rows
     std::vector<Explanation> explanations;
@@ -489,6 +559,9 @@ Judgement judge(const Observation& observation, const Limits& limits,
     }
     if (of_right.nearly && !no_rounding) {
         explanations.front().add_arithmetic_to_right();
+        if (!explanations.front().is_found() && !judge.is_in_16_bits()) {
+            explanations.front().search(0);
+        }
     } else {
         explain(explanations);
     }
@@ -509,7 +582,12 @@ Judgement judge(const Observation& observation, const Limits& limits,
                                   judgement.rows)
                     : where;
     }
-    judgement.findings = found.is_found() ? std::vector<std::string>() : found.findings();
+    if (!found.is_found()) {
+        judgement.findings = found.findings();
+        if (const std::string channels = wrong_channels(comparison.beyond_in); !channels.empty()) {
+            judgement.findings.push_back(channels);
+        }
+    }
     // A forgotten scale is likelier than a norm that is off by the same factor, and a norm that is
     // right in the other tensor is not to blame.
     std::stable_partition(found.exact.begin(), found.exact.end(),

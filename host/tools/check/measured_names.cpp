@@ -229,6 +229,9 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
     if (!unscaled.empty()) {
         const bool scaled = differ(unscaled, right.inv_freq);
         each_round_number(least_base, most_base, [&](double base) {
+            if (base == observation.base) {
+                return;
+            }
             all.push_back({.name = "another_base",
                            .detail = fmt::format("{:.10g}, not {:.10g}{}", base, observation.base,
                                                  scaled ? ", and frequencies are unscaled" : ""),
@@ -236,6 +239,9 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
         });
         const double model = factor_of_scaling(observation, observation.right);
         each_round_number(0.01, 100, [&](double divisor) {
+            if (divisor == 1 || std::fabs(divisor - model) < 1e-9 * model) {
+                return;
+            }
             all.push_back({.name = "another_scaling",
                            .detail = fmt::format(
                                "every frequency is divided by {:.10g}, where the factor of the "

@@ -18,15 +18,19 @@ bool is_of_rotation(const Row& row) {
     return row.part > Part::store;
 }
 
-/// Returns whether a layout that takes other axes for tokens has no effect, since all positions are
-/// the same.
-bool are_alike(const Observation& observation, const Hypothesis& wrong) {
-    bool alike = wrong.in.token_stride != observation.right.in.token_stride;
-    each_axis(wrong, [&alike](const Positions& positions) {
-        alike = alike && std::adjacent_find(positions.begin(), positions.end(),
-                                            std::not_equal_to<>()) == positions.end();
+/// Returns whether positions take away the effect of another change: all the same, so that it does
+/// not matter which axis is taken for tokens, or all 0, so that a V that is rotated does not turn.
+bool hide_another(const Observation& observation, const Mistake& mistake, const Hypothesis& wrong) {
+    bool alike = true, zero = true;
+    each_axis(wrong, [&](const Positions& positions) {
+        for (const std::int64_t position : positions) {
+            alike = alike && position == positions[0];
+            zero = zero && position == 0;
+        }
     });
-    return alike;
+    return (alike && mistake.changes(Part::layout) &&
+            wrong.in.token_stride != observation.right.in.token_stride) ||
+           (zero && mistake.changes(Part::rotation));
 }
 
 }  // namespace
@@ -109,8 +113,7 @@ std::optional<Mistake> with(const Mistake& mistake, const Row& row,
     Hypothesis wrong = mistake.hypothesis;
     wrong.detail.clear();
     if (!row.change(observation, wrong) ||
-        (row.part == Part::positions && mistake.changes(Part::layout) &&
-         are_alike(observation, wrong))) {
+        (row.part == Part::positions && hide_another(observation, mistake, wrong))) {
         return std::nullopt;
     }
     Mistake both = {.named = mistake.named, .hypothesis = std::move(wrong)};

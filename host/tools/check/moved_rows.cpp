@@ -15,7 +15,8 @@
 namespace vkrope::tools {
 namespace {
 
-constexpr std::uint64_t most_elements = std::uint64_t{1} << 21, most_wrong_rows = 2048;
+constexpr std::uint64_t most_elements = std::uint64_t{1} << 21,
+                        most_wrong_rows = std::uint64_t{1} << 14;
 
 /// The right values of all rows, [batch, tokens, heads, head_dim], and the output.
 class AllRows {
@@ -103,8 +104,11 @@ std::optional<Match> rows_of_others(const Observation& observation, double bound
         }
         const bool other_head = source % heads != row % heads;
         other_heads = other_heads || other_head;
-        const std::string text = fmt::format("{} that of {}", all.text_of(row, other_head),
-                                             all.text_of(source, other_head));
+        const auto token = wrong.begin() + std::ptrdiff_t(row - row % heads);
+        const bool with_head = other_head || !std::all_of(token, token + std::ptrdiff_t(heads),
+                                                          [](bool is_wrong) { return is_wrong; });
+        const std::string text = fmt::format("{} that of {}", all.text_of(row, with_head),
+                                             all.text_of(source, with_head));
         if (listed.empty() || listed.back() != text) {  // once for all heads of a token
             listed.push_back(text);
         }

@@ -347,7 +347,9 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
         Mistake both = mistake;
         both.hypothesis.operation.attention_factor = factor;
         both.hypothesis.operation.gain = oracle::Gain::apply;
-        both.add({&row_of("another_factor"), fmt::format("{:.7g}, not {:.7g}", factor, right)});
+        const bool whole_row = 2 * geometry.seen->pairs == hypothesis.in.head_dim;
+        both.add({&row_of("another_factor"), fmt::format("{:.7g}, not {:.7g}{}", factor, right,
+                                                         whole_row ? ", or scaled the rows" : "")});
         found.push_back({both, misfit});
     }
 }
@@ -628,10 +630,17 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
 
 std::vector<std::string> Search::findings() const {
     std::vector<std::string> sentences;
-    if (geometries_.empty()) {
+    if (geometries_.empty() || observation_.right.operation.inv_freq.empty()) {
         return sentences;
     }
-    const Geometry& best = geometries_.front();
+    // The right pairs, if others fit hardly better.
+    constexpr double alike = 4;
+    const auto right = std::find_if(geometries_.begin(), geometries_.end(),
+                                    [](const Geometry& one) { return one.mistake.named.empty(); });
+    const Geometry& first = geometries_.front();
+    const Geometry& best = right != geometries_.end() && right->misfit <= alike * first.misfit
+                               ? *right
+                               : first;
     if (best.misfit > poor_fit) {
         sentences.push_back("in no known layout do two channels turn together as a pair");
         return sentences;
