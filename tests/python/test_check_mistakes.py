@@ -537,10 +537,9 @@ def test_random_mistakes_are_named():
     results = collections.Counter()
     for (_, result), n in counts.items():
         results[result] += n
-    # Over thousands of draws about 1.5 % get a wrong name, nearly all of them in 16 bits with three
-    # mistakes at once, and about 92 % the right one.
-    assert results["wrong"] <= 0.035 * number
-    assert sum(results[r] for r in GOOD) >= 0.9 * number
+    # Over 550 draws, 98 % were named and 2 got another name that explains them about as well.
+    assert results["wrong"] <= 1
+    assert sum(results[r] for r in GOOD) >= 0.93 * number
 
 
 if __name__ == "__main__":

@@ -239,7 +239,11 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
         });
         const double model = factor_of_scaling(observation, observation.right);
         each_round_number(0.01, 100, [&](double divisor) {
-            if (divisor == 1 || std::fabs(divisor - model) < 1e-9 * model) {
+            std::vector<double> inv_freq = unscaled;
+            for (double& frequency : inv_freq) {
+                frequency /= divisor;
+            }
+            if (divisor == 1 || !differ(inv_freq, right.inv_freq)) {
                 return;
             }
             all.push_back({.name = "another_scaling",

@@ -18,21 +18,6 @@ bool is_of_rotation(const Row& row) {
     return row.part > Part::store;
 }
 
-/// Returns whether positions take away the effect of another change: all the same, so that it does
-/// not matter which axis is taken for tokens, or all 0, so that a V that is rotated does not turn.
-bool hide_another(const Observation& observation, const Mistake& mistake, const Hypothesis& wrong) {
-    bool alike = true, zero = true;
-    each_axis(wrong, [&](const Positions& positions) {
-        for (const std::int64_t position : positions) {
-            alike = alike && position == positions[0];
-            zero = zero && position == 0;
-        }
-    });
-    return (alike && mistake.changes(Part::layout) &&
-            wrong.in.token_stride != observation.right.in.token_stride) ||
-           (zero && mistake.changes(Part::rotation));
-}
-
 }  // namespace
 
 const Rows& all_rows() {
@@ -101,6 +86,19 @@ std::string Mistake::meaning() const {
                (each.detail.empty() ? "" : ": ") + each.detail;
     }
     return all;
+}
+
+bool hide_another(const Observation& observation, const Mistake& mistake, const Hypothesis& wrong) {
+    bool alike = true, zero = true;
+    each_axis(wrong, [&](const Positions& positions) {
+        for (const std::int64_t position : positions) {
+            alike = alike && position == positions[0];
+            zero = zero && position == 0;
+        }
+    });
+    return (alike && mistake.changes(Part::layout) &&
+            wrong.in.token_stride != observation.right.in.token_stride) ||
+           (zero && mistake.changes(Part::rotation));
 }
 
 std::optional<Mistake> with(const Mistake& mistake, const Row& row,

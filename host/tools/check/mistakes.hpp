@@ -86,6 +86,13 @@ const Rows& all_rows();
 /// Returns the first row of a name. Every name must be in a table.
 const Row& row_of(std::string_view name);
 
+/// Returns whether positions take away the effect of another change of a mistake: all the same, so
+/// that it does not matter which axis is taken for tokens, or all 0, so that a V that is rotated
+/// does not turn.
+///
+/// wrong  the mistake's hypothesis with these positions
+bool hide_another(const Observation& observation, const Mistake& mistake, const Hypothesis& wrong);
+
 /// Adds a row to a mistake. Returns none if the part is changed already, if these data could not
 /// show the change, or if there is nothing to change.
 std::optional<Mistake> with(const Mistake& mistake, const Row& row, const Observation& observation);

@@ -504,7 +504,7 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
             seen[row.token] = true;
         }
         Mistake::Named named = name_of_positions(right, *at, seen);
-        if (named.row != nullptr) {
+        if (named.row != nullptr && !hide_another(observation_, base, mistake.hypothesis)) {
             mistake.add(std::move(named));
             add_fit(geometry, mistake, found);
         }

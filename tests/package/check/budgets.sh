@@ -18,10 +18,10 @@ kernel        6720   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2530   2000  ^host/runtime/
 model         9150   6000  ^host/model/
 verify        4910   6500  ^host/verify/
-tools        27860   9000  ^host/tools/
+tools        28000   9000  ^host/tools/
 python        2450   2000  ^host/python/
 bench         4100   3000  ^bench/
-tests        42110  28000  ^tests/
+tests        42130  28000  ^tests/
 pages         2860   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {

@@ -234,6 +234,23 @@ TEST_CASE("mistakes in V") {
                                             {"norm_missing", {of(remove_norm)}}});
 }
 
+TEST_CASE("a V that was scaled was not rotated, and rows of zeros were not written") {
+    Case scaled({}, of_v({.scale = 1}));
+    Case zeros;
+    for (float& value : scaled.out) {
+        value *= 2;
+    }
+    std::fill_n(zeros.out.begin() + std::ptrdiff_t(place(1, 3, 0, 0)), 2 * heads * head_dim, 0.0f);
+    for (Case* wrong : {&scaled, &zeros}) {
+        const Judgement judgement = wrong->judged();
+        CHECK(judgement.outcome == Outcome::unexplained);
+        CHECK((judgement.matches.empty() ? "" : judgement.matches[0].meaning) == "");
+    }
+    const std::vector<std::string> findings = zeros.judged().findings;
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].find(" is 0") != std::string::npos);
+}
+
 TEST_CASE("rows in the slots of other tokens and heads are listed") {
     for (const bool is_v : {true, false}) {
         Case made({}, is_v ? of_v({.scale = 1}) : std::vector<Setup>());

@@ -57,7 +57,7 @@ Hypothesis rotated(const Given& given, TensorIndex which) {
     return right;
 }
 
-/// Returns the observation that check.cpp makes of a tensor.
+/// Returns the observation that check.cpp makes of a tensor, without numbers of the file to vary.
 Observation observation_of(const Given& given, const Stored& stored) {
     const RopeParams& rotation = given.inputs.rotation;
     const std::uint64_t of_token = given.heads * given.head_dim;
@@ -73,6 +73,7 @@ Observation observation_of(const Given& given, const Stored& stored) {
     seen.with_ops = given.with_ops;
     seen.base = rotation.base;
     seen.softmax_scale = rotation.softmax_scale;
+    seen.max_position = std::int64_t(rotation.max_position);
     seen.other_offset = given.which == Q ? rotation.k_rotary_offset : rotation.q_rotary_offset;
     seen.yarn = given.model.yarn;
     if (given.which == V) seen.rotated = rotated(given, K);
