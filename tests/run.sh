@@ -32,7 +32,7 @@ tidy 30 the build by clang++, and clang-tidy on the whole tree
 power 60 which tests find known faults: the next three parts
 power_shaders 30 mutants of shaders
 power_drivers 10 faults of drivers
-power_host 30 mutants of the library and the tools, and mistakes that check names'
+power_host 30 mutants of the library and the tools'
 
 # Seconds on such a machine after which a test counts as hanging: several times the duration of the
 # longest test.

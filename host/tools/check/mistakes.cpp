@@ -88,7 +88,8 @@ std::string Mistake::meaning() const {
     return all;
 }
 
-bool hide_another(const Observation& observation, const Mistake& mistake, const Hypothesis& wrong) {
+bool positions_hide_another(const Observation& observation, const Mistake& mistake,
+                            const Hypothesis& wrong) {
     bool alike = true, zero = true;
     each_axis(wrong, [&](const Positions& positions) {
         for (const std::int64_t position : positions) {
@@ -111,7 +112,7 @@ std::optional<Mistake> with(const Mistake& mistake, const Row& row,
     Hypothesis wrong = mistake.hypothesis;
     wrong.detail.clear();
     if (!row.change(observation, wrong) ||
-        (row.part == Part::positions && hide_another(observation, mistake, wrong))) {
+        (row.part == Part::positions && positions_hide_another(observation, mistake, wrong))) {
         return std::nullopt;
     }
     Mistake both = {.named = mistake.named, .hypothesis = std::move(wrong)};

@@ -91,7 +91,8 @@ const Row& row_of(std::string_view name);
 /// does not turn.
 ///
 /// wrong  the mistake's hypothesis with these positions
-bool hide_another(const Observation& observation, const Mistake& mistake, const Hypothesis& wrong);
+bool positions_hide_another(const Observation& observation, const Mistake& mistake,
+                            const Hypothesis& wrong);
 
 /// Adds a row to a mistake. Returns none if the part is changed already, if these data could not
 /// show the change, or if there is nothing to change.

@@ -73,6 +73,7 @@ std::uint32_t parts_of(const Mistake& mistake) {
 std::vector<Candidate> sorted(std::vector<Candidate> found) {
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.misfit < b.misfit; });
+    std::vector<Candidate> kept;
     for (std::size_t first = 0, end = 0; first < found.size(); first = end) {
         constexpr double same = 1 + 1e-9;
         std::map<std::uint32_t, std::size_t> least_cost;  // of each set of parts
@@ -82,18 +83,18 @@ std::vector<Candidate> sorted(std::vector<Candidate> found) {
             at->second = std::min(at->second, mistake.cost());
         }
         for (Candidate& one : std::span(found).subspan(first, end - first)) {
-            const std::uint32_t parts = parts_of(one.mistake);
-            one.has_no_effect = std::any_of(least_cost.begin(), least_cost.end(),
-                                            [&, cost = one.mistake.cost()](auto& fewer) {
-                                                return (fewer.first & ~parts) == 0 &&
-                                                       fewer.first != parts && fewer.second < cost;
-                                            });
+            const auto changes_less = [parts = parts_of(one.mistake),
+                                       cost = one.mistake.cost()](const auto& other) {
+                return (other.first & ~parts) == 0 && other.first != parts && other.second < cost;
+            };
+            if (std::none_of(least_cost.begin(), least_cost.end(), changes_less)) {
+                kept.push_back(std::move(one));
+            }
         }
     }
-    std::erase_if(found, [](const Candidate& one) { return one.has_no_effect; });
-    put_best_first(found,
+    put_best_first(kept,
                    [](const Candidate& one) { return std::tuple(one.mistake.cost(), one.misfit); });
-    return found;
+    return kept;
 }
 
 /// Calls visit(mistake) for the mistake and for the mistake with each row that is chosen.
@@ -504,7 +505,8 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
             seen[row.token] = true;
         }
         Mistake::Named named = name_of_positions(right, *at, seen);
-        if (named.row != nullptr && !hide_another(observation_, base, mistake.hypothesis)) {
+        if (named.row != nullptr &&
+            !positions_hide_another(observation_, base, mistake.hypothesis)) {
             mistake.add(std::move(named));
             add_fit(geometry, mistake, found);
         }

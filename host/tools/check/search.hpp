@@ -19,8 +19,7 @@ namespace vkrope::tools {
 struct Candidate {
     Mistake mistake;
     double misfit = 1;
-    bool is_ambiguous = false;   // another value fits about as well, so only an exact match counts
-    bool has_no_effect = false;  // one of its changes
+    bool is_ambiguous = false;  // another value fits about as well, so only an exact match counts
 };
 
 class Search {
