@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "verify.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -51,29 +49,24 @@ oracle::Operation operation_of(const Shape& shape, bool key) {
         operation.windows.push_back({window.offset, window.rotary_dim / 2});
     // Devices do not report whether they flush subnormals.
     operation.absolute_allowance = oracle::flushing_allowance(operation);
-    if (shape.sections.axes != 0) {
-        operation.cos_sin = [ids = ids_of(shape),
-                             axes = axis_of_pairs(shape.sections, operation.inv_freq.size()),
-                             tokens = shape.tokens,
-                             inv_freq = operation.inv_freq](std::int64_t token, std::size_t pair) {
-            return oracle::exact_cos_sin(ids[std::size_t{axes[pair]} * tokens + std::size_t(token)],
-                                         inv_freq[pair]);
-        };
-    }
+    if (shape.sections.axes != 0)
+        operation.further.axes = axis_of_pairs(shape.sections, operation.inv_freq.size());
     return operation;
 }
 
-/// With several axes, the position passed to the oracle is the index of the token in its sequence,
-/// which operation_of() maps to the positions.
-std::vector<std::int64_t> positions_of(const Shape& shape, const Block& block) {
-    const std::vector<std::int32_t> ids = shape.sections.axes != 0 ? std::vector<std::int32_t>()
-                                                                   : ids_of(shape);
-    std::vector<std::int64_t> positions(block.tokens);
-    for (std::uint64_t t = 0; t < block.tokens; ++t) {
-        const std::uint64_t token = (block.first + t) % shape.tokens;
-        positions[t] = ids.empty() ? std::int64_t(token) : ids[token];
+/// Sets the positions of a block on every axis.
+void set_positions(const Shape& shape, const Block& block, oracle::Operation& operation) {
+    const std::vector<std::int32_t> ids = ids_of(shape);
+    std::vector<std::vector<std::int64_t>> axes(std::max(shape.sections.axes, 1u));
+    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+        for (std::uint64_t t = 0; t < block.tokens; ++t) {
+            const std::uint64_t token = (block.first + t) % shape.tokens;
+            axes[axis].push_back(ids.empty() ? std::int64_t(token)
+                                             : ids[axis * shape.tokens + token]);
+        }
     }
-    return positions;
+    operation.positions = axes[0];
+    operation.further.positions.assign(axes.begin() + 1, axes.end());
 }
 
 }  // namespace
@@ -99,19 +92,6 @@ std::vector<std::byte> Pattern::at(std::uint64_t first, std::uint64_t count) con
     return bytes;
 }
 
-std::string failure_of(const oracle::Verdict& verdict, double bound_u) {
-    const char* what = verdict.nan_mismatch
-                           ? "a value is NaN but the exact one is not, or the reverse"
-                       : verdict.bits_changed ? "a channel that is not rotated changed"
-                       // Negated, so that a NaN error is a failure.
-                       : !(verdict.largest_error_u <= bound_u)
-                           ? "a value is too far from the exact one"
-                           : nullptr;
-    if (what == nullptr) return verdict.elements == 0 ? "there was nothing to compare" : "";
-    return fmt::format("{} ({:.3g} u, allowed {} u): {}", what, verdict.largest_error_u, bound_u,
-                       verdict.worst);
-}
-
 Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output,
                double bound_u) {
     const Pattern pattern(element);
@@ -127,7 +107,7 @@ Checked verify(const Shape& shape, Element element, bool key, const ReadElements
     for (const Block& block : scattered ? std::vector<Block>{{0, shape.rows()}}
                                         : blocks_of(shape.rows(), elements_a_token)) {
         tensor.tokens = block.tokens;
-        operation.positions = positions_of(shape, block);
+        set_positions(shape, block, operation);
         oracle::Tensor out = tensor;
         std::uint64_t first = block.first * elements_a_token,
                       count = block.tokens * elements_a_token;
@@ -142,12 +122,16 @@ Checked verify(const Shape& shape, Element element, bool key, const ReadElements
             first = 0, count = shape.k_out_elements();
         }
         const std::vector<std::byte> got = output(first, count);
-        const oracle::Verdict verdict = oracle::compare(tensor, out, operation, input.data(),
-                                                        got.data());
+        const oracle::Definition definition = {
+            .in = tensor, .out = out, .operation = operation, .bound_u = bound_u};
+        const oracle::Verdict verdict = oracle::compare(definition, input.data(), got.data());
         checked.elements += verdict.elements;
         checked.error_u = std::max(checked.error_u, verdict.largest_error_u);
-        if (checked.failure.empty()) checked.failure = failure_of(verdict, bound_u);
+        if (checked.failure.empty()) {
+            checked.failure = problem_of(definition, verdict);
+        }
     }
+    if (checked.elements == 0) checked.failure = "there was nothing to compare";
     checked.share = double(checked.elements) /
                     double(key ? shape.k_elements() : shape.q_elements());
     return checked;

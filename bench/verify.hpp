@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "shapes.hpp"
-#include "verify/oracle/oracle.hpp"
+#include "verify/oracle/verdict.hpp"
 
 namespace vkrope::bench {
 
@@ -30,9 +30,6 @@ struct Checked {
     double error_u = 0;          // oracle::Verdict::largest_error_u
     std::string failure;         // empty: no error
 };
-
-/// Returns the fault of a verdict for an error bound in u; empty if there is none.
-std::string failure_of(const oracle::Verdict& verdict, double bound_u);
 
 /// Reads `count` elements of an output from index `first` on.
 using ReadElements =

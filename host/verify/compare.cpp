@@ -2,10 +2,9 @@
 #include "verify/compare.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 
-#include "verify/oracle/quantise_verdict.hpp"
+#include "verify/oracle/verdict.hpp"
 
 namespace vkrope::verify {
 namespace {
@@ -25,47 +24,23 @@ bool makes_scales(const Operation& operation, vkrope_tensor_index which) {
 /// Describes the first error in one tensor. Empty: there is none.
 std::string problem_of(const Operation& operation, vkrope_tensor_index which, const Bytes& after,
                        bool flushes, std::optional<double>& largest_error_u) {
-    const Definition of = definition_of(operation, which, flushes);
-    const std::byte* input = operation.memory.data() + operation.call.in[which].where.offset;
-    const std::byte* output = after.data() + operation.call.out[which].where.offset;
-    const double bound_u = bound_of(operation);
-    const bool any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
-    if (any_angles && (of.store || oracle::has_steps(of.steps))) {
+    const oracle::Definition definition = definition_of(operation, which, flushes);
+    const bool is_plain = !definition.store && !oracle::has_steps(definition.ops),
+               any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
+    if (any_angles && !is_plain) {
         return {};
     }
-    if (of.store) {
-        const std::vector<float> scales = made_scales(operation, which, after);
-        const oracle::CodesVerdict verdict = oracle::compare_codes(
-            of.in, of.out, of.rotation, of.steps, bound_u, input, *of.store,
-            {reinterpret_cast<const std::uint8_t*>(output), operation.call.out[which].where.range},
-            scales);
-        return verdict.right() ? "" : verdict.first_wrong;
+    const oracle::Verdict verdict = oracle::compare(
+        definition, operation.memory.data() + operation.call.in[which].where.offset,
+        after.data() + operation.call.out[which].where.offset,
+        made_scales(operation, which, after));
+    if (any_angles) {
+        return verdict.bits_changed ? problem_of(definition, verdict) : "";
     }
-    if (oracle::has_steps(of.steps)) {
-        const oracle::OpsVerdict verdict = oracle::compare(of.in, of.out, of.rotation, of.steps,
-                                                           bound_u, input, output);
-        return verdict.right()
-                   ? ""
-                   : std::to_string(verdict.within) + " of " + std::to_string(verdict.elements) +
-                         " values are within the contract: " + verdict.worst;
-    }
-    const oracle::Verdict verdict = oracle::compare(of.in, of.out, of.rotation, input, output);
-    if (!any_angles) {
+    if (is_plain) {
         largest_error_u = std::max(largest_error_u.value_or(0), verdict.largest_error_u);
     }
-    if (!any_angles && verdict.nan_mismatch) {
-        return "NaN but the exact value is not NaN, or the reverse: " + verdict.worst;
-    }
-    if (verdict.bits_changed) {
-        return "a channel that is not rotated has changed: " + verdict.worst;
-    }
-    if (!any_angles && !(verdict.largest_error_u <= bound_u)) {
-        char both[96];
-        std::snprintf(both, sizeof both, "the error is %.4g u, but the contract allows %g u: ",
-                      verdict.largest_error_u, bound_u);
-        return both + verdict.worst;
-    }
-    return {};
+    return problem_of(definition, verdict);
 }
 
 /// Copies from `before` the bytes that a call may write.

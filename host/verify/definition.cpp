@@ -11,9 +11,6 @@
 namespace vkrope::verify {
 namespace {
 
-/// A position that stands for every position without an angle.
-constexpr std::int64_t beyond = std::int64_t{1} << 40;
-
 /// Returns the stride that `given` means: 0 stands for packed, VKROPE_BROADCAST for 0.
 std::uint64_t stride_of(std::int64_t given, std::uint64_t packed) {
     return given == 0 ? packed : given == VKROPE_BROADCAST ? 0 : static_cast<std::uint64_t>(given);
@@ -37,11 +34,6 @@ std::vector<double> doubles(const std::vector<float>& floats) {
 
 std::uint32_t head_groups_of(const Operation& operation) {
     return std::max(operation.info.head_groups, 1u);
-}
-
-std::uint32_t summed_axes_of(const Operation& operation) {
-    const vkrope_sections& sections = operation.info.sections;
-    return sections.order == VKROPE_SECTIONS_SUM ? sections.axes : 1;
 }
 
 /// Returns the number of pages that fit in the range of an output.
@@ -133,19 +125,32 @@ oracle::QuantisedStore quantised_store(const Operation& operation, vkrope_tensor
     return store;
 }
 
+/// Returns the positions that the angles cover.
+oracle::Range covered_by(const Operation& operation) {
+    const std::int64_t end = operation.max_position;
+    switch (operation.info.angles) {
+        case VKROPE_ANGLES_COMPUTED: return {INT32_MIN, INT32_MAX};
+        case VKROPE_ANGLES_COS_SIN_CACHE: return {0, end - 1};
+        default: return {1 - end, end - 1};
+    }
+}
+
 oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index which, bool flushes) {
     const vkrope_kernel_info& info = operation.info;
-    const std::vector<std::int64_t> positions = positions_of(operation);
     oracle::Operation rotation;
+    const std::vector<std::int64_t> positions = positions_of(operation);
+    const auto tokens = static_cast<std::ptrdiff_t>(tokens_of(operation));
+    rotation.positions.assign(positions.begin(), positions.begin() + tokens);
+    for (auto axis = positions.begin() + tokens; axis != positions.end(); axis += tokens) {
+        rotation.further.positions.emplace_back(axis, axis + tokens);
+    }
+    rotation.covered = covered_by(operation);
     if (which != VKROPE_V) {
         rotation.attention_factor = operation.attention_factor;
         rotation.gain = static_cast<oracle::Gain>(operation.call.gain);
     }
-    if (flushes) rotation.absolute_allowance = oracle::flushing_allowance(rotation);
-    rotation.covered = beyond;
-    for (std::size_t token = 0; token < tokens_of(operation); ++token) {
-        rotation.positions.push_back(
-            is_covered(operation, positions, token) ? static_cast<std::int64_t>(token) : beyond);
+    if (flushes) {
+        rotation.absolute_allowance = oracle::flushing_allowance(rotation);
     }
     if (which == VKROPE_V) {
         return rotation;
@@ -161,15 +166,25 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
             rotation.windows.push_back({window.offset, window.rotary_dim / 2});
         }
     }
+    const std::uint32_t pairs = info.rotary_dim / 2;
+    for (std::uint32_t pair = 0; info.sections.axes != 0 && pair < pairs; ++pair) {
+        rotation.further.axes.push_back(axis_of(info.sections, pair));
+    }
     rotation.head_groups = head_groups_of(operation);
-    rotation.inv_freq.resize(rotation.head_groups * info.rotary_dim / 2);  // only the size is used
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {  // the angles are arbitrary and not compared
+        rotation.inv_freq.resize(rotation.head_groups * pairs);
         rotation.cos_sin = [](std::int64_t, std::size_t) { return oracle::CosSin{}; };
         return rotation;
     }
-    rotation.cos_sin = [&operation, positions](std::int64_t token, std::size_t pair) {
-        return exact_cos_sin(operation, positions, static_cast<std::size_t>(token), pair);
-    };
+    rotation.inv_freq = operation.inv_freq;
+    if (info.sections.order == VKROPE_SECTIONS_SUM) {
+        rotation.further.summed = operation.inv_freq;
+        rotation.inv_freq.resize(rotation.head_groups * pairs);  // only the size is used
+    }
+    if (info.phase != 0) {
+        rotation.phase = operation.phase;
+    }
+    rotation.float32_angles = operation.precision == VKROPE_ANGLE_PRECISION_FLOAT32;
     return rotation;
 }
 
@@ -211,25 +226,6 @@ std::vector<std::int64_t> positions_of(const Operation& operation) {
     return positions;
 }
 
-bool covers(const Operation& operation, std::int64_t position) {
-    const std::int64_t end = operation.max_position;
-    switch (operation.info.angles) {
-        case VKROPE_ANGLES_COMPUTED: return position == static_cast<std::int32_t>(position);
-        case VKROPE_ANGLES_COS_SIN_CACHE: return position >= 0 && position < end;
-        default: return position < end && position > -end;
-    }
-}
-
-bool is_covered(const Operation& operation, const std::vector<std::int64_t>& positions,
-                std::size_t token) {
-    for (std::size_t i = token; i < positions.size(); i += tokens_of(operation)) {
-        if (!covers(operation, positions[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair) {
     std::uint32_t sum = 0;
     for (const std::uint32_t pairs : sections.pairs) {
@@ -247,34 +243,6 @@ std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair) {
         m -= sections.pairs[axis];
     }
     return axis;
-}
-
-oracle::CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
-    const float angle = static_cast<float>(position) * static_cast<float>(inv_freq);
-    const auto wide = static_cast<long double>(angle);
-    return {std::cos(wide), std::sin(wide)};
-}
-
-oracle::CosSin exact_cos_sin(const Operation& operation, const std::vector<std::int64_t>& positions,
-                             std::size_t token, std::size_t pair) {
-    const std::size_t pairs = operation.info.rotary_dim / 2, j = pair % pairs;
-    const std::uint32_t summed = summed_axes_of(operation);
-    const double* inv_freq = &operation.inv_freq[pair / pairs * summed * pairs + j];
-    const auto on_axis = [&](std::size_t axis, double frequency) {
-        const std::int64_t position = positions[axis * tokens_of(operation) + token];
-        return operation.precision == VKROPE_ANGLE_PRECISION_FLOAT32
-                   ? float32_cos_sin(position, frequency)
-                   : oracle::exact_cos_sin(position, frequency);
-    };
-    oracle::CosSin angle = on_axis(axis_of(operation.info.sections, static_cast<std::uint32_t>(j)),
-                                   *inv_freq);
-    for (std::uint32_t axis = 1; axis < summed; ++axis) {
-        angle = oracle::sum_of(angle, on_axis(axis, inv_freq[axis * pairs]));
-    }
-    if (operation.info.phase != 0) {
-        angle = oracle::sum_of(angle, oracle::exact_cos_sin(1, operation.phase[pair]));
-    }
-    return angle;
 }
 
 double bound_of(const Operation& operation) {
@@ -321,15 +289,17 @@ oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bo
     return rows;
 }
 
-Definition definition_of(const Operation& operation, vkrope_tensor_index which, bool flushes) {
-    Definition definition;
+oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index which,
+                                 bool flushes) {
+    oracle::Definition definition;
     definition.in = rows_of(operation, which, false);
     definition.out = rows_of(operation, which, true);
-    definition.rotation = rotation_of(operation, which, flushes);
-    definition.steps = steps_of(operation, which);
+    definition.operation = rotation_of(operation, which, flushes);
+    definition.ops = steps_of(operation, which);
     if (is_quantised(operation.info.tensor[which].out)) {
         definition.store = quantised_store(operation, which);
     }
+    definition.bound_u = bound_of(operation);
     return definition;
 }
 
@@ -356,7 +326,7 @@ std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_
 }
 
 std::uint32_t tokens_out_of_range(const Operation& operation) {
-    const std::vector<std::int64_t> positions = positions_of(operation);
+    const oracle::Operation rotation = rotation_of(operation, VKROPE_V, false);
     const vkrope_tensor_index cached = has(operation, VKROPE_K) ? VKROPE_K : VKROPE_V;
     const std::optional<oracle::Cache> cache = operation.info.scatter_kv != 0 &&
                                                        has(operation, cached)
@@ -366,7 +336,7 @@ std::uint32_t tokens_out_of_range(const Operation& operation) {
     for (std::size_t token = 0; token < tokens_of(operation); ++token) {
         const std::int64_t slot = cache ? cache->slot_mapping[token] : -1;
         const bool outside = slot != -1 && !oracle::has_row(*cache, slot);
-        count += outside || !is_covered(operation, positions, token) ? 1 : 0;
+        count += outside || !oracle::is_covered(rotation, token) ? 1 : 0;
     }
     return count;
 }

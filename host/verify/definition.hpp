@@ -9,7 +9,6 @@
 
 #include "verify/operation.hpp"
 #include "verify/oracle/ops.hpp"
-#include "verify/oracle/possible_codes.hpp"
 
 namespace vkrope::verify {
 
@@ -45,40 +44,20 @@ bool has_steps(const Operation& operation, vkrope_tensor_index which);
 /// Returns positions as [axes, batch, tokens]; there is one axis unless the kernel has sections.
 std::vector<std::int64_t> positions_of(const Operation& operation);
 
-/// Returns whether the angles cover a position.
-bool covers(const Operation& operation, std::int64_t position);
-
-/// Returns whether the angles cover token `token` of all sequences on every axis.
-bool is_covered(const Operation& operation, const std::vector<std::int64_t>& positions,
-                std::size_t token);
-
 /// Returns the position axis of a pair, or 0 if axes are summed.
 std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair);
 
-/// Returns cos and sin of the angle of a pair, without the attention factor. `pair` is an index
-/// into [head_groups, pairs].
-oracle::CosSin exact_cos_sin(const Operation& operation, const std::vector<std::int64_t>& positions,
-                             std::size_t token, std::size_t pair);
-
-/// Returns cos and sin of the float32 product of position and frequency, each converted to float.
-oracle::CosSin float32_cos_sin(std::int64_t position, double inv_freq);
-
-/// Returns the contract's bound of rotated channels, in units of oracle::Verdict::largest_error_u.
+/// Returns the contract's bound of rotated channels, as oracle::Definition::bound_u.
 double bound_of(const Operation& operation);
 
 /// Returns the layout of an input or an output; strides count channels.
 oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bool output);
 
-/// The definition of one tensor of an operation.
-struct Definition {
-    oracle::Tensor in, out;
-    oracle::Operation rotation;  // its positions are token indices, which its cos_sin expects
-    oracle::Ops steps;
-    std::optional<oracle::QuantisedStore> store;  // only for a quantised output
-};
-
+/// Returns the definition of one tensor.
+///
 /// flushes  whether the device may replace subnormal numbers with zeros
-Definition definition_of(const Operation& operation, vkrope_tensor_index which, bool flushes);
+oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index which,
+                                 bool flushes);
 
 /// Returns the first byte in memory of channel `first` of an output, as oracle::each_row() counts.
 std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first);

@@ -65,7 +65,17 @@ RopeParams rotation_of(const Operation& operation) {
 
 Result<OnDevice> OnDevice::make(Device& device, const Operation& operation) {
     OnDevice made;
-    Status status = upload(device, operation.memory.data(), operation.memory.size(), made.memory_);
+    std::vector<std::size_t> starts = operation.buffers;
+    if (starts.empty()) {
+        starts = {0};
+    }
+    Status status;
+    for (std::size_t i = 0; status && i < starts.size(); ++i) {
+        const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : operation.memory.size();
+        made.memory_.push_back({starts[i], {}});
+        status = upload(device, operation.memory.data() + starts[i], end - starts[i],
+                        made.memory_.back().buffer);
+    }
     if (status) {
         status = upload_parameters(device, operation, made.parameters_);
     }
@@ -88,15 +98,32 @@ Result<OnDevice> OnDevice::make(Device& device, const Operation& operation) {
     return {status, std::move(made)};
 }
 
+std::size_t OnDevice::piece_with(std::size_t byte) const {
+    const auto after = std::upper_bound(
+        memory_.begin(), memory_.end(), byte,
+        [](std::size_t at, const Piece& piece) { return at < piece.first; });
+    return static_cast<std::size_t>(after - memory_.begin()) - 1;
+}
+
+Status OnDevice::download(const VkDescriptorBufferInfo& part, Bytes& memory) {
+    Piece& piece = memory_[piece_with(part.offset)];
+    return piece.buffer.download(&memory[part.offset], part.range, part.offset - piece.first);
+}
+
 Call OnDevice::call(Call of) const {
-    const VkDescriptorBufferInfo whole = memory_.whole();
-    const auto place = [&whole](VkDescriptorBufferInfo& part) {
-        part.buffer = part.range == 0 ? VkBuffer{} : whole.buffer;
+    const auto place = [this](VkDescriptorBufferInfo& part) {
+        part.buffer = VK_NULL_HANDLE;
+        if (part.range != 0) {
+            const Piece& piece = memory_[piece_with(part.offset)];
+            part.buffer = piece.buffer.handle();
+            part.offset -= piece.first;
+        }
     };
     for (const TensorIndex which : every_tensor) {
         for (Tensor* tensor : {&of.in[which], &of.out[which]}) {
+            const Piece& piece = memory_[piece_with(tensor->where.offset)];
+            tensor->buffer_size = tensor->heads == 0 ? 0 : piece.buffer.whole().range;
             place(tensor->where);
-            tensor->buffer_size = tensor->heads == 0 ? 0 : whole.range;
         }
         place(of.scale_tokens[which]);
         place(of.scales_out[which]);

@@ -18,10 +18,25 @@ class OnDevice {
     /// Returns `of`, a call with the angle table of the operation, with the buffers of this object.
     Call call(Call of) const;
 
-    Buffer& memory() noexcept { return memory_; }
+    /// Returns the memory, if the operation has one buffer.
+    Buffer& memory() noexcept { return memory_.front().buffer; }
+
+    /// Copies a part of the memory from the device to `memory`, which is like that of the
+    /// operation.
+    Status download(const VkDescriptorBufferInfo& part, Bytes& memory);
+
+    AngleTableLayout angles() const noexcept { return table_.layout(); }
 
    private:
-    Buffer memory_, parameters_;
+    struct Piece {
+        std::size_t first = 0;  // of its bytes
+        Buffer buffer;
+    };
+
+    std::size_t piece_with(std::size_t byte) const;  // its index
+
+    std::vector<Piece> memory_;
+    Buffer parameters_;
     AngleTable table_;
     AngleTableLayout plan_ = {};  // only for a cos_sin_cache
 };

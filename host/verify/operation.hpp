@@ -35,6 +35,9 @@ struct Operation {
     /// Replace vkrope_call::parameters, which is not used. `second` is for two_parameter_sets.
     TensorParameters parameters = {}, second = {};
     Bytes memory = {};
+    /// Where a new buffer begins on a device, ascending from 0; every part of the call lies in one
+    /// buffer. Empty: one buffer contains all.
+    std::vector<std::size_t> buffers = {};
 };
 
 }  // namespace vkrope::verify

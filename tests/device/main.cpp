@@ -8,7 +8,7 @@
 
 #include "meaning.hpp"
 #include "support/test_device.hpp"
-#include "verify/oracle/turns.hpp"
+#include "verify/compare.hpp"
 
 namespace vkrope::test {
 
@@ -98,17 +98,6 @@ std::size_t unexpected_messages() {
     return count;
 }
 
-Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
-    std::mt19937 generator(seed);
-    Bytes bytes(count * element_bytes(element));
-    for (std::size_t i = 0; i < count; ++i) {
-        const long double x = (static_cast<long double>(generator()) / 0x1p32L - 0.5L) * 8;
-        const std::uint32_t bits = oracle::narrow(type_of(element), x);
-        std::memcpy(bytes.data() + i * element_bytes(element), &bits, element_bytes(element));
-    }
-    return bytes;
-}
-
 RopeParams rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,
                     std::uint32_t q_offset, std::uint32_t k_offset, double attention_factor) {
     RopeParams r;
@@ -137,49 +126,51 @@ Rotated rotate(Device& on, const RopeParams& rotation, const HostShape& shape, c
 
 void check_contract(const RopeParams& rotation, const HostShape& shape, bool key, const Bytes& in,
                     const Bytes& out, Direction direction) {
-    const std::uint64_t heads = key ? shape.heads[K] : shape.heads[Q],
-                        given = key ? shape.head_dim[K] : shape.head_dim[Q];
-    const std::uint64_t D = given ? given : rotation.head_dim, S = shape.tokens,
-                        B = std::max(shape.batch, 1u);
-    oracle::Tensor tensor{
-        .type = type_of(shape.element), .batch = B, .tokens = S, .heads = heads, .head_dim = D};
-    switch (shape.layout) {
-        case VKROPE_LAYOUT_BHSD:
-            tensor.token_stride = D, tensor.head_stride = S * D,
-            tensor.batch_stride = heads * S * D;
-            break;
-        case VKROPE_LAYOUT_SBHD:
-            tensor.token_stride = B * heads * D, tensor.head_stride = D,
-            tensor.batch_stride = heads * D;
-            break;
-        default:
-            tensor.token_stride = heads * D, tensor.head_stride = D,
-            tensor.batch_stride = S * heads * D;
-    }
-    oracle::Operation operation;
-    operation.interleaved = rotation.pairing == VKROPE_INTERLEAVED;
-    operation.inverse = direction == VKROPE_INVERSE;
-    operation.rotary_offset = key ? rotation.k_rotary_offset : rotation.q_rotary_offset;
+    const TensorIndex which = key ? K : Q;
+    const std::uint32_t given = shape.head_dim[which], D = given != 0 ? given : rotation.head_dim,
+                        S = shape.tokens, B = std::max(shape.batch, 1u), H = shape.heads[which];
+    verify::Operation operation;
     operation.inv_freq = rotation.inv_freq;
     operation.attention_factor = rotation.attention_factor;
-    operation.absolute_allowance = oracle::flushing_allowance(operation);  // some devices flush
-    for (std::uint64_t b = 0; b < B; ++b) {
-        for (std::uint64_t s = 0; s < S; ++s) {
-            const std::size_t ids = shape.position_count;
-            operation.positions.push_back(ids == 0   ? shape.first_position + std::int64_t(s)
-                                          : ids == S ? shape.positions[s]
-                                                     : shape.positions[b * S + s]);
-        }
+    operation.max_position = 1u << 31;
+    operation.info.pairing = rotation.pairing;
+    operation.info.rotary_dim = rotation.rotary_dim;
+    operation.info.angles = shape.angles == VKROPE_ANGLES_AUTOMATIC
+                                ? default_angles(rotation.precision, 1)
+                                : shape.angles;
+    operation.info.positions = shape.position_count == 0 ? VKROPE_POSITIONS_IMPLICIT
+                                                         : VKROPE_POSITIONS_IDS;
+    operation.info.tensor[which] = {shape.element, shape.element, D,
+                                    key ? rotation.k_rotary_offset : rotation.q_rotary_offset};
+    Tensor tensor = {.where = {{}, 0, in.size()}, .heads = H};
+    if (shape.layout == VKROPE_LAYOUT_BHSD) {
+        tensor.token_stride = D;
+        tensor.head_stride = std::int64_t{S} * D;
+        tensor.batch_stride = H * tensor.head_stride;
+    } else if (shape.layout == VKROPE_LAYOUT_SBHD) {
+        tensor.token_stride = std::int64_t{B} * H * D;
+        tensor.batch_stride = std::int64_t{H} * D;
     }
-    const oracle::Verdict verdict = oracle::compare(tensor, operation, in.data(), out.data());
-    INFO(verdict.worst);
-    CHECK(verdict.elements == B * S * heads * D);
-    CHECK_FALSE(verdict.nan_mismatch);
-    CHECK_FALSE(verdict.bits_changed);
-    const AngleSource source = shape.angles == VKROPE_ANGLES_AUTOMATIC
-                                   ? default_angles(rotation.precision, 1)
-                                   : shape.angles;
-    CHECK(verdict.largest_error_u <= error_bound(source, rotation.attention_factor));
+    Call& call = operation.call;
+    call.batch = B;
+    call.tokens = S;
+    call.direction = direction;
+    call.in[which] = call.out[which] = tensor;
+    call.out[which].where.offset = in.size();
+    call.positions.first = shape.first_position;
+    call.positions.batch_stride = shape.position_count == std::size_t{B} * S && B > 1 ? S
+                                                                                      : broadcast;
+    operation.memory = in;
+    operation.memory.resize(2 * in.size());
+    if (shape.position_count != 0) {
+        call.positions.ids = {{}, operation.memory.size(), shape.position_count * 4};
+        const auto* const ids = reinterpret_cast<const std::byte*>(shape.positions);
+        operation.memory.insert(operation.memory.end(), ids, ids + call.positions.ids.range);
+    }
+    Bytes after = operation.memory;
+    std::copy(out.begin(), out.end(), after.begin() + std::ptrdiff_t(in.size()));
+    // Some devices flush subnormal numbers.
+    CHECK(verify::compare(operation, after, true).problem == "");
 }
 
 }  // namespace vkrope::test

@@ -9,7 +9,8 @@
 #include <random>
 
 #include "meaning.hpp"
-#include "verify/oracle/oracle.hpp"
+#include "verify/definition.hpp"
+#include "verify/elements.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::test {
@@ -38,25 +39,11 @@ inline void must(const Status& status) {
     REQUIRE(bool(status));
 }
 
-/// Stored elements in host memory.
-using Bytes = std::vector<std::byte>;
-
-inline oracle::Type type_of(Element element) {
-    return oracle::Type(std::uint32_t(element));
-}
-
-/// Returns `count` elements, uniform in [-4, 4], the same for the same seed.
-Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
-
-inline std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index) {
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, bytes.data() + index * element_bytes(element), element_bytes(element));
-    return bits;
-}
-
-inline float value(Element element, const Bytes& bytes, std::size_t index) {
-    return oracle::widen(type_of(element), stored(element, bytes, index));
-}
+using verify::Bytes;
+using verify::random_elements;
+using verify::stored;
+using verify::type_of;
+using verify::value;
 
 /// Returns a rotation with inv_freq base^(-2j/R) and the windows of Q and of K.
 RopeParams rotation(Pairing pairing, std::uint32_t head_dim, std::uint32_t rotary_dim,

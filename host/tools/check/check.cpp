@@ -16,6 +16,8 @@
 namespace vkrope::tools {
 namespace {
 
+constexpr double largest_bound_u = 6;  // that the contract promises for any source of angles
+
 /// Reads an output. It may have another element type than its input, but must have the same shape.
 TensorFile read_actual(const char* option, const std::string& path, const TensorFile& input,
                        Layout layout) {
@@ -106,68 +108,57 @@ Observation observation_of(const RotateOptions& options, const RotateInputs& inp
     return observation;
 }
 
-Hypothesis rotated(const RotateOptions& options, const RotateInputs& inputs, TensorIndex which) {
-    Hypothesis right;
-    right.operation = operation_of(options, inputs, which);
-    right.further = further_of(inputs, which);
-    right.operation.gain = static_cast<oracle::Gain>(options.gain);
-    return right;
-}
-
 /// Sets what is known of the other one of Q and K.
-void set_other(const RotateInputs& inputs, TensorIndex which, const CheckResult& result,
-               Observation& observation) {
+void set_other(const RotateInputs& inputs, const verify::Operation& operation, TensorIndex which,
+               const CheckResult& result, Observation& observation) {
     const TensorIndex other = which == Q ? K : Q;
     if (which == V || !inputs.tensors[other]) {
         return;
     }
-    observation.other_input = inputs.tensors[other]->array.data.data();
+    observation.other_input = &operation.memory[operation.call.in[other].where.offset];
     observation.other_in = inputs.tensors[other]->view;
-    if (observation.with_ops) {
-        const oracle::Norm norm = ops_of(inputs, other).norm, own = observation.right.ops.norm;
-        observation.other_weight = norm.weight;
-        observation.other_norm_is_right = result.tensors[other] &&
-                                          result.tensors[other]->judgement.outcome ==
-                                              Outcome::pass &&
-                                          norm.kind == own.kind && norm.eps == own.eps &&
-                                          norm.over_token == own.over_token;
-    }
+    const oracle::Norm norm = definition_of(inputs, operation, other, false).ops.norm,
+                       own = observation.right.ops.norm;
+    observation.other_weight = norm.weight;
+    observation.other_norm_is_right = result.tensors[other] &&
+                                      result.tensors[other]->judgement.outcome == Outcome::pass &&
+                                      norm.kind == own.kind && norm.eps == own.eps &&
+                                      norm.over_token == own.over_token;
 }
 
-void judge_tensors(const RotateOptions& options, const RotateInputs& inputs, CheckResult& result) {
+void judge_tensors(const RotateOptions& options, RotateInputs& inputs, CheckResult& result) {
     const Observation of_all = observation_of(options, inputs);
+    const verify::Operation operation = operation_of(options, inputs, false);
+    const auto gain = static_cast<oracle::Gain>(options.gain);
     for (const TensorIndex which : {K, Q, V}) {  // K's norm may clear Q's
-        const std::optional<TensorFile>& input = inputs.tensors[which];
-        if (!input) {
+        if (!inputs.tensors[which]) {
             continue;
         }
         Judged judged = {.actual = read_output(options, inputs, which), .judgement = {}};
         const std::vector<std::byte>& actual = judged.actual.array.data;
         Observation observation = of_all;
         Hypothesis& right = observation.right;
-        right = rotated(options, inputs, which);
-        right.in = input->view;
+        right = definition_for_engines(inputs, operation, which);
+        right.operation.gain = gain;
+        right.in = inputs.tensors[which]->view;
         right.out = judged.actual.view;
-        observation.input = input->array.data.data();
+        observation.input = operation.memory.data() + operation.call.in[which].where.offset;
         observation.output = actual.data();
         observation.other_offset = which == Q ? inputs.rotation.k_rotary_offset
                                               : inputs.rotation.q_rotary_offset;
         if (which == V) {
             observation.others.clear();
-            observation.rotated = rotated(options, inputs, K);
+            observation.rotated = definition_for_engines(inputs, operation, K);
+            observation.rotated->operation.gain = gain;
         }
-        if (observation.with_ops) {
-            right.ops = ops_of(inputs, which);
-        }
-        set_other(inputs, which, result, observation);
-        const TensorOps& ops = inputs.ops[which];
-        if (is_quantised(ops.stored)) {
+        set_other(inputs, operation, which, result, observation);
+        if (right.store) {
             observation.codes = {reinterpret_cast<const std::uint8_t*>(actual.data()),
                                  actual.size()};
-            right.store = {.quantised = quantised_store(ops)};
-            if (is_made(ops.store_scale)) {
-                right.store->scales = read_made_scales(options.ops.scale_options[which],
-                                                       options.ops.scale_files[which], *input);
+            if (right.store->made) {
+                right.scales = read_made_scales(options.ops.scale_options[which],
+                                                options.ops.scale_files[which],
+                                                *inputs.tensors[which]);
             }
         }
         ProgressLine line(fmt::format("checking {}", options.output_options[which]));
@@ -181,7 +172,7 @@ ExitCode check_output(RotateOptions options, std::optional<double> tolerance) {
     // Reads the model with its attention factor, so that a missing factor is detected.
     const Gain gain = std::exchange(options.gain, VKROPE_GAIN_APPLY);
     options.ops.of_model = options.ops.of_model || !options.inputs[V].empty();
-    const RotateInputs inputs = read_inputs(options);
+    RotateInputs inputs = read_inputs(options);
     options.gain = gain;
     CheckResult result;
     result.limits.tolerance = tolerance.value_or(result.limits.tolerance);
@@ -197,6 +188,25 @@ ExitCode check_output(RotateOptions options, std::optional<double> tolerance) {
 }
 
 }  // namespace
+
+Hypothesis definition_for_engines(const RotateInputs& inputs, const verify::Operation& operation,
+                                  TensorIndex which) {
+    Hypothesis right;
+    static_cast<oracle::Definition&>(right) = definition_of(inputs, operation, which, false);
+    right.bound_u = largest_bound_u;
+    right.operation.covered = {};
+    if (which != V) {
+        const Sections& sections = inputs.rotation.sections;
+        if (sections.axes > 1) {
+            // Positions on one axis are those on every axis.
+            right.operation.further.positions.resize(sections.axes - 1, right.operation.positions);
+            set_sections(right, sections);
+        }
+        right.operation.rotary_offset = which == Q ? inputs.rotation.q_rotary_offset
+                                                   : inputs.rotation.k_rotary_offset;
+    }
+    return right;
+}
 
 TensorIndex CheckResult::deciding() const {
     const auto outcome_of = [this](TensorIndex which) {

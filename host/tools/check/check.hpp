@@ -23,6 +23,13 @@ struct CheckResult {
     TensorIndex deciding() const;
 };
 
+/// Returns the definition of a tensor for any engine, which may take its angles from any source.
+/// Q and K need not be given.
+///
+/// operation  from operation_of() of the inputs
+Hypothesis definition_for_engines(const RotateInputs& inputs, const verify::Operation& operation,
+                                  TensorIndex which);
+
 /// Prints the report to stdout, as text or as JSON.
 void report(const CheckResult& result, bool as_json);
 

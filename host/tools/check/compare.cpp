@@ -12,17 +12,14 @@
 #include <utility>
 
 #include "divide_up.hpp"
-#include "verify/oracle/element.hpp"
-#include "verify/oracle/rows.hpp"
-#include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
 
-using oracle::Approximate, oracle::CodesVerdict, oracle::Place;
+using oracle::Approximate, oracle::CodesVerdict, oracle::Compared, oracle::Place;
 
-constexpr long double infinity = std::numeric_limits<long double>::infinity();
-constexpr long double unit_roundoff = 0x1p-24L;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double unit_roundoff = 0x1p-24;
 constexpr std::uint64_t tokens_at_once = 16;  // between two questions whether to go on
 
 /// Sets `part`, a copy of `whole` or of a part of it, to the given tokens of `whole`.
@@ -43,25 +40,19 @@ void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
     part.in.batch = part.out.batch = 1;
     part.in.tokens = part.out.tokens = tokens.count;
     keep(whole.operation.positions, part.operation.positions);
-    for (std::size_t axis = 0; axis < whole.further.positions.size(); ++axis) {
-        keep(whole.further.positions[axis], part.further.positions[axis]);
+    for (std::size_t axis = 0; axis < whole.operation.further.positions.size(); ++axis) {
+        keep(whole.operation.further.positions[axis], part.operation.further.positions[axis]);
     }
     keep(whole.ops.scale_tokens, part.ops.scale_tokens);
     if (whole.ops.second) {
         part.ops.second->from_token = whole.ops.second->from_token;
         part.ops.second->leave_out(tokens.first);
     }
+    keep(whole.scales, part.scales, whole.in.heads);
     if (whole.store) {
-        keep(whole.store->scales, part.store->scales, whole.in.heads);
-        std::uint64_t& from = part.store->quantised.second_from;
-        from = whole.store->quantised.second_from;
-        from -= std::min(from, tokens.first);
+        const std::uint64_t from = whole.store->second_from;
+        part.store->second_from = from - std::min(from, tokens.first);
     }
-}
-
-const void* input_of(const Observation& observation, const Hypothesis& part) {
-    const void* input = part.input != nullptr ? part.input : observation.input;
-    return static_cast<const char*>(input) + part.first_in * oracle::bytes_of(part.in.type);
 }
 
 /// Compares numbers, element by element.
@@ -70,11 +61,8 @@ class Numbers {
     Numbers(const Observation& observation, const Hypothesis& hypothesis, const Limits& limits,
             const std::vector<bool>& rows)
         : observation_(observation), hypothesis_(hypothesis), limits_(limits), rows_(rows),
-          elements_(oracle::table_of(hypothesis.out.type)),
-          computed_(hypothesis.in.head_dim, oracle::has_steps(hypothesis.ops)) {
-        for (const oracle::Pair& pair : oracle::pairs_of(hypothesis.operation)) {
-            computed_[pair.out[0]] = computed_[pair.out[1]] = true;
-        }
+          judge_(hypothesis, input_of(observation, hypothesis),
+                 output_of(observation, hypothesis)) {
         const oracle::Tensor& in = hypothesis.in;
         result_.rows_beyond.resize(in.batch * in.tokens * in.heads);
         result_.rows_far.resize(result_.rows_beyond.size());
@@ -94,10 +82,11 @@ class Numbers {
 
     /// Returns whether nothing has happened that `until` names.
     bool goes_on(Until until) const {
+        const oracle::Verdict& verdict = result_.verdict;
         // A tolerance may be less than the bound.
-        const bool wrong = result_.beyond != 0 && (result_.largest_error > limits_.tolerance ||
-                                                   result_.bits_changed || result_.nan_mismatch);
-        return until == Until::end || !(until == Until::wrong ? wrong : result_.beyond != 0);
+        const bool wrong = !verdict.right() && (result_.largest_error > limits_.tolerance ||
+                                                verdict.bits_changed || verdict.nan_mismatch);
+        return until == Until::end || !(until == Until::wrong ? wrong : !verdict.right());
     }
 
     /// Adds the elements of a comparison with later tokens.
@@ -106,126 +95,64 @@ class Numbers {
         const auto add_each = [](auto& counts, const auto& others, const auto& sum) {
             std::transform(counts.begin(), counts.end(), others.begin(), counts.begin(), sum);
         };
-        if (other.beyond != 0) {
-            extend(other.first_beyond);
-            result_.beyond += other.beyond;
-            extend(other.last_beyond);
+        if (other.beyond() != 0) {
+            extend(other.first_beyond, result_.beyond() == 0);
+            extend(other.last_beyond, false);
         }
-        result_.elements += other.elements;
-        result_.within += other.within;
+        result_.verdict.add(other.verdict);
         result_.largest_error = std::max(result_.largest_error, other.largest_error);
-        result_.nan_mismatch = result_.nan_mismatch || other.nan_mismatch;
-        result_.bits_changed = result_.bits_changed || other.bits_changed;
         add_each(result_.rows_beyond, other.rows_beyond, std::logical_or());
         add_each(result_.rows_far, other.rows_far, std::logical_or());
         add_each(result_.beyond_in, other.beyond_in, std::plus());
-        if (other.beyond != 0 && !(later.worst_share_ <= worst_share_)) {
-            worst_share_ = later.worst_share_;
-            worst_ = later.worst_;
-            worst_bits_ = later.worst_bits_;
-            result_.worst_place = other.worst_place;
-        }
     }
 
-    Comparison finish() {
-        if (result_.beyond != 0) {
-            const Place& at = result_.worst_place;
-            result_.worst_got = elements_.widen(worst_bits_);
-            result_.worst_exact = double(worst_.value);
-            result_.worst = fmt::format(
-                "batch {} token {} head {} channel {}: got {:.9g} (0x{:0{}x}), exact {:.12g}",
-                at.batch, at.token, at.head, at.channel, result_.worst_got, worst_bits_,
-                2 * oracle::bytes_of(hypothesis_.out.type), result_.worst_exact);
-        }
-        return std::move(result_);
-    }
+    Comparison finish() { return std::move(result_); }
 
    private:
-    void compare_row(Place place, std::uint64_t row, std::span<const Approximate> channels) {
-        const std::uint64_t from = hypothesis_.first_in + oracle::row_of(hypothesis_.in, place),
-                            to = hypothesis_.first_out + oracle::row_of(hypothesis_.out, place);
+    void compare_row(const Place& place, std::uint64_t row, std::span<const Approximate> channels) {
         long double largest = 0;
         for (std::size_t c = 0; observation_.with_ops && c < channels.size(); ++c) {
             const long double size = std::fabs(channels[c].value);
             largest = std::isfinite(size) ? std::max(largest, size) : largest;
         }
-        const std::size_t bytes = oracle::bytes_of(hypothesis_.out.type);
-        result_.elements += channels.size();
-        for (std::uint64_t& c = place.channel; c < channels.size(); ++c) {
-            const std::uint32_t got = oracle::load(observation_.output, bytes, to + c);
-            if (computed_[c] && elements_.holds(got, channels[c].value)) {
-                ++result_.within;
-                continue;
-            }
-            element(place, row, from + c, got, channels[c], largest);
-        }
+        judge_.row(place, channels, [&](const Compared& one) { element(row, one, largest); });
     }
 
-    void element(const Place& place, std::uint64_t row, std::uint64_t from, std::uint32_t got,
-                 const Approximate& exact, long double largest_of_row) {
-        const oracle::Type in = hypothesis_.in.type, out = hypothesis_.out.type;
-        const bool got_nan = std::isnan(elements_.widen(got)), nan = std::isnan(exact.value);
-        const long double distance = nan && got_nan   ? 0
-                                     : nan || got_nan ? infinity
-                                                      : elements_.distance(got, exact.value);
-        long double share = 0;  // of the error that the contract allows
-        if (!computed_[place.channel]) {
-            const void* input = hypothesis_.input != nullptr ? hypothesis_.input
-                                                             : observation_.input;
-            const bool same = in == out ? got == oracle::load(input, oracle::bytes_of(in), from)
-                              : nan     ? got_nan
-                                        : got == oracle::narrow(out, exact.value);
-            share = same ? 0 : infinity;
-            result_.bits_changed = result_.bits_changed || !same;
-        } else if (distance > 0) {
-            // No other value is close to an infinity.
-            share = std::isinf(exact.value) || exact.error == 0 ? infinity : distance / exact.error;
-            result_.nan_mismatch = result_.nan_mismatch || nan || got_nan;
+    void element(std::uint64_t row, const Compared& one, long double largest_of_row) {
+        const bool is_first = result_.beyond() == 0;
+        result_.verdict.add(one);
+        if (one.share == 0 && one.distance == 0) {
+            return;
         }
-        const double error = error_of(distance, exact, largest_of_row, computed_[place.channel]);
-        if (!(error <= limits_.tolerance) || (share > 1 && !computed_[place.channel])) {
+        const double error = error_of(one, largest_of_row);
+        if (!(error <= limits_.tolerance) || (!one.is_right() && !one.computed)) {
             result_.rows_far[row] = true;
         }
         result_.largest_error = std::max(result_.largest_error, error);
-        if (share <= 1) {
-            ++result_.within;
-            return;
-        }
-        beyond(place, row);
-        if (!(share <= worst_share_)) {
-            worst_share_ = share;
-            worst_ = exact;
-            worst_bits_ = got;
-            result_.worst_place = place;
+        if (!one.is_right()) {
+            result_.rows_beyond[row] = true;
+            ++result_.beyond_in[one.place.channel];
+            extend(one.place, is_first);
         }
     }
 
     /// Returns an error as a share of |x0| + |x1| times the attention factor, or of the largest
     /// value of the row. Channels outside the windows have no pair to compare with.
-    double error_of(long double distance, const Approximate& exact, long double largest_of_row,
-                    bool computed) const {
-        const long double allowance = hypothesis_.operation.absolute_allowance;
-        if (!(distance > allowance) || (!computed && !observation_.with_ops)) {
-            return 0;
+    double error_of(const Compared& one, long double largest_of_row) {
+        if (!observation_.with_ops) {
+            const double u = one.computed ? judge_.error_u(one) : 0;
+            result_.verdict.largest_error_u = std::max(result_.verdict.largest_error_u, u);
+            return u * unit_roundoff;
         }
-        const long double unit = observation_.with_ops ? largest_of_row
-                                                       : (exact.error - allowance) /
-                                                             (limits_.bound_u * unit_roundoff),
-                          error = (distance - allowance) / unit;
-        return std::isnan(error) ? double(infinity) : double(error);
-    }
-
-    void beyond(const Place& place, std::uint64_t row) {
-        result_.rows_beyond[row] = true;
-        ++result_.beyond_in[place.channel];
-        extend(place);
-        ++result_.beyond;
+        const long double allowance = hypothesis_.operation.absolute_allowance,
+                          error = (one.distance - allowance) / largest_of_row;
+        return !(one.distance > allowance) ? 0 : std::isnan(error) ? infinity : double(error);
     }
 
     /// Extends the box of the elements beyond the bound.
-    void extend(const Place& place) {
+    void extend(const Place& place, bool is_first) {
         Place &first = result_.first_beyond, &last = result_.last_beyond;
-        if (result_.beyond == 0) {
+        if (is_first) {
             first = last = place;
         }
         for (const auto axis : {&Place::batch, &Place::token, &Place::head, &Place::channel}) {
@@ -238,44 +165,28 @@ class Numbers {
     const Hypothesis& hypothesis_;
     const Limits& limits_;
     const std::vector<bool>& rows_;
-    const oracle::ElementTable& elements_;
-    std::vector<bool> computed_;  // channels that an op or the rotation computes
+    oracle::ElementJudge judge_;
     Comparison result_;
-    long double worst_share_ = 0;
-    Approximate worst_;
-    std::uint32_t worst_bits_ = 0;
 };
 
-void add(const CodesVerdict& part, CodesVerdict& all) {
-    all.codes += part.codes;
-    all.scales += part.scales;
-    all.decided += part.decided;
-    all.wrong_codes += part.wrong_codes;
-    all.wrong_scales += part.wrong_scales;
-    all.code_distance = std::max(all.code_distance, part.code_distance);
-    all.scale_error = std::max(all.scale_error, part.scale_error);
-    all.first_wrong = all.first_wrong.empty() ? part.first_wrong : all.first_wrong;
-}
-
 /// Compares blocks that extend along tokens or heads, 32 tokens at a time.
-CodesVerdict compare_across(const Observation& observation, const Hypothesis& whole,
-                            double bound_u) {
+oracle::Verdict compare_across(const Observation& observation, const Hypothesis& whole) {
     const oracle::Tensor& in = whole.in;
-    const oracle::QuantisedStore& store = whole.store->quantised;
-    const bool along_tokens = whole.store->along == BlockAxis::tokens;
+    const oracle::QuantisedStore& store = *whole.store;
+    const bool along_tokens = whole.along == BlockAxis::tokens;
     const std::uint64_t channels = oracle::block_channels(store.type),
                         size = oracle::block_bytes(store.type), of_token = in.heads * in.head_dim,
                         step = along_tokens ? of_token : in.head_dim,
                         length = along_tokens ? channels : in.heads,
                         row_bytes = (along_tokens ? in.tokens : in.heads) / channels * size;
-    CodesVerdict verdict;
+    CodesVerdict codes;
     std::vector<Approximate> values, row(length);
     const std::uint64_t parts = divide_up(in.tokens, channels);
     for (std::uint64_t i_part = 0; i_part < in.batch * parts; ++i_part) {
         const std::uint64_t batch = i_part / parts, first = i_part % parts * channels,
                             tokens = std::min(channels, in.tokens - first);
         values.clear();  // [tokens, heads, head_dim]
-        each_token(observation, whole, {{batch, first, tokens}}, bound_u,
+        each_token(observation, whole, {{batch, first, tokens}},
                    [&](std::uint64_t, std::uint64_t, const auto& of_one) {
                        values.insert(values.end(), of_one.begin(), of_one.end());
                    });
@@ -290,43 +201,52 @@ CodesVerdict compare_across(const Observation& observation, const Hypothesis& wh
                              : ((batch * in.tokens + first) * in.head_dim + i) * row_bytes;
             oracle::compare_row(store, 1, row,
                                 observation.codes.subspan(byte, length / channels * size), 0, "",
-                                verdict);
+                                codes);
         }
     }
+    oracle::Verdict verdict;
+    verdict.set(codes);
     return verdict;
 }
 
-CodesVerdict compare_codes(const Observation& observation, const Hypothesis& whole, double bound_u,
-                           const Sample& sample, const std::function<void(double)>& progress) {
-    const StoreForm& form = *whole.store;
-    if (form.along != BlockAxis::channels) {
-        return compare_across(observation, whole, bound_u);
+oracle::Verdict compare_codes(const Observation& observation, const Hypothesis& whole,
+                              const Sample& sample, const std::function<void(double)>& progress) {
+    if (whole.along != BlockAxis::channels) {
+        return compare_across(observation, whole);
     }
-    const std::uint64_t size = oracle::block_bytes(form.quantised.type);
+    const std::uint64_t size = oracle::block_bytes(whole.store->type);
     std::span<const std::uint8_t> codes = observation.codes;
     std::vector<std::uint8_t> reordered;
-    if (form.reorder) {
+    if (whole.reorder) {
         reordered.assign(codes.begin(), codes.end());
         for (std::uint64_t at = 0; at < reordered.size(); at += size) {
-            form.reorder(std::span(reordered).subspan(at, size));
+            whole.reorder(std::span(reordered).subspan(at, size));
         }
         codes = reordered;
     }
-    CodesVerdict verdict;
+    oracle::Verdict verdict;
     Hypothesis part = whole;
     for (const Tokens& tokens : sample) {
         take(whole, tokens, part);
-        const std::uint64_t first = part.first_out / oracle::block_channels(form.quantised.type);
-        add(oracle::compare_codes(part.in, part.out, by_axis(part.operation, part.further),
-                                  part.ops, bound_u, input_of(observation, part),
-                                  part.store->quantised, codes.subspan(first * size),
-                                  part.store->scales, progress),
-            verdict);
+        const std::uint64_t first = part.first_out / oracle::block_channels(part.store->type);
+        verdict.add(oracle::compare(part, input_of(observation, part),
+                                    codes.subspan(first * size).data(), part.scales, progress));
     }
     return verdict;
 }
 
 }  // namespace
+
+const void* input_of(const Observation& observation, const Hypothesis& hypothesis) {
+    const void* input = hypothesis.input != nullptr ? hypothesis.input : observation.input;
+    return static_cast<const char*>(input) +
+           hypothesis.first_in * oracle::bytes_of(hypothesis.in.type);
+}
+
+const void* output_of(const Observation& observation, const Hypothesis& hypothesis) {
+    return static_cast<const char*>(observation.output) +
+           hypothesis.first_out * oracle::bytes_of(hypothesis.out.type);
+}
 
 Every at_most(std::uint64_t most, std::uint64_t count) {
     const std::uint64_t step = std::max<std::uint64_t>(1, divide_up(count, most));
@@ -346,7 +266,7 @@ Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted) {
     const std::uint64_t of_token = std::max<std::uint64_t>(1, in.heads * in.head_dim),
                         most = std::max<std::uint64_t>(1, wanted / of_token);
     if (in.batch * in.tokens <= most ||
-        (hypothesis.store && hypothesis.store->along != BlockAxis::channels)) {
+        (hypothesis.store && hypothesis.along != BlockAxis::channels)) {
         return all_tokens(hypothesis);
     }
     const Every batch = at_most(most, in.batch),
@@ -398,10 +318,10 @@ std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample) {
 /// Computes [tokens, heads, head_dim] with the hypothesis of other channels; empty without one.
 static std::vector<Approximate> channels_of_other(const Observation& observation,
                                                   const Hypothesis& hypothesis,
-                                                  const Tokens& tokens, double bound_u) {
+                                                  const Tokens& tokens) {
     std::vector<Approximate> all;
     if (hypothesis.of_other_channels) {
-        each_token(observation, *hypothesis.of_other_channels, {tokens}, bound_u,
+        each_token(observation, *hypothesis.of_other_channels, {tokens},
                    [&all](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
                        all.insert(all.end(), channels.begin(), channels.end());
                    });
@@ -410,17 +330,16 @@ static std::vector<Approximate> channels_of_other(const Observation& observation
 }
 
 void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
-                double bound_u, const VisitToken& visit, const std::function<bool()>& go_on) {
+                const VisitToken& visit, const std::function<bool()>& go_on) {
     Hypothesis part = hypothesis;
     for (const Tokens& tokens : sample) {
         for (std::uint64_t from = 0; from < tokens.count; from += tokens_at_once) {
             const Tokens some = {tokens.batch, tokens.first + from,
                                  std::min(tokens_at_once, tokens.count - from)};
             take(hypothesis, some, part);
-            const auto of_other = channels_of_other(observation, hypothesis, some, bound_u);
+            const auto of_other = channels_of_other(observation, hypothesis, some);
             oracle::apply_ops(
-                part.in, by_axis(part.operation, part.further), part.ops, bound_u,
-                input_of(observation, part),
+                part, input_of(observation, part),
                 [&](std::uint64_t, std::uint64_t token, std::span<const Approximate> channels) {
                     if (of_other.empty()) {
                         visit(some.batch, some.first + token, channels);
@@ -470,7 +389,7 @@ Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
                    Until until, const std::function<void(double)>& progress) {
     if (hypothesis.store) {
         Comparison comparison;
-        comparison.codes = compare_codes(observation, hypothesis, limits.bound_u, sample, progress);
+        comparison.verdict = compare_codes(observation, hypothesis, sample, progress);
         return comparison;
     }
     const std::vector<Sample> shares = shares_of(hypothesis, sample);
@@ -482,7 +401,7 @@ Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
     std::atomic<std::size_t> last = shares.size();  // the first share that ended early
     const auto compare_share = [&](std::size_t i) {
         each_token(
-            observation, hypothesis, shares[i], limits.bound_u,
+            observation, hypothesis, shares[i],
             [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
                 numbers[i].token(batch, token, channels);
                 ++done;

@@ -49,24 +49,25 @@ using VisitToken = std::function<void(std::uint64_t batch, std::uint64_t token,
 ///
 /// go_on  asked after every few tokens; false ends the computation
 void each_token(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
-                double bound_u, const VisitToken& visit, const std::function<bool()>& go_on = {});
+                const VisitToken& visit, const std::function<bool()>& go_on = {});
 
-/// The result of comparing an output with a hypothesis.
+/// The result of comparing an output with a hypothesis. For a quantised output only the verdict is
+/// set.
 struct Comparison {
-    std::uint64_t elements = 0, within = 0;  // number compared; number within the contract's bound
-    double largest_error = 0;                // as Match::largest_error
-    bool nan_mismatch = false;  // an output is NaN and the exact value is not, or the reverse
-    bool bits_changed = false;  // a channel that should pass through has changed
-    std::string worst;          // index and values of the worst element; empty if all are right
-    oracle::Place worst_place = {};
-    double worst_got = 0, worst_exact = 0;
-    std::uint64_t beyond = 0;                           // number of elements beyond the bound
-    oracle::Place first_beyond = {}, last_beyond = {};  // corners of their bounding box
+    oracle::Verdict verdict;
+    double largest_error = 0;                           // as Match::largest_error
+    oracle::Place first_beyond = {}, last_beyond = {};  // corners of the bounding box of the
+                                                        // elements beyond the bound
     // [batch, tokens, heads] Rows with an element beyond the bound, and beyond the tolerance.
     std::vector<bool> rows_beyond, rows_far;
     std::vector<std::uint64_t> beyond_in;  // [head_dim] number beyond the bound per channel
-    oracle::CodesVerdict codes;            // for a quantised output, which sets no field above
+
+    std::uint64_t beyond() const { return verdict.elements - verdict.within; }
 };
+
+/// Return the first element of a hypothesis in the memory of its input and of the output.
+const void* input_of(const Observation& observation, const Hypothesis& hypothesis);
+const void* output_of(const Observation& observation, const Hypothesis& hypothesis);
 
 /// Whether a comparison of numbers goes on when an element is beyond the bound, or farther off than
 /// the tolerance.

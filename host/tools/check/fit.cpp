@@ -181,7 +181,7 @@ class Hands {
    public:
     Hands(const SeenPairs& seen, const Hypothesis& hypothesis)
         : seen_(seen), hypothesis_(hypothesis), turns_(hypothesis, axes_of(hypothesis)),
-          hands_(hypothesis.further.positions.size() + 2) {}
+          hands_(hypothesis.operation.further.positions.size() + 2) {}
 
     /// Moves to the next token; returns false after the last one.
     bool next() {
@@ -225,7 +225,7 @@ class Hands {
 
    private:
     std::size_t axis_of_pair(std::size_t pair) const {
-        const std::size_t axis = axes() == 1 ? 0 : hypothesis_.further.axis(pair);
+        const std::size_t axis = axes() == 1 ? 0 : hypothesis_.operation.further.axis(pair);
         return std::min(axis, axes() - 1);
     }
 
@@ -294,7 +294,7 @@ Turns::Turns(const Hypothesis& hypothesis, AxesOfPositions axes)
     : hypothesis_(hypothesis),
       pairs_(hypothesis.operation.inv_freq.size() / hypothesis.operation.head_groups),
       axes_(std::move(axes)), axis_(pairs_), turns_(hypothesis.operation.inv_freq.size()) {
-    const FurtherAxes& further = hypothesis.further;
+    const oracle::FurtherAxes& further = hypothesis.operation.further;
     for (std::size_t pair = 0; axes_.size() > 1 && pair < pairs_; ++pair) {
         axis_[pair] = std::min(further.axis(pair), std::uint32_t(axes_.size() - 1));
     }
@@ -302,7 +302,7 @@ Turns::Turns(const Hypothesis& hypothesis, AxesOfPositions axes)
 
 const std::vector<Complex>& Turns::of(std::uint64_t token) {
     const oracle::Operation& operation = hypothesis_.operation;
-    const std::vector<double>& summed = hypothesis_.further.summed;
+    const std::vector<double>& summed = hypothesis_.operation.further.summed;
     std::vector<std::int64_t> at;
     for (const Positions* positions : axes_) {
         at.push_back((*positions)[token]);
@@ -358,7 +358,8 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
 
 std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
                                              std::int64_t length, bool quickly) {
-    if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
+    if (!hypothesis.operation.further.summed.empty() || hypothesis.operation.cos_sin ||
+        seen.pairs == 0) {
         return std::nullopt;
     }
     FoundPositions found;
@@ -396,7 +397,8 @@ std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypoth
 
 std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
                                           std::int64_t length, bool quickly) {
-    if (!hypothesis.further.summed.empty() || hypothesis.operation.cos_sin || seen.pairs == 0) {
+    if (!hypothesis.operation.further.summed.empty() || hypothesis.operation.cos_sin ||
+        seen.pairs == 0) {
         return std::nullopt;
     }
     // One token stands for all: how much farther each pair was turned, over all rows.
@@ -444,7 +446,7 @@ std::optional<FoundPositions> find_one_position(const SeenPairs& seen, const Hyp
 
 std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,
                                                     const Hypothesis& hypothesis) {
-    const FurtherAxes& further = hypothesis.further;
+    const oracle::FurtherAxes& further = hypothesis.operation.further;
     if (further.positions.empty() || !further.summed.empty() || hypothesis.operation.cos_sin ||
         hypothesis.operation.head_groups != 1) {
         return std::nullopt;
@@ -459,7 +461,8 @@ std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,
     // positions are equal.
     for (std::uint32_t next = 0; next <= axes; ++next) {
         Hypothesis tried = hypothesis;
-        tried.further.axes = next == 0 ? right : std::vector<std::uint32_t>(seen.pairs, next - 1);
+        tried.operation.further.axes = next == 0 ? right
+                                                 : std::vector<std::uint32_t>(seen.pairs, next - 1);
         Turns turns(tried, axes_of(tried));
         std::vector<double> distance(seen.pairs);
         const auto factor = double(oracle::factor_of(hypothesis.operation));
@@ -474,7 +477,7 @@ std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,
         for (std::size_t j = 0; j < seen.pairs; ++j) {
             if (next == 0 || (distance[j] < 0.25 * of_right[j] && distance[j] < least[j])) {
                 least[j] = distance[j];
-                chosen[j] = tried.further.axes[j];
+                chosen[j] = tried.operation.further.axes[j];
             }
         }
     }

@@ -10,9 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "rotate/definition.hpp"
-#include "verify/oracle/ops.hpp"
-#include "verify/oracle/quantise_verdict.hpp"
+#include "meaning.hpp"
+#include "verify/oracle/verdict.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
@@ -22,37 +21,37 @@ using Positions = std::vector<std::int64_t>;  // positions on one axis, [batch, 
 /// The axis that is innermost in the memory of the engine's output.
 enum class BlockAxis { channels, tokens, heads };
 
-/// The form in which an engine stores codes.
-struct StoreForm {
-    oracle::QuantisedStore quantised;
-    std::vector<float> scales = {};  // [batch, tokens, heads] if the engine computes scales
+/// The definition of one tensor, or the definition with one change, and the layout in which the
+/// tensor is read for it. The positions of its operation are those of the first axis.
+struct Hypothesis : oracle::Definition {
+    Sections sections = {};                     // they give the axes of the pairs
+    std::uint64_t first_in = 0, first_out = 0;  // offsets of the first element
+    const void* input = nullptr;                // another input; null: that of the observation
+    std::vector<float> scales = {};             // [batch, tokens, heads] if the engine makes scales
     BlockAxis along = BlockAxis::channels;
     /// Converts the bytes of one block to the bytes of the definition. Empty if they are the same.
     std::function<void(std::span<std::uint8_t> block)> reorder = {};
-};
-
-/// The definition of one tensor, or the definition with one change, and the layout in which the
-/// tensor is read for it.
-struct Hypothesis {
-    oracle::Tensor in, out;
-    oracle::Operation operation;  // positions of the first axis; no frequencies if the tensor is
-                                  // not rotated
-    FurtherAxes further = {};     // positions of the other axes
-    oracle::Ops ops = {};         // the ops around the rotation
-    std::optional<StoreForm> store = {};        // for a quantised output
-    std::uint64_t first_in = 0, first_out = 0;  // offsets of the first element
-    const void* input = nullptr;                // another input; null: that of the observation
     /// Channels of a row that another hypothesis computes.
     std::vector<bool> other_channels = {};  // [head_dim]; empty: none
     std::shared_ptr<const Hypothesis> of_other_channels = {};
     std::string detail = {};  // as Mistake::Named::detail
 };
 
+/// Sets the axis of each pair.
+inline void set_sections(Hypothesis& hypothesis, const Sections& sections) {
+    hypothesis.sections = sections;
+    std::vector<std::uint32_t>& axes = hypothesis.operation.further.axes;
+    axes.resize(hypothesis.operation.inv_freq.size() / hypothesis.operation.head_groups);
+    for (std::uint32_t pair = 0; pair < axes.size(); ++pair) {
+        axes[pair] = axis_of(sections, pair);
+    }
+}
+
 /// Applies the same change to the positions of each axis.
 template <class Hypothesis, class Change>
 void each_axis(Hypothesis& hypothesis, const Change& change) {
     change(hypothesis.operation.positions);
-    for (auto& positions : hypothesis.further.positions) {
+    for (auto& positions : hypothesis.operation.further.positions) {
         change(positions);
     }
 }

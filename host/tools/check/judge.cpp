@@ -64,15 +64,16 @@ class Judge {
 
     Match measured(const Comparison& comparison, const Hypothesis& hypothesis) const {
         if (hypothesis.store) {
-            return match_of_codes(comparison.codes, hypothesis.store->quantised.type,
+            return match_of_codes(comparison.verdict.codes, hypothesis.store->type,
                                   limits_.tolerance);
         }
+        const oracle::Verdict& verdict = comparison.verdict;
         Match match;
         match.largest_error = comparison.largest_error;
-        match.changes_rest = comparison.bits_changed && !observation_.with_ops;
-        match.share_within = share_of(comparison.within, comparison.elements);
-        match.explains = comparison.within == comparison.elements;
-        match.nearly = !match.changes_rest && !comparison.nan_mismatch &&
+        match.changes_rest = verdict.bits_changed && !observation_.with_ops;
+        match.share_within = share_of(verdict.within, verdict.elements);
+        match.explains = verdict.right();
+        match.nearly = !match.changes_rest && !verdict.nan_mismatch &&
                        match.largest_error <= limits_.tolerance;
         return match;
     }
@@ -147,7 +148,7 @@ class Judge {
         return is_in_16_bits() &&
                (observation_.right.out.type != oracle::Type::f16 || observation_.right.store ||
                 match.largest_error <= most_of_f16) &&
-               odd_pairs(observation_, mistake.hypothesis, rows, limits_.bound_u).empty();
+               odd_pairs(observation_, mistake.hypothesis, rows).empty();
     }
 
     bool is_in_16_bits() const {
@@ -485,21 +486,6 @@ std::string empty_rows(const Observation& observation, const std::vector<bool>& 
                   : "";
 }
 
-/// Returns what is wrong with the output and where, or an empty text if it is right.
-std::string breach_of(const Comparison& comparison, const Hypothesis& right) {
-    if (comparison.beyond == 0) {
-        return comparison.codes.first_wrong;
-    }
-    return fmt::format("{}: {}",
-                       comparison.nan_mismatch
-                           ? "a value is NaN but the exact one is not, or the reverse"
-                       : comparison.bits_changed && right.operation.inv_freq.empty()
-                           ? "a value that should have passed unchanged differs"
-                       : comparison.bits_changed ? "a channel outside the rotated window changed"
-                                                 : "a value is too far from the exact one",
-                       comparison.worst);
-}
-
 }  // namespace
 
 Judgement judge(const Observation& observation, const Limits& limits,
@@ -513,7 +499,8 @@ Judgement judge(const Observation& observation, const Limits& limits,
     judgement.with_ops = observation.with_ops;
     judgement.quantised = right.store.has_value();
     judgement.elements = elements_of(right, all_tokens(right));
-    judgement.breach = breach_of(comparison, right);
+    judgement.breach = oracle::problem_of(right, comparison.verdict);
+    judgement.bound_u = right.bound_u;
     judgement.sampled = elements_of(right, sample_of(right, limits.sampled_elements));
     judgement.pairs = right.operation.inv_freq.size() / right.operation.head_groups;
     if (judgement.elements == 0) {
@@ -522,7 +509,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
     }
     const Match& of_right = judgement.right;
     if (of_right.nearly && !of_right.explains) {
-        judgement.odd_pairs = odd_pairs(observation, right, {}, limits.bound_u);
+        judgement.odd_pairs = odd_pairs(observation, right, {});
     }
     judgement.rows = comparison.rows_beyond.size();
     judgement.wrong_rows = static_cast<std::uint64_t>(
@@ -531,7 +518,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
                                                    : where_of(right.in, comparison.rows_beyond);
     if (std::string empty = empty_rows(observation, comparison.rows_beyond); !empty.empty()) {
         judgement.findings.push_back(std::move(empty));
-        judgement.lone = lone_of(right.in, comparison, judgement);
+        judgement.lone = lone_of(right, comparison, judgement);
         return judgement;
     }
     std::vector<std::vector<bool>> scopes = wrong_rows_of(comparison);
@@ -552,8 +539,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
     }
     const bool no_rounding = !judgement.odd_pairs.empty();
     if (!explanations.front().is_found()) {
-        if (std::optional<Match> moved = rows_of_others(observation, limits.bound_u,
-                                                        comparison.rows_beyond)) {
+        if (std::optional<Match> moved = rows_of_others(observation, comparison.rows_beyond)) {
             explanations.front().exact.push_back(std::move(*moved));
         }
     }
@@ -610,7 +596,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
         judgement.outcome = accepted ? Outcome::close : Outcome::mistake;
     }
     if (judgement.matches.empty() || !where.empty()) {
-        judgement.lone = lone_of(right.in, comparison, judgement);
+        judgement.lone = lone_of(right, comparison, judgement);
     }
     return judgement;
 }

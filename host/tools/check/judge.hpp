@@ -47,9 +47,8 @@ enum class Outcome {
 };
 
 struct Limits {
-    double bound_u = 6;       // the largest bound that the contract promises for any angle source
-    double tolerance = 1e-2;  // times (|x0| + |x1|) * attention factor: a possible error of
-                              // computing in 16 bits throughout
+    double tolerance = 1e-2;     // times (|x0| + |x1|) * attention factor: a possible error of
+                                 // computing in 16 bits throughout
     bool accepts_close = false;  // set by the user: accepts other arithmetic within the tolerance
     std::uint64_t sampled_elements =
         std::uint64_t{1} << 14;  // number of elements of a tensor to try each mistake on first
@@ -75,6 +74,7 @@ struct Judgement {
     std::vector<Match> matches;
     std::vector<std::string> findings;  // what was measured, if nothing explains the output
     std::uint64_t elements = 0;         // number compared with the correct operation: all
+    double bound_u = 0;                 // as oracle::Definition::bound_u
     std::string breach;                 // what was wrong and where; empty if nothing was
     /// The pairs whose errors rounding cannot explain, see odd_pairs(). If there are any, the
     /// output is never close.
@@ -100,12 +100,11 @@ struct Judgement {
 ///
 /// rows  as in compare()
 std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothesis& right,
-                                   const std::vector<bool>& rows, double bound_u);
+                                   const std::vector<bool>& rows);
 
 /// Returns the mistake that explains each wrong row by the right values of another row, as a wrong
 /// slot of a cache gives them; none if a row holds no other one.
-std::optional<Match> rows_of_others(const Observation& observation, double bound_u,
-                                    const std::vector<bool>& wrong);
+std::optional<Match> rows_of_others(const Observation& observation, const std::vector<bool>& wrong);
 
 /// The number of matches that a report shows.
 constexpr std::size_t shown_matches = 3;

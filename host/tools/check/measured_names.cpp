@@ -180,7 +180,7 @@ Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& 
     std::vector<std::size_t> axes;
     for (std::size_t axis = 0; axis < found.size(); ++axis) {
         const Positions& positions = axis == 0 ? right.operation.positions
-                                               : right.further.positions[axis - 1];
+                                               : right.operation.further.positions[axis - 1];
         const Axis one(positions, found[axis], tokens, right.in.tokens);
         if (!one.is_right()) {
             wrong.push_back(one.name());
@@ -208,10 +208,10 @@ Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& 
 
 Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint32_t>& found) {
     Mistake::Named named = {&row_of("pairs_on_other_axes"), {}};
-    for (std::uint32_t axis = 0; axis <= right.further.positions.size(); ++axis) {
+    for (std::uint32_t axis = 0; axis <= right.operation.further.positions.size(); ++axis) {
         std::vector<bool> moved(found.size());
         for (std::size_t j = 0; j < found.size(); ++j) {
-            moved[j] = found[j] == axis && right.further.axis(j) != axis;
+            moved[j] = found[j] == axis && right.operation.further.axis(j) != axis;
         }
         if (std::find(moved.begin(), moved.end(), true) != moved.end()) {
             const std::string those = ranges_text("pair", moved);

@@ -122,6 +122,18 @@ std::optional<Mistake> with(const Mistake& mistake, const Row& row,
     return both;
 }
 
+/// Sets the windows, frequencies, phases, head groups and attention factor.
+static void set_angles(const RopeParams& rotation, oracle::Operation& operation) {
+    operation.inv_freq = rotation.inv_freq;
+    operation.phase = rotation.phase;
+    operation.head_groups = rotation.head_groups;
+    operation.attention_factor = rotation.attention_factor;
+    operation.windows.clear();
+    for (const Window& window : windows_of(rotation)) {
+        operation.windows.push_back({window.offset, window.rotary_dim / 2});
+    }
+}
+
 std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
                             const Observation& observation) {
     if (mistake.changes(Part::frequencies) || other.rotation.no_rope ||
@@ -199,6 +211,9 @@ bool differ(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 bool replace_frequencies(Hypothesis& wrong, const std::vector<double>& inv_freq) {
+    if (!wrong.operation.further.summed.empty()) {
+        return false;  // they would have no effect
+    }
     const std::vector<double> right = std::exchange(wrong.operation.inv_freq, inv_freq);
     if (inv_freq.size() != right.size()) {
         wrong.operation.windows.clear();

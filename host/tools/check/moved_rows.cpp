@@ -21,10 +21,10 @@ constexpr std::uint64_t most_elements = std::uint64_t{1} << 21,
 /// The right values of all rows, [batch, tokens, heads, head_dim], and the output.
 class AllRows {
    public:
-    AllRows(const Observation& observation, double bound_u)
+    explicit AllRows(const Observation& observation)
         : observation_(observation), out_(observation.right.out),
           elements_(oracle::table_of(out_.type)) {
-        each_token(observation, observation.right, all_tokens(observation.right), bound_u,
+        each_token(observation, observation.right, all_tokens(observation.right),
                    [this](std::uint64_t, std::uint64_t, const auto& channels) {
                        right_.insert(right_.end(), channels.begin(), channels.end());
                    });
@@ -74,7 +74,7 @@ class AllRows {
 
 }  // namespace
 
-std::optional<Match> rows_of_others(const Observation& observation, double bound_u,
+std::optional<Match> rows_of_others(const Observation& observation,
                                     const std::vector<bool>& wrong) {
     constexpr std::size_t most_listed = 6;
     const Hypothesis& right = observation.right;
@@ -83,7 +83,7 @@ std::optional<Match> rows_of_others(const Observation& observation, double bound
     if (right.store || rows * right.in.head_dim > most_elements || number > most_wrong_rows) {
         return std::nullopt;
     }
-    const AllRows all(observation, bound_u);
+    const AllRows all(observation);
     std::vector<std::string> listed;
     bool other_heads = false;
     for (std::uint64_t row = 0; row < rows; ++row) {

@@ -24,7 +24,7 @@ Hypothesis until_rotation(const Hypothesis& hypothesis) {
     operation.windows.clear();
     operation.phase.clear();
     operation.cos_sin = {};
-    before.further = {};
+    before.operation.further = {};
     before.ops.scale = 1;
     before.ops.scale_tokens.clear();
     before.ops.hadamard = 0;
@@ -86,7 +86,7 @@ class Output {
     }
 
     void load_codes(const oracle::Place& place, std::uint64_t first) {
-        const oracle::QuantisedStore& store = hypothesis_.store->quantised;
+        const oracle::QuantisedStore& store = *hypothesis_.store;
         const std::uint64_t channels = oracle::block_channels(store.type),
                             bytes = oracle::block_bytes(store.type),
                             row = (place.batch * hypothesis_.in.tokens + place.token) *
@@ -95,14 +95,14 @@ class Output {
         std::vector<std::uint8_t> codes(row_.size() / channels * bytes);
         std::copy_n(observation_.codes.begin() + std::ptrdiff_t(first / channels * bytes),
                     codes.size(), codes.begin());
-        for (std::size_t at = 0; hypothesis_.store->reorder && at < codes.size(); at += bytes) {
-            hypothesis_.store->reorder(std::span(codes).subspan(at, bytes));
+        for (std::size_t at = 0; hypothesis_.reorder && at < codes.size(); at += bytes) {
+            hypothesis_.reorder(std::span(codes).subspan(at, bytes));
         }
         const std::vector<float>& given = place.token >= store.second_from &&
                                                   !store.given_second.empty()
                                               ? store.given_second
                                               : store.given;
-        const float scale = store.made      ? hypothesis_.store->scales[row]
+        const float scale = store.made      ? hypothesis_.scales[row]
                             : given.empty() ? 1
                                             : 1 / given[place.head % given.size()];
         const std::vector<float> values = oracle::dequantise(store.type, codes, scale);
@@ -148,8 +148,7 @@ bool finite(const std::complex<double>& x) {
 std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothesis& hypothesis,
                                    const Sample& sample, const std::vector<bool>& rows) {
     Output output(observation, hypothesis);
-    if (!output.can_undo() ||
-        (hypothesis.store && hypothesis.store->along != BlockAxis::channels)) {
+    if (!output.can_undo() || (hypothesis.store && hypothesis.along != BlockAxis::channels)) {
         return std::nullopt;
     }
     const oracle::Tensor& in = hypothesis.in;
@@ -162,7 +161,7 @@ std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothe
     seen.pairs = pairs.size();
     const std::uint64_t groups = std::max<std::uint64_t>(1, hypothesis.operation.head_groups);
     each_token(
-        observation, until_rotation(hypothesis), sample, 1,
+        observation, until_rotation(hypothesis), sample,
         [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
             for (std::uint64_t head = 0; head < in.heads; ++head) {
                 const std::uint64_t index = batch * in.tokens + token;

@@ -138,7 +138,7 @@ nlohmann::ordered_json json_of(const CheckResult& result) {
     const Judgement& worst = result.tensors[which]->judgement;
     nlohmann::ordered_json json = {{"verdict", word_of(worst.outcome)},
                                    {"max_error_u", error_u(worst, worst.right)},
-                                   {"bound_u", result.limits.bound_u},
+                                   {"bound_u", worst.bound_u},
                                    {"tolerance", result.limits.tolerance},
                                    {"tensor", keys[which]},
                                    {"matches", matches_json(worst)}};
@@ -183,7 +183,7 @@ std::string error_of(const Judgement& judgement, const Match& match) {
                                 : error_text(match.error_u());
 }
 
-std::string finding(const Judgement& judgement, const Limits& limits) {
+std::string finding(const Judgement& judgement) {
     const Match& right = judgement.right;
     switch (judgement.outcome) {
         case Outcome::pass:
@@ -191,14 +191,14 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
                                           "of f32 arithmetic"
                    : judgement.with_ops ? "all values are within the error of f32 arithmetic"
                                         : fmt::format("all {} values are within {} u",
-                                                      judgement.elements, limits.bound_u);
+                                                      judgement.elements, judgement.bound_u);
         case Outcome::close:
             return judgement.with_ops
                        ? "the ops are right, but in other arithmetic"
                        : fmt::format(
                              "the operation is right, but not exact: it is correct to "
                              "{:.2g} of |x0| + |x1|, {} where {} u are allowed",
-                             right.largest_error, error_text(right.error_u()), limits.bound_u);
+                             right.largest_error, error_text(right.error_u()), judgement.bound_u);
         case Outcome::mistake: {
             const Match& match = judgement.matches.front();
             return fmt::format("{}: {} ({})", name_of(match), match.meaning,
@@ -211,7 +211,7 @@ std::string finding(const Judgement& judgement, const Limits& limits) {
 }
 
 /// Returns a line that says how much is wrong.
-std::string error_line(const Judgement& judgement, const Limits& limits) {
+std::string error_line(const Judgement& judgement) {
     const Match& right = judgement.right;
     const std::string share = percent(right.share_within);
     if (judgement.quantised) {
@@ -229,7 +229,8 @@ std::string error_line(const Judgement& judgement, const Limits& limits) {
     return judgement.outcome == Outcome::pass
                ? fmt::format("   error {}\n", error_of(judgement, right))
                : fmt::format("   error {}, {} of {} values within {} u\n",
-                             error_of(judgement, right), share, judgement.elements, limits.bound_u);
+                             error_of(judgement, right), share, judgement.elements,
+                             judgement.bound_u);
 }
 
 /// Describes the region that contains all wrong elements.
@@ -271,11 +272,11 @@ std::string wrong_text(const Judgement& judgement) {
                        judgement.wrong_in.empty() ? "" : ", those of " + judgement.wrong_in);
 }
 
-std::string verdict_line(const char* name, const Judged& judged, const Limits& limits) {
+std::string verdict_line(const char* name, const Judged& judged) {
     const Outcome outcome = judged.judgement.outcome;
     const char* colour = outcome == Outcome::pass ? "32" : outcome == Outcome::close ? "33" : "31";
     return fmt::format("{}  {}: {}\n", name, in_colour(colour, word_of(outcome)),
-                       finding(judged.judgement, limits));
+                       finding(judged.judgement));
 }
 
 /// Says how many mistakes these files cannot show, and names the first.
@@ -292,9 +293,9 @@ std::string blind_text(const Judgement& judgement) {
                        fmt::join(names.begin(), names.begin() + std::ptrdiff_t(named), ", "), more);
 }
 
-std::string text_of(const char* name, const Judged& judged, const Limits& limits) {
+std::string text_of(const char* name, const Judged& judged) {
     const Judgement& judgement = judged.judgement;
-    std::string text = verdict_line(name, judged, limits) + error_line(judgement, limits);
+    std::string text = verdict_line(name, judged) + error_line(judgement);
     if (judgement.outcome == Outcome::pass) {
         return text + blind_text(judgement);
     }
@@ -341,7 +342,7 @@ void report(const CheckResult& result, bool as_json) {
     bool in_u = false;
     for (const TensorIndex which : every_tensor) {
         if (const std::optional<Judged>& judged = result.tensors[which]) {
-            text += text_of(tensor_names[which].name, *judged, result.limits);
+            text += text_of(tensor_names[which].name, *judged);
             in_u = in_u || !judged->judgement.with_ops;
         }
     }

@@ -1,62 +1,50 @@
 // SPDX-License-Identifier: MIT
 // Decides whether the errors of an output may be rounding errors.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "check/compare.hpp"
 #include "check/judge.hpp"
-#include "verify/oracle/element.hpp"
 #include "verify/oracle/rows.hpp"
 #include "verify/oracle/turns.hpp"
 
 namespace vkrope::tools {
 namespace {
 
-/// One pair of one row: its index in Operation::inv_freq, the right values and the actual ones.
-struct PairOfRow {
-    std::size_t number = 0;
-    std::array<oracle::Approximate, 2> right;
-    std::array<std::uint32_t, 2> bits;
-};
-
-/// Calls visit(PairOfRow) for each pair of each row, after all ops.
+/// Calls visit(pair, element) for each element of a pair; `pair` is an index into inv_freq.
 template <class Visit>
-void each_pair(const Observation& observation, const Hypothesis& hypothesis, const Sample& sample,
-               const std::vector<bool>& rows, double bound_u, const Visit& visit) {
+void each_of_pairs(const Observation& observation, const Hypothesis& hypothesis,
+                   const Sample& sample, const std::vector<bool>& rows, const Visit& visit) {
     const oracle::Tensor& out = hypothesis.out;
     const std::vector<oracle::Pair> pairs = oracle::pairs_of(hypothesis.operation);
+    std::vector<std::size_t> pair_of(out.head_dim, pairs.size());
+    for (std::size_t j = 0; j < pairs.size(); ++j) {
+        pair_of[pairs[j].out[0]] = pair_of[pairs[j].out[1]] = j;
+    }
+    const oracle::ElementJudge judge(hypothesis, input_of(observation, hypothesis),
+                                     output_of(observation, hypothesis));
     each_token(
-        observation, hypothesis, sample, bound_u,
+        observation, hypothesis, sample,
         [&](std::uint64_t batch, std::uint64_t token,
             std::span<const oracle::Approximate> channels) {
-            for (std::uint64_t head = 0; head < out.heads; ++head) {
-                if (!rows.empty() && !rows[(batch * out.tokens + token) * out.heads + head]) {
-                    continue;
+            judge.token(batch, token, channels, [&](const oracle::Compared& one) {
+                const std::uint64_t head = one.place.head,
+                                    row = (batch * out.tokens + token) * out.heads + head;
+                const std::size_t j = pair_of[one.place.channel];
+                if (j < pairs.size() && (rows.empty() || rows[row])) {
+                    visit(head / (out.heads / hypothesis.operation.head_groups) * pairs.size() + j,
+                          one);
                 }
-                const std::uint64_t group = head / (out.heads / hypothesis.operation.head_groups),
-                                    row = hypothesis.first_out +
-                                          oracle::row_of(out, {batch, token, head, 0});
-                for (std::size_t j = 0; j < pairs.size(); ++j) {
-                    PairOfRow pair = {.number = group * pairs.size() + j, .right = {}, .bits = {}};
-                    for (std::size_t member = 0; member < 2; ++member) {
-                        const std::uint64_t channel = pairs[j].out[member];
-                        pair.right[member] = channels[head * out.head_dim + channel];
-                        pair.bits[member] = oracle::load(observation.output,
-                                                         oracle::bytes_of(out.type), row + channel);
-                    }
-                    visit(pair);
-                }
-            }
+            });
         });
 }
 
 /// Returns the angle in radians that one position adds to each pair.
 std::vector<double> frequencies_of(const Hypothesis& hypothesis) {
     const std::vector<double>& inv_freq = hypothesis.operation.inv_freq;
-    const std::vector<double>& summed = hypothesis.further.summed;
+    const std::vector<double>& summed = hypothesis.operation.further.summed;
     if (summed.empty()) {
         return inv_freq;
     }
@@ -85,10 +73,11 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
     const std::size_t pairs = frequencies.size() / operation.head_groups;
     std::vector<double> reaches(frequencies.size());
     for (std::size_t i = 0; i < reaches.size(); ++i) {
-        const std::uint32_t axis = hypothesis.further.axis(i % pairs);
-        const Positions& positions = axis == 0 || axis > hypothesis.further.positions.size()
+        const std::uint32_t axis = hypothesis.operation.further.axis(i % pairs);
+        const Positions& positions = axis == 0 ||
+                                             axis > hypothesis.operation.further.positions.size()
                                          ? operation.positions
-                                         : hypothesis.further.positions[axis - 1];
+                                         : hypothesis.operation.further.positions[axis - 1];
         for (const std::int64_t position : positions) {
             reaches[i] = std::max(reaches[i], std::fabs(double(position)) * frequencies[i]);
         }
@@ -162,8 +151,9 @@ std::vector<std::size_t> numbers_of(const std::vector<Off>& offs) {
 }  // namespace
 
 std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothesis& right,
-                                   const std::vector<bool>& rows, double bound_u) {
+                                   const std::vector<bool>& rows) {
     constexpr double far_u = 50, small_angle = 0.1;
+    const double bound_u = right.bound_u;
     if (right.store || right.operation.inv_freq.empty()) {
         return {};
     }
@@ -175,22 +165,17 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
     }
     const oracle::ElementTable& numbers = oracle::table_of(right.out.type);
     constexpr std::uint64_t enough_elements = std::uint64_t{1} << 20;
-    each_pair(observation, right, sample_for(right, rows, enough_elements), rows, bound_u,
-              [&](const PairOfRow& pair) {
-                  Off& off = offs[pair.number];
-                  for (std::size_t member = 0; member < 2; ++member) {
-                      const oracle::Approximate& is = pair.right[member];
-                      if (is.error > 0 && std::isfinite(is.value) && is.value != 0 &&
-                          !std::isnan(numbers.widen(pair.bits[member]))) {
-                          const double u = bound_u *
-                                           double(numbers.distance(pair.bits[member], is.value) /
-                                                  is.error);
+    each_of_pairs(observation, right, sample_for(right, rows, enough_elements), rows,
+                  [&](std::size_t pair, const oracle::Compared& one) {
+                      if (one.exact.error > 0 && std::isfinite(one.exact.value) &&
+                          one.exact.value != 0 && !std::isnan(numbers.widen(one.got))) {
+                          const double u = bound_u * double(one.share);
+                          Off& off = offs[pair];
                           ++off.checked;
                           off.wrong += u > bound_u ? 1 : 0;
                           off.u = std::max(off.u, u);
                       }
-                  }
-              });
+                  });
     std::stable_sort(offs.begin(), offs.end(),
                      [](const Off& a, const Off& b) { return a.reach > b.reach; });
     if (std::vector<std::size_t> apart = numbers_of(

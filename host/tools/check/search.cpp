@@ -164,7 +164,7 @@ std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) 
 }
 
 /// Returns the share of the steps that frequencies do not give in either direction, 0 to 1.
-double misfit_of_steps(const std::vector<Step>& steps, const FurtherAxes& further,
+double misfit_of_steps(const std::vector<Step>& steps, const oracle::FurtherAxes& further,
                        const std::vector<double>& inv_freq) {
     double forward = 0, backward = 0, all = 0;
     for (const Step& step : steps) {
@@ -377,7 +377,7 @@ void Search::add_angles(const Geometry& geometry, const Mistake& base,
     const auto add_turned = [&](const Mistake& mistake) {
         each_direction(mistake, observation_, add_moved);
     };
-    if (base.hypothesis.further.positions.empty()) {
+    if (base.hypothesis.operation.further.positions.empty()) {
         add_turned(base);
     } else {
         each_with(base, observation_, part(Part::axes), add_turned);
@@ -527,7 +527,7 @@ std::vector<Candidate> Search::with_positions(bool rounded) {
                     add_positions(fine, axes, {find_offset, find_positions}, rounded, found);
                     add_positions(fine, axes, {find_one_position}, true, found);
                 };
-                if (turned.hypothesis.further.positions.empty()) {
+                if (turned.hypothesis.operation.further.positions.empty()) {
                     add(turned);
                     return;
                 }
@@ -535,7 +535,7 @@ std::vector<Candidate> Search::with_positions(bool rounded) {
                 if (const auto axes = find_axes(*coarse.seen, turned.hypothesis)) {
                     Mistake moved = turned;
                     moved.add(name_of_axes(turned.hypothesis, *axes));
-                    moved.hypothesis.further.axes = *axes;
+                    moved.hypothesis.operation.further.axes = *axes;
                     add_fit(coarse, moved, found);
                 }
             });
@@ -560,7 +560,7 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
         Hypothesis tried = geometry.mistake.hypothesis;
         const bool turned_alike =
             !steps.empty() &&
-            misfit_of_steps(steps, tried.further,
+            misfit_of_steps(steps, tried.operation.further,
                             std::vector<double>(tried.operation.inv_freq.size())) <= good_steps;
         const auto fits_moved = [&](const std::vector<double>& inv_freq) {
             tried.operation.inv_freq = inv_freq;
@@ -579,8 +579,9 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
         };
         const auto add = [&](const Mistake& mistake) {
             const std::vector<double>& inv_freq = mistake.hypothesis.operation.inv_freq;
-            const double misfit = std::min(misfit_of_steps(steps, tried.further, inv_freq),
-                                           misfit_of_steps(steps, {}, inv_freq));
+            const double misfit = std::min(
+                misfit_of_steps(steps, tried.operation.further, inv_freq),
+                misfit_of_steps(steps, {}, inv_freq));
             if (misfit <= good_steps || fits_moved(inv_freq)) {
                 add_angles(geometry, mistake, found);
             }

@@ -30,21 +30,26 @@ std::string ranges_text(const char* one, const std::vector<bool>& those) {
     return number == those.size() ? "" : fmt::format("{}{} {}", one, number == 1 ? "" : "s", text);
 }
 
-std::optional<Lone> lone_of(const oracle::Tensor& tensor, const Comparison& verdict,
+std::optional<Lone> lone_of(const Hypothesis& right, const Comparison& comparison,
                             const Judgement& judgement) {
-    const oracle::Place &first = verdict.first_beyond, &last = verdict.last_beyond;
+    const oracle::Tensor& tensor = right.in;
+    const oracle::Verdict& verdict = comparison.verdict;
+    const oracle::Place &first = comparison.first_beyond, &last = comparison.last_beyond;
     const bool one_batch = first.batch == last.batch, one_token = first.token == last.token,
                one_head = first.head == last.head;
-    Lone lone = {.worst = verdict.worst_place,
-                 .expected = verdict.worst_exact,
-                 .actual = verdict.worst_got,
+    Lone lone = {.worst = verdict.worst.place,
+                 .expected = double(verdict.worst.exact.value),
+                 .actual = oracle::widen(right.out.type, verdict.worst.got),
                  .error_u = {},
-                 .wrong = verdict.beyond};
+                 .wrong = comparison.beyond()};
     if (!verdict.nan_mismatch && !verdict.bits_changed && !judgement.with_ops) {
         lone.error_u = judgement.right.error_u();
     }
     const bool several_rows = tensor.batch * tensor.tokens * tensor.heads > 1;
-    if (verdict.beyond == 1) {
+    if (right.store || comparison.beyond() == 0) {
+        return std::nullopt;
+    }
+    if (comparison.beyond() == 1) {
         lone.region = Region::element;
     } else if (one_batch && one_token && one_head && several_rows) {
         lone.region = Region::row;
@@ -57,7 +62,7 @@ std::optional<Lone> lone_of(const oracle::Tensor& tensor, const Comparison& verd
     } else {
         return std::nullopt;
     }
-    return verdict.beyond == 0 ? std::nullopt : std::optional(lone);
+    return lone;
 }
 
 std::string where_of(const oracle::Tensor& tensor, const std::vector<bool>& rows) {

@@ -15,7 +15,7 @@ std::string ranges_text(const char* one, const std::vector<bool>& those);
 
 /// Returns none if nothing is wrong, if the wrong elements share no region, or if the region is the
 /// whole tensor.
-std::optional<Lone> lone_of(const oracle::Tensor& tensor, const Comparison& verdict,
+std::optional<Lone> lone_of(const Hypothesis& right, const Comparison& comparison,
                             const Judgement& judgement);
 
 /// Lists the sequences, tokens and heads of the set rows: "token 3, heads 1, 4-7". Leaves out an

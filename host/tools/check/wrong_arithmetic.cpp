@@ -105,21 +105,21 @@ std::vector<Turn> tables_of(const Observation& observation, const Hypothesis& ri
 }
 
 Row frequencies_in(const Rounded& rounded) {
-    return {
-        "frequencies_in_16_bits", Part::rounding,
-        "rounded frequencies to 16 bits, before the product with the position",
-        [rounded](const Observation&, Hypothesis& wrong) {
-            wrong.detail = rounded.name;
-            bool changed = false;
-            for (std::vector<double>* each : {&wrong.operation.inv_freq, &wrong.further.summed}) {
-                for (double& frequency : *each) {
-                    const double exact = std::exchange(frequency,
-                                                       rounded_to(rounded.type, frequency));
-                    changed = changed || frequency != exact;
+    return {"frequencies_in_16_bits", Part::rounding,
+            "rounded frequencies to 16 bits, before the product with the position",
+            [rounded](const Observation&, Hypothesis& wrong) {
+                wrong.detail = rounded.name;
+                bool changed = false;
+                for (std::vector<double>* each :
+                     {&wrong.operation.inv_freq, &wrong.operation.further.summed}) {
+                    for (double& frequency : *each) {
+                        const double exact = std::exchange(frequency,
+                                                           rounded_to(rounded.type, frequency));
+                        changed = changed || frequency != exact;
+                    }
                 }
-            }
-            return changed;
-        }};
+                return changed;
+            }};
 }
 
 Row angles_in(const Rounded& rounded) {
@@ -153,7 +153,7 @@ Row tables_in(const Rounded& rounded) {
             .turns = [type = rounded.type](
                          const Observation& observation,
                          const Hypothesis& right) { return tables_of(observation, right, type); }};
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): owned by std::function
 
 bool multiply_float32(const Observation&, Hypothesis& wrong) {
     wrong.operation.cos_sin = with_phase(wrong.operation,

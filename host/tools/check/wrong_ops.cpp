@@ -235,7 +235,6 @@ Rows ops_mistakes() {
                             return false;
                         }
                         wrong.operation = observation.rotated->operation;
-                        wrong.further = observation.rotated->further;
                         return !wrong.operation.inv_freq.empty() && fits(wrong);
                     }});
     return rows;

@@ -89,7 +89,7 @@ Rows pair_mistakes() {
              const std::size_t pairs = right.size();
              const bool interleaved = operation.interleaved;
              if (pairs < 2 || operation.windows.size() > 1 || operation.head_groups != 1 ||
-                 !wrong.further.positions.empty()) {
+                 !wrong.operation.further.positions.empty()) {
                  return false;
              }
              Hypothesis second = wrong;

@@ -14,13 +14,11 @@ namespace {
 
 using oracle::Tensor;
 
-bool same_axes(const Sections& a, const Sections& b, std::size_t pairs) {
-    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
-        if (axis_of(a, pair) != axis_of(b, pair)) {
-            return false;
-        }
-    }
-    return true;
+/// Replaces the sections; returns whether a pair turns by another axis then.
+bool change_sections(Hypothesis& wrong, const Sections& sections) {
+    const std::vector<std::uint32_t> right = wrong.operation.further.axes;
+    set_sections(wrong, sections);
+    return wrong.operation.further.axes != right;
 }
 
 /// Makes a row whose positions are change(token, right, tokens of a sequence).
@@ -160,7 +158,7 @@ Row exchanged_cos_and_sin(bool turning) {
             for (std::size_t j = 0; j < inv_freq.size(); ++j) {
                 operation.phase[j] -= turning && inv_freq[j] == 0 ? 0 : std::numbers::pi / 2;
             }
-            return wrong.further.summed.empty() &&
+            return wrong.operation.further.summed.empty() &&
                    (!turning || std::find(inv_freq.begin(), inv_freq.end(), 0.0) != inv_freq.end());
         }};
 }
@@ -201,7 +199,7 @@ Rows position_mistakes() {
         {"positions_consecutive", Part::positions,
          "counted tokens where positions are given, from that of the first token on",
          [](const Observation&, Hypothesis& wrong) {
-             return wrong.further.positions.empty() &&
+             return wrong.operation.further.positions.empty() &&
                     replace_positions(wrong, [&](uint64_t token, const Positions& right) {
                         const uint64_t of_sequence = token % wrong.in.tokens;
                         return right[token - of_sequence] + std::int64_t(of_sequence);
@@ -226,38 +224,36 @@ Rows position_mistakes() {
         positions_in(in_16_bits[1]),
         {"sections_ignored", Part::axes, "rotated every pair by the position on the first axis",
          [](const Observation&, Hypothesis& wrong) {
-             return !std::exchange(wrong.further, {}).positions.empty();
+             return !std::exchange(wrong.operation.further, {}).positions.empty();
          }},
         {"sections_in_the_other_order", Part::axes,
          "took sections one after the other where they alternate, or the reverse",
          [](const Observation&, Hypothesis& wrong) {
-             Sections& sections = wrong.further.sections;
-             const Sections right = sections;
+             Sections sections = wrong.sections;
              const bool interleaved = sections.order == VKROPE_SECTIONS_INTERLEAVED;
              sections.order = interleaved ? VKROPE_SECTIONS_SEQUENTIAL
                                           : VKROPE_SECTIONS_INTERLEAVED;
              const bool there_is_such = sections.axes == 3 || sections.axes == 4;
-             return there_is_such && !same_axes(sections, right, wrong.operation.inv_freq.size());
+             return there_is_such && change_sections(wrong, sections);
          }},
         {"sections_without_end", Part::axes,
          "let the axes alternate over all pairs, beyond the end of their sections",
          // Three equal sections that contain all pairs repeat the axes 0, 1, 2 up to the last pair.
          [](const Observation&, Hypothesis& wrong) {
-             Sections& sections = wrong.further.sections;
-             const Sections right = sections;
+             Sections sections = wrong.sections;
              const std::size_t pairs = wrong.operation.inv_freq.size() /
                                        wrong.operation.head_groups;
              const auto third = static_cast<std::uint32_t>((pairs + 2) / 3);
              for (std::uint32_t axis = 0; axis < max_axes; ++axis) {
                  sections.pairs[axis] = axis < 3 ? third : 0;
              }
-             return right.order == VKROPE_SECTIONS_INTERLEAVED && right.axes == 3 &&
-                    !same_axes(sections, right, pairs);
+             return sections.order == VKROPE_SECTIONS_INTERLEAVED && sections.axes == 3 &&
+                    change_sections(wrong, sections);
          }},
         {"height_and_width_exchanged", Part::axes, "exchanged the positions of height and width",
          // Height and width are both axes of images, or the last two axes of text with images.
          [](const Observation&, Hypothesis& wrong) {
-             std::vector<Positions>& further = wrong.further.positions;
+             std::vector<Positions>& further = wrong.operation.further.positions;
              if (further.size() == 1) {
                  std::swap(wrong.operation.positions, further[0]);
              } else if (further.size() > 1) {

@@ -46,12 +46,11 @@ void part_neighbours(std::span<std::uint8_t> block) {
     }
 }
 
-/// Makes a change of outputs stored as codes. change(form, tensor) returns false if it changes
-/// nothing.
+/// Makes a change of outputs stored as codes. change(wrong) returns false if it changes nothing.
 template <class Change>
 Row row(const char* name, const char* meaning, const Change& change) {
     return {name, Part::store, meaning, [change](const Observation&, Hypothesis& wrong) {
-                return wrong.store && change(*wrong.store, wrong.out);
+                return wrong.store && change(wrong);
             }};
 }
 
@@ -59,9 +58,9 @@ Row row(const char* name, const char* meaning, const Change& change) {
 template <class Applies, class Change>
 Row of_definition(const char* name, const char* meaning, const Applies& applies,
                   const Change& change) {
-    return row(name, meaning, [applies, change](StoreForm& form, const oracle::Tensor&) {
-        const bool applicable = applies(form.quantised);
-        change(form.quantised);
+    return row(name, meaning, [applies, change](Hypothesis& wrong) {
+        const bool applicable = applies(*wrong.store);
+        change(*wrong.store);
         return applicable;
     });
 }
@@ -87,18 +86,18 @@ Row power_of_two(const char* name, const char* meaning, bool other) {
 }
 
 Row reordered(const char* name, const char* meaning, void (*reorder)(std::span<std::uint8_t>)) {
-    return row(name, meaning, [reorder](StoreForm& form, const oracle::Tensor&) {
-        form.reorder = reorder;
-        return has_nibbles(form.quantised.type);
+    return row(name, meaning, [reorder](Hypothesis& wrong) {
+        wrong.reorder = reorder;
+        return has_nibbles(wrong.store->type);
     });
 }
 
 Row blocks_along(const char* name, const char* meaning, BlockAxis axis,
                  std::uint64_t oracle::Tensor::*length) {
-    return row(name, meaning, [axis, length](StoreForm& form, const oracle::Tensor& out) {
-        form.along = axis;
-        return in_blocks(form.quantised.type) &&
-               out.*length % oracle::block_channels(form.quantised.type) == 0;
+    return row(name, meaning, [axis, length](Hypothesis& wrong) {
+        wrong.along = axis;
+        return in_blocks(wrong.store->type) &&
+               wrong.out.*length % oracle::block_channels(wrong.store->type) == 0;
     });
 }
 
@@ -134,9 +133,9 @@ Rows store_mistakes() {
                       "multiplied values by 1 / scale, where the scale divides them", made,
                       divide_otherwise),
         row("scale_inverted", "took the reciprocals of the scales",
-            [](StoreForm& form, const oracle::Tensor&) {
-                const bool scaled = form.quantised.made || is_scaled(form.quantised);
-                for (std::vector<float>* scales : {&form.scales, &form.quantised.given}) {
+            [](Hypothesis& wrong) {
+                const bool scaled = wrong.store->made || is_scaled(*wrong.store);
+                for (std::vector<float>* scales : {&wrong.scales, &wrong.store->given}) {
                     for (float& scale : *scales) {
                         scale = 1 / scale;
                     }

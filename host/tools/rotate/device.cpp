@@ -9,17 +9,18 @@
 #include "roof/copy_roof.hpp"
 #include "roof/median.hpp"
 #include "rotate/rotate.hpp"
+#include "verify/on_device.hpp"
 
 namespace vkrope::tools {
 namespace {
 
-/// Fails if the table of the requested source of angles does not reach all positions on a device
-/// with these limits. Another source may reach them.
-void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
-                      const VkPhysicalDeviceLimits& limits) {
-    const auto plan = plan_angles(inputs.rotation, options.angles,
-                                  largest_distance(inputs.positions) + 1,
-                                  limits.maxImageDimension2D);
+/// Returns the source of angles to use. Fails if the table of the requested source does not reach
+/// all positions on a device with these limits. Another source may reach them.
+AngleSource source_of_angles(const RotateOptions& options, const RotateInputs& inputs,
+                             const verify::Operation& operation,
+                             const VkPhysicalDeviceLimits& limits) {
+    const auto plan = plan_angles(verify::rotation_of(operation), options.angles,
+                                  operation.max_position, limits.maxImageDimension2D);
     std::string problem = static_cast<const char*>(plan.status.what);
     if (plan && plan->source == VKROPE_ANGLES_DIRECT_BUFFER &&
         plan->bytes > limits.maxStorageBufferRange) {
@@ -34,6 +35,7 @@ void check_table_fits(const RotateOptions& options, const RotateInputs& inputs,
                                                        : word_for(angle_sources, options.angles),
              inputs.positions.lowest, inputs.positions.highest, advice, problem);
     }
+    return plan->source;
 }
 
 /// Opens the requested device.
@@ -45,179 +47,18 @@ Device open_device(const RotateOptions& options) {
     return value_of(Device::open(device_options), Subject::device);
 }
 
-/// A tensor on the device, or an empty one if the tensor is absent.
-struct Resident {
-    Tensor shape;  // without the buffer
-    Buffer in, out, scales;
-
-    Tensor at(const Buffer& buffer) const {
-        Tensor tensor = shape;
-        if (shape.heads != 0) {
-            tensor.where = buffer.whole();
-        }
-        return tensor;
-    }
-};
-
-Buffer buffer_of(Device& device, const void* data, std::size_t bytes) {
-    Buffer buffer = value_of(Buffer::make(device, std::max<std::size_t>(bytes, 4)),
-                             Subject::device);
-    if (data != nullptr && bytes > 0) {
-        check(buffer.upload(data, bytes), Subject::device);
-    }
-    return buffer;
-}
-
-Resident resident_of(Device& device, const TensorFile& tensor, std::size_t output_bytes,
-                     std::size_t scales_bytes) {
-    const oracle::Tensor& view = tensor.view;
-    if (tensor.array.data.empty()) {
-        return {};
-    }
-    return {.shape = {.heads = static_cast<std::uint32_t>(view.heads),
-                      .token_stride = static_cast<std::int64_t>(view.token_stride),
-                      .head_stride = static_cast<std::int64_t>(view.head_stride),
-                      .batch_stride = static_cast<std::int64_t>(view.batch_stride)},
-            .in = buffer_of(device, tensor.array.data.data(), tensor.array.data.size()),
-            .out = buffer_of(device, nullptr, output_bytes),
-            .scales = scales_bytes == 0 ? Buffer{} : buffer_of(device, nullptr, scales_bytes)};
-}
-
-/// Returns false if the tensor is absent or empty, since then there is nothing to bind.
-bool has_rows(const RotateInputs& inputs, TensorIndex which) {
-    return inputs.tensors[which] && !inputs.tensors[which]->array.data.empty();
-}
-
-KernelInfo kernel_of(const RotateInputs& inputs, const RopeParams& rotation,
-                     const AngleTableLayout& plan) {
-    const auto stored = [&](TensorIndex which) {
-        return has_rows(inputs, which) ? std::optional(inputs.element) : std::nullopt;
-    };
-    KernelInfo info = value_of(kernel_info(rotation, plan, stored(Q), stored(K)), Subject::device);
-    for (const TensorIndex which : every_tensor) {
-        if (!has_rows(inputs, which)) {
-            continue;
-        }
-        const oracle::Tensor& view = inputs.tensors[which]->view;
-        const TensorOps& ops = inputs.ops[which];
-        TensorInfo& tensor = info.tensor[which];
-        tensor.in = inputs.element;
-        tensor.out = ops.stored;
-        tensor.head_dim = static_cast<std::uint32_t>(view.head_dim);
-        // A kernel that only rotates accepts any number of heads.
-        const bool counted = ops.any() || is_quantised(ops.stored);
-        tensor.heads = counted ? static_cast<std::uint32_t>(view.heads) : 0;
-        tensor.ops = ops;
-    }
-    if (!inputs.positions.ids.empty() && inputs.positions.axes == 0) {
-        info.positions = VKROPE_POSITIONS_IDS;
-    }
-    info.two_parameter_sets = inputs.first_set_tokens != 0;
-    return info;
-}
-
-std::vector<float> parameters_of(const RotateInputs& inputs, const KernelInfo& info) {
-    const ParameterLayout plan = value_of(plan_parameters(info), Subject::device);
-    const std::size_t floats = plan.bytes / sizeof(float);
-    const std::size_t taken = info.two_parameter_sets ? sets : 1;
-    std::vector<float> parameters(taken * floats);
-    for (std::size_t set = 0; floats != 0 && set < taken; ++set) {
-        ParameterSources sources;
-        for (const TensorIndex which : every_tensor) {
-            const TensorOps& ops = inputs.ops[which];
-            const OfEachParameter<ParameterFile>& files = ops.parameters[set];
-            const std::vector<float>& scales = ops.given_scales;
-            sources.tensor[which] = {
-                files[parameter_bias].source(), files[parameter_weight].source(),
-                files[parameter_norm_bias].source(),
-                scales.empty() ? ParameterSource{}
-                               : ParameterSource{scales.data(), VKROPE_F32, scales.size()}};
-        }
-        check(fill_parameters(plan, sources, &parameters[set * floats], plan.bytes),
-              Subject::device);
-    }
-    return parameters;
-}
-
 /// Everything that the recorded commands refer to.
 struct Work {
-    OfEachTensor<Resident> tensors;
-    Buffer ids, parameters, scales;
-    AngleTable table;
+    verify::OnDevice there;
+    Call call;
     Owned<Kernel> kernel;
     Owned<DescriptorArena> arena;
-    Call call;
 };
 
-void place_positions(const RotateInputs& inputs, Device& device, Work& work) {
-    const std::vector<std::int32_t>& ids = inputs.positions.ids;
-    if (ids.empty()) {
-        work.call.positions = {.first = inputs.positions.first, .batch_stride = broadcast};
-        return;
-    }
-    work.ids = buffer_of(device, ids.data(), ids.size() * sizeof(std::int32_t));
-    work.call.positions.ids = work.ids.whole();
-    if (ids.size() == inputs.tokens) {
-        work.call.positions.batch_stride = broadcast;
-    }
-}
-
-/// Returns a rotation of at least one pair, which the kernel requires. For a layer without RoPE the
-/// pair has the angle 0, which leaves it unchanged.
-RopeParams rotation_of(const RotateInputs& inputs) {
-    RopeParams rotation = inputs.rotation;
-    if (rotation.no_rope) {
-        rotation.no_rope = false;
-        rotation.rotary_dim = 2;
-        rotation.inv_freq = {0};
-        rotation.phase = {0};
-        rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
-    }
-    if (inputs.positions.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM) {
-        rotation.sections = {};  // one position rotates all pairs
-    }
-    return rotation;
-}
-
-Work prepare(const RotateOptions& options, const RotateInputs& inputs, Device& device,
-             const Measured& measured) {
-    Work work;
-    const RopeParams rotation = rotation_of(inputs);
-    work.table = value_of(
-        AngleTable::make(device, rotation, options.angles, largest_distance(inputs.positions) + 1),
-        Subject::device);
-    const KernelInfo info = kernel_of(inputs, rotation, work.table.layout());
-    work.kernel = value_of(own(create(device.ref(), info)), Subject::device);
-    Call& call = work.call;
-    call.batch = inputs.batch;
-    call.tokens = inputs.tokens;
-    call.first_set_tokens = inputs.first_set_tokens;
-    call.direction = options.inverse ? VKROPE_INVERSE : VKROPE_FORWARD;
-    for (const TensorIndex which : every_tensor) {
-        if (!has_rows(inputs, which)) {
-            continue;
-        }
-        Resident& tensor = work.tensors[which];
-        tensor = resident_of(device, *inputs.tensors[which], measured.outputs[which].size(),
-                             measured.scales[which].size() * sizeof(float));
-        call.in[which] = tensor.at(tensor.in);
-        call.out[which] = tensor.at(tensor.out);
-        if (!measured.scales[which].empty()) {
-            call.scales_out[which] = tensor.scales.whole();
-        }
-    }
-    place_positions(inputs, device, work);
-    if (const std::vector<float> floats = parameters_of(inputs, info); !floats.empty()) {
-        work.parameters = buffer_of(device, floats.data(), floats.size() * sizeof(float));
-        call.parameters = work.parameters.whole();
-    }
-    if (info.tensor[Q].ops.scale_tokens) {
-        work.scales = buffer_of(device, inputs.q_scale_tokens.data(),
-                                inputs.q_scale_tokens.size() * sizeof(float));
-        call.scale_tokens[Q] = work.scales.whole();
-    }
-    call.q_scale = info.tensor[Q].ops.scale_call ? inputs.q_scale : 1;
-    return work;
+void prepare(Device& device, const verify::Operation& operation, Work& work) {
+    work.there = value_of(verify::OnDevice::make(device, operation), Subject::device);
+    work.call = work.there.call(operation.call);
+    work.kernel = value_of(own(create(device.ref(), operation.info)), Subject::device);
 }
 
 void make_arena(Device& device, Work& work) {
@@ -242,9 +83,9 @@ std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& d
         return std::nullopt;
     }
     std::vector<bench::Copied> copies;
-    for (const Resident& tensor : work.tensors) {
-        if (tensor.shape.heads != 0) {
-            copies.push_back({tensor.in.whole(), tensor.out.whole()});
+    for (const TensorIndex which : every_tensor) {
+        if (work.call.in[which].heads != 0) {
+            copies.push_back({work.call.in[which].where, work.call.out[which].where});
         }
     }
     auto roof = value_of(bench::CopyRoof::make(device), Subject::device, "--roof: ");
@@ -258,7 +99,6 @@ std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& d
 }
 
 void run(const RotateOptions& options, Device& device, Work& work, Measured& measured) {
-    work.call.angles = work.table.angles();  // the table must not move from here on
     make_arena(device, work);
     std::optional<bench::CopyRoof> roof = make_roof(options, device, work);
     const auto once = [&] {
@@ -294,59 +134,52 @@ void run(const RotateOptions& options, Device& device, Work& work, Measured& mea
 
 void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, Device& device,
                     Measured& measured) {
-    if (!inputs.rotation.no_rope) {
-        check_table_fits(options, inputs, measured.device.limits);
-    }
+    verify::Operation& operation = measured.operation;
+    operation.info.angles = source_of_angles(options, inputs, operation, measured.device.limits);
     std::optional<ProgressLine> preparing(std::in_place, "preparing the table");
     preparing->update(0);
-    Work work = prepare(options, inputs, device, measured);
+    Work work;
+    prepare(device, operation, work);
     preparing.reset();
     run(options, device, work, measured);
     for (const TensorIndex which : every_tensor) {
-        std::vector<std::byte>& output = measured.outputs[which];
-        if (!output.empty()) {
-            check(work.tensors[which].out.download(output.data(), output.size()), Subject::device);
-        }
-        std::vector<float>& scales = measured.scales[which];
-        if (!scales.empty()) {
-            check(work.tensors[which].scales.download(scales.data(), scales.size() * sizeof(float)),
-                  Subject::device);
+        for (const VkDescriptorBufferInfo& part :
+             {operation.call.out[which].where, operation.call.scales_out[which]}) {
+            if (part.range != 0) {
+                check(work.there.download(part, operation.memory), Subject::device);
+            }
         }
     }
-    measured.angles = work.table.layout();
+    measured.angles = work.there.angles();
 }
 
 }  // namespace
 
-Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs) {
+Measured rotate_on_device(const RotateOptions& options, RotateInputs& inputs) {
     Device device = open_device(options);
     Measured measured;
     measured.device = device.info();
+    measured.operation = operation_of(options, inputs, true);
+    verify::Operation& operation = measured.operation;
     bool changes = !inputs.rotation.no_rope;  // false: the outputs equal the inputs
     for (const TensorIndex which : every_tensor) {
-        const std::optional<TensorFile>& tensor = inputs.tensors[which];
-        if (!tensor) {
-            continue;
-        }
-        const std::size_t bytes = tensor->array.data.size(),
-                          channels = bytes / element_bytes(inputs.element);
         const TensorOps& ops = inputs.ops[which];
-        changes = changes || ops.any() || ops.stored != inputs.element;
-        measured.outputs[which].resize(ops.stored_bytes(channels));
-        if (is_made(ops.store_scale)) {
-            measured.scales[which].resize(channels / tensor->view.head_dim);
+        changes = changes || ops.any() || (inputs.tensors[which] && ops.stored != inputs.element);
+        for (const VkDescriptorBufferInfo& part :
+             {operation.call.in[which].where, operation.call.out[which].where,
+              operation.call.scales_out[which]}) {
+            measured.bytes += part.range;
         }
-        measured.bytes += bytes + measured.outputs[which].size() +
-                          measured.scales[which].size() * sizeof(float);
     }
-    if (measured.bytes > 0 && !changes) {
-        for (const TensorIndex which : every_tensor) {
-            if (inputs.tensors[which]) {
-                measured.outputs[which] = inputs.tensors[which]->array.data;
-            }
-        }
-    } else if (measured.bytes > 0) {
+    if (measured.bytes > 0 && changes) {
         rotate_tensors(options, inputs, device, measured);
+    } else {
+        for (const TensorIndex which : every_tensor) {
+            const VkDescriptorBufferInfo& in = operation.call.in[which].where;
+            std::copy_n(
+                operation.memory.begin() + std::ptrdiff_t(in.offset), in.range,
+                operation.memory.begin() + std::ptrdiff_t(operation.call.out[which].where.offset));
+        }
     }
     if (options.roof && !measured.copy) {
         print_note(

@@ -259,22 +259,15 @@ ModelOps model_ops(const RotateOptions& options, const RotateInputs& inputs) {
 
 }  // namespace
 
-ParameterSource ParameterFile::source() const noexcept {
+std::vector<float> ParameterFile::values() const {
+    std::vector<float> values;
     if (shape == VKROPE_PARAMETER_NONE) {
-        return {};
+        return values;
     }
-    const Element element = *element_of(array.header.type);
-    return {array.data.data(), element, array.data.size() / element_bytes(element)};
-}
-
-std::vector<double> ParameterFile::values() const {
-    const ParameterSource from = source();
-    std::vector<double> values;
-    for (std::size_t i = 0; i < from.count; ++i) {
-        std::uint32_t bits = 0;
-        const std::uint32_t bytes = element_bytes(from.element);
-        std::memcpy(&bits, static_cast<const std::byte*>(from.data) + i * bytes, bytes);
-        values.push_back(oracle::widen(verify::type_of(from.element), bits));
+    const oracle::Type type = verify::type_of(*element_of(array.header.type));
+    for (std::size_t i = 0; i < array.data.size() / oracle::bytes_of(type); ++i) {
+        values.push_back(
+            oracle::widen(type, oracle::load(array.data.data(), oracle::bytes_of(type), i)));
     }
     return values;
 }

@@ -12,7 +12,6 @@
 #include "io/tensor_file.hpp"
 #include "meaning.hpp"
 #include "verify/oracle/ops.hpp"
-#include "verify/oracle/quantise_verdict.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
@@ -102,8 +101,7 @@ struct ParameterFile {
     npy::Array array = {};
     ParameterShape shape = VKROPE_PARAMETER_NONE;
 
-    ParameterSource source() const noexcept;
-    std::vector<double> values() const;
+    std::vector<float> values() const;
 };
 
 /// The ops of one tensor in the form of the kernel, with their parameters and the stored type.
@@ -119,9 +117,6 @@ struct TensorOps : Ops {
         return channels / block_channels(stored) * element_bytes(stored);
     }
 };
-
-/// Returns the definition of a quantised output.
-oracle::QuantisedStore quantised_store(const TensorOps& ops);
 
 /// Returns the index of the scale of a row [batch, tokens, heads] in a file of the tensor's layout.
 std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept;

@@ -13,8 +13,8 @@
 namespace vkrope::tools {
 namespace {
 
-std::uint64_t elements_of(const std::optional<TensorFile>& tensor) {
-    return tensor ? tensor->array.data.size() / element_bytes(tensor->element) : 0;
+std::uint64_t number_of_elements(const std::optional<TensorFile>& tensor) {
+    return tensor ? elements_of(*tensor) : 0;
 }
 
 std::optional<double> bytes_per_second(const Measured& measured,
@@ -49,27 +49,28 @@ nlohmann::ordered_json store_scale_json(const TensorOps& ops) {
     return nullptr;
 }
 
-nlohmann::ordered_json codes_json(const std::optional<oracle::CodesVerdict>& verdict) {
-    if (!verdict) {
+using OfTensor = std::optional<Verification::OfTensor>;
+
+/// Returns whether the verdict is on a tensor that was only rotated or moved, and not quantised.
+bool is_plain(const OfTensor& of, const TensorOps& ops) {
+    return of && !of->has_ops && !is_quantised(ops.stored);
+}
+
+nlohmann::ordered_json codes_json(const OfTensor& of, const TensorOps& ops) {
+    if (!of || !is_quantised(ops.stored)) {
         return nullptr;
     }
-    return {{"compared", verdict->codes},
-            {"with_one_possible_value", verdict->decided},
-            {"scales", verdict->scales},
-            {"wrong", verdict->wrong_codes + verdict->wrong_scales}};
+    const oracle::CodesVerdict& codes = of->verdict.codes;
+    return {{"compared", codes.codes},
+            {"with_one_possible_value", codes.decided},
+            {"scales", codes.scales},
+            {"wrong", codes.wrong_codes + codes.wrong_scales}};
 }
 
 /// Returns the largest error as a share of the contract's bound; infinite for wrong NaNs or bits.
-std::optional<double> share_of_bound(const Verification& verification, TensorIndex which) {
-    if (const auto& ops = verification.ops[which]) {
-        return ops->largest_share;
-    }
-    if (const auto& verdict = verification.verdicts[which]) {
-        const bool wrong = verdict->nan_mismatch || verdict->bits_changed;
-        return wrong ? std::numeric_limits<double>::infinity()
-                     : verdict->largest_error_u / verification.bound_u;
-    }
-    return std::nullopt;
+std::optional<double> share_of_bound(const OfTensor& of, const TensorOps& ops) {
+    return of && !is_quantised(ops.stored) ? std::optional(double(of->verdict.worst.share))
+                                           : std::nullopt;
 }
 
 nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verification& verification,
@@ -78,20 +79,21 @@ nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verificatio
     if (!tensor) {
         return nullptr;
     }
-    const std::optional<oracle::Verdict>& verdict = verification.verdicts[which];
     const TensorOps& ops = inputs.ops[which];
+    const OfTensor& verdict = verification.verdicts[which];
+    const bool plain = is_plain(verdict, ops);
     nlohmann::ordered_json json = {{"shape", tensor->array.header.shape},
                                    {"dtype", word_for(elements, tensor->element)},
-                                   {"elements", elements_of(tensor)}};
+                                   {"elements", number_of_elements(tensor)}};
     if (which == V) {
-        json["unchanged"] = verdict ? nlohmann::ordered_json(!verdict->bits_changed)
-                                    : nlohmann::ordered_json(nullptr);
+        json["unchanged"] = plain ? nlohmann::ordered_json(!verdict->verdict.bits_changed)
+                                  : nlohmann::ordered_json(nullptr);
     } else {
-        json["max_error_u"] = verdict ? nlohmann::ordered_json(verdict->largest_error_u)
-                                      : nlohmann::ordered_json(nullptr);
+        json["max_error_u"] = plain ? nlohmann::ordered_json(verdict->verdict.largest_error_u)
+                                    : nlohmann::ordered_json(nullptr);
     }
-    json.update({{"share_of_bound", or_null(share_of_bound(verification, which))},
-                 {"codes", codes_json(verification.codes[which])},
+    json.update({{"share_of_bound", or_null(share_of_bound(verdict, ops))},
+                 {"codes", codes_json(verdict, ops)},
                  {"bias", ops.bias != VKROPE_PARAMETER_NONE},
                  {"norm", norm_json(ops.norm)},
                  {"clip", ops.clip},
@@ -202,7 +204,7 @@ std::string verdict_text(const RotateInputs& inputs, const Measured& measured,
     if (verification.passed) {
         std::uint64_t count = 0;
         for (const std::optional<TensorFile>& tensor : inputs.tensors) {
-            count += elements_of(tensor);
+            count += number_of_elements(tensor);
         }
         return fmt::format("{}: {} values within the contract{}", in_colour("32", "correct"),
                            grouped(count), speed);
@@ -234,16 +236,16 @@ std::string model_text(const RotateInputs& inputs) {
 std::string error_text(const RotateInputs& inputs, const Verification& verification) {
     bool in_u = false;
     const auto error_of = [&](TensorIndex which) -> std::string {
-        if (const auto& codes = verification.codes[which]) {
-            return fmt::format(
-                "{} codes{} compared, {} with only one possible value", codes->codes,
-                codes->scales == 0 ? "" : fmt::format(" and {} scales", codes->scales),
-                codes->decided);
+        const auto& [verdict, has_ops] = *verification.verdicts[which];
+        if (is_quantised(inputs.ops[which].stored)) {
+            const oracle::CodesVerdict& codes = verdict.codes;
+            return fmt::format("{} codes{} compared, {} with only one possible value", codes.codes,
+                               codes.scales == 0 ? "" : fmt::format(" and {} scales", codes.scales),
+                               codes.decided);
         }
-        if (const auto& ops = verification.ops[which]) {
-            return fmt::format("{:.3g} of what the contract allows", ops->largest_share);
+        if (has_ops) {
+            return fmt::format("{:.3g} of what the contract allows", double(verdict.worst.share));
         }
-        const oracle::Verdict& verdict = *verification.verdicts[which];
         if (which == V) {
             return verdict.bits_changed ? "changed" : "unchanged";
         }
@@ -261,7 +263,7 @@ std::string error_text(const RotateInputs& inputs, const Verification& verificat
 
 /// Returns the store as text: "q8_0", "int8 with scales of rows".
 std::string store_text(const TensorOps& ops) {
-    const std::string type = word_for(stored_elements, ops.stored);
+    std::string type = word_for(stored_elements, ops.stored);
     switch (ops.store_scale) {
         case VKROPE_STORE_SCALE_NONE: return type;
         case VKROPE_STORE_SCALE_MADE: return type + " with scales of rows";

@@ -81,7 +81,7 @@ void add_run(CommandLine& command, RotateOptions& options) {
 }
 
 ExitCode rotate(const RotateOptions& options) {
-    const RotateInputs inputs = read_inputs(options);
+    RotateInputs inputs = read_inputs(options);
     const std::vector<Output> outputs = outputs_of(options, inputs);
     std::vector<OutputArray> arrays;
     arrays.reserve(outputs.size());
@@ -98,12 +98,14 @@ ExitCode rotate(const RotateOptions& options) {
     }
     for (std::size_t i = 0; i < files.size(); ++i) {
         const TensorIndex which = outputs[i].which;
+        const verify::Operation& operation = measured.operation;
         if (outputs[i].of_scales) {
-            const std::vector<float> scales = in_order_of(*inputs.tensors[which],
-                                                          measured.scales[which]);
+            const std::vector<float> scales = in_order_of(
+                *inputs.tensors[which], verify::made_scales(operation, which, operation.memory));
             files[i].write(std::as_bytes(std::span(scales)));
         } else {
-            files[i].write(measured.outputs[which]);
+            const VkDescriptorBufferInfo& part = operation.call.out[which].where;
+            files[i].write(std::span(operation.memory).subspan(part.offset, part.range));
         }
     }
     OutputFile::publish(files);

@@ -14,8 +14,9 @@
 #include "io/model_file.hpp"
 #include "io/tensor_file.hpp"
 #include "io/token_positions.hpp"
-#include "rotate/definition.hpp"
 #include "rotate/ops.hpp"
+#include "verify/compare.hpp"
+#include "verify/oracle/verdict.hpp"
 
 namespace vkrope::tools {
 
@@ -86,12 +87,22 @@ struct CopySpeed {
     std::string shader;
 };
 
+/// Returns the operation on the tensors, whose data moves from the inputs to its memory. The source
+/// of its angles is not set.
+///
+/// has_outputs  whether the memory has room for outputs
+verify::Operation operation_of(const RotateOptions& options, RotateInputs& inputs,
+                               bool has_outputs);
+
+/// As verify::definition_of(). A layer without RoPE passes its channels through.
+oracle::Definition definition_of(const RotateInputs& inputs, const verify::Operation& operation,
+                                 TensorIndex which, bool flushes);
+
 struct Measured {
     KnownDevice device;
-    AngleTableLayout angles;  // all zero if there was nothing to rotate
-    OfEachTensor<std::vector<std::byte>> outputs;
-    OfEachTensor<std::vector<float>> scales;  // computed scales, [batch, tokens, heads]
-    std::optional<double> nanoseconds;        // median of one rotation
+    AngleTableLayout angles;            // all zero if there was nothing to rotate
+    verify::Operation operation;        // its memory contains the outputs
+    std::optional<double> nanoseconds;  // median of one rotation
     std::optional<CopySpeed> copy;
     std::uint64_t bytes = 0;  // number of bytes of all tensors, read and written
 };
@@ -103,27 +114,15 @@ inline bool warms_up(const RotateOptions& options) noexcept {
 }
 
 /// Does everything that needs the device. Throws Failure.
-Measured rotate_on_device(const RotateOptions& options, const RotateInputs& inputs);
-
-/// Returns the rotation of a tensor with the positions of the first axis, and the other axes. V is
-/// not rotated.
-oracle::Operation operation_of(const RotateOptions& options, const RotateInputs& inputs,
-                               TensorIndex which);
-FurtherAxes further_of(const RotateInputs& inputs, TensorIndex which);
-
-/// Returns the definition of the ops of a tensor.
-oracle::Ops ops_of(const RotateInputs& inputs, TensorIndex which);
-
-/// Returns the bound of the contract for rotated values, in units of u = 2^-24.
-double bound_of(const RotateOptions& options, const RotateInputs& inputs,
-                const AngleTableLayout& angles);
+Measured rotate_on_device(const RotateOptions& options, RotateInputs& inputs);
 
 struct Verification {
-    // At most one verdict per tensor; none if the tensor is absent or verification was not
-    // requested.
-    OfEachTensor<std::optional<oracle::Verdict>> verdicts;  // only rotated or moved
-    OfEachTensor<std::optional<oracle::OpsVerdict>> ops;
-    OfEachTensor<std::optional<oracle::CodesVerdict>> codes;  // quantised
+    struct OfTensor {
+        oracle::Verdict verdict;
+        bool has_ops = false;  // other than the rotation and the store
+    };
+    // None if the tensor is absent or verification was not requested.
+    OfEachTensor<std::optional<OfTensor>> verdicts;
     double bound_u = 0;  // error bound of the contract for rotated values
     bool asked_for = false;
     bool passed = false;  // asked for, and every value is within the contract

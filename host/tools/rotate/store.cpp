@@ -130,14 +130,6 @@ std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexc
     return channel / view.head_dim;
 }
 
-oracle::QuantisedStore quantised_store(const TensorOps& ops) {
-    return {.type = verify::store_of(ops.stored),
-            .given = ops.given_scales,
-            .made = is_made(ops.store_scale),
-            .floor = ops.scale_floor,
-            .power_of_two = ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO};
-}
-
 void read_stores(const OpsOptions& options, RotateInputs& inputs) {
     for (const TensorIndex which : every_tensor) {
         inputs.ops[which].stored = options.types.of(which).value_or(inputs.element);

@@ -65,12 +65,12 @@ Root reciprocal_root(const Norm& norm, long double square, long double spread, s
 /// Applies the ops to the channels of a token.
 class Token {
    public:
-    Token(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u)
-        : in_(in), operation_(operation), steps_(steps), bound_u_(bound_u),
-          allowance_(operation.absolute_allowance),
-          flushed_(has_steps(steps) && allowance_ > 0x1p-148L ? 0x1p-123L : 0),
-          factor_(factor_of(operation)), pairs_(pairs_of(operation)),
-          channels_(in.heads * in.head_dim) {}
+    explicit Token(const Definition& definition)
+        : in_(definition.in), operation_(definition.operation), steps_(definition.ops),
+          bound_u_(definition.bound_u), allowance_(operation_.absolute_allowance),
+          flushed_(has_steps(steps_) && allowance_ > 0x1p-148L ? 0x1p-123L : 0),
+          factor_(factor_of(operation_)), pairs_(pairs_of(operation_)),
+          channels_(in_.heads * in_.head_dim) {}
 
     std::span<const Approximate> finished(std::uint64_t batch, std::uint64_t token,
                                           const void* input) {
@@ -95,7 +95,7 @@ class Token {
                 channel.value = clamped(channel.value, steps_.clip);
             }
         }
-        rotate(operation_.positions[index]);
+        rotate(index);
         if (steps_.norm.after) {
             norm();
         }
@@ -247,13 +247,13 @@ class Token {
         }
     }
 
-    void rotate(std::int64_t position) {
+    void rotate(std::size_t token) {
         if (pairs_.empty()) {
             return;
         }
-        const bool covered = is_covered(operation_, position);
+        const bool covered = is_covered(operation_, token);
         if (covered) {
-            turn_to(operation_, position, turns_);
+            turn_to(operation_, token, turns_);
         }
         for (std::uint64_t head = 0; head < in_.heads; ++head) {
             const std::span<Approximate> row = std::span(channels_).subspan(head * in_.head_dim,
@@ -342,13 +342,13 @@ bool has_steps(const Ops& steps) {
            steps.scale != 1 || !steps.scale_tokens.empty() || steps.hadamard != 0;
 }
 
-void apply_ops(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u,
-               const void* input,
+void apply_ops(const Definition& definition, const void* input,
                const std::function<void(std::uint64_t batch, std::uint64_t token,
                                         std::span<const Approximate> channels)>& visit) {
-    check_operation(operation, in);
-    check_steps(in, steps);
-    Token token(in, operation, steps, bound_u);
+    const Tensor& in = definition.in;
+    check_operation(definition.operation, in);
+    check_steps(in, definition.ops);
+    Token token(definition);
     for (std::uint64_t i = 0; i < in.batch * in.tokens; ++i) {
         visit(i / in.tokens, i % in.tokens, token.finished(i / in.tokens, i % in.tokens, input));
     }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <span>
 
-#include "verify/oracle/oracle.hpp"
+#include "verify/oracle/quantise.hpp"
 
 namespace vkrope::oracle {
 
@@ -54,14 +54,18 @@ struct Ops {
 /// Returns whether any of the ops changes a channel.
 bool has_steps(const Ops& steps);
 
-/// An exact value, and the largest error of f32 arithmetic that the contract allows.
-struct Approximate {
-    long double value = 0, error = 0;
+/// One tensor of an operation: its layouts, its rotation, the ops around it and its store.
+struct Definition {
+    Tensor in, out;       // of one shape; the strides of a quantised output count channels
+    Operation operation;  // its rotation; without inv_freq if the tensor is not rotated
+    Ops ops = {};         // around the rotation
+    std::optional<QuantisedStore> store = {};  // of a quantised output
+    double bound_u = 6;  // largest error of a rotated channel, in units of u * a * (|x0| + |x1|)
+                         // with u = 2^-24 and the factor a that `gain` selects
 };
 
 /// Applies the ops to each token and calls visit(batch, token, [heads, head_dim]) with its channels
-/// before they are stored. A tensor that is not rotated has an operation without inv_freq. With u =
-/// 2^-24, the error of a channel is carried from op to op:
+/// before they are stored. With u = 2^-24, the error of a channel is carried from op to op:
 ///
 /// - bias, scale: u for each addition, product and factor that is not a float.
 /// - rms norm: (k/2 + 5) u, and 2 u for the weight, relative to the result, where k is
@@ -74,29 +78,8 @@ struct Approximate {
 ///
 /// Each op adds Operation::absolute_allowance. Values beyond the range of f32 between the ops are
 /// not covered.
-void apply_ops(const Tensor& in, const Operation& operation, const Ops& steps, double bound_u,
-               const void* input,
+void apply_ops(const Definition& definition, const void* input,
                const std::function<void(std::uint64_t batch, std::uint64_t token,
                                         std::span<const Approximate> channels)>& visit);
-
-/// The result of comparing an output with the definition.
-struct OpsVerdict {
-    std::uint64_t elements = 0, within = 0;  // elements compared; elements within their error
-    /// Largest error of an element divided by its allowed error; at most 1 if all elements are
-    /// right. Infinite if an element that must be exact differs.
-    double largest_share = 0;
-    bool nan_mismatch = false;       // an output is NaN and the exact value is not, or the reverse
-    bool bits_changed = false;       // a channel that no op changes was not stored unchanged
-    std::uint64_t out_of_range = 0;  // as Verdict::out_of_range
-    std::string worst;               // as Verdict::worst
-    Place worst_place = {};
-
-    bool right() const { return elements == within && !nan_mismatch && !bits_changed; }
-};
-
-/// Compares `output`, laid out as `out`, with apply_ops() of `input` rounded once to nearest even.
-OpsVerdict compare(const Tensor& in, const Tensor& out, const Operation& operation,
-                   const Ops& steps, double bound_u, const void* input, const void* output,
-                   const std::function<void(double)>& progress = {});
 
 }  // namespace vkrope::oracle

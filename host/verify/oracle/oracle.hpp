@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace vkrope::oracle {
@@ -65,11 +64,33 @@ struct CosSin {
     long double cos = 1, sin = 0;
 };
 
-/// Returns cos and sin of the exact product position * inv_freq.
+/// Return cos and sin of the exact product position * inv_freq, and of the f32 product of both as
+/// f32.
 CosSin exact_cos_sin(std::int64_t position, double inv_freq);
+CosSin float32_cos_sin(std::int64_t position, double inv_freq);
 
 /// Returns cos and sin of the sum of two angles.
 CosSin sum_of(const CosSin& a, const CosSin& b);
+
+/// The axes after the first, if tokens have positions on several.
+struct FurtherAxes {
+    std::vector<std::vector<std::int64_t>> positions = {};  // [axes - 1][batch * tokens]
+    /// The axis by whose position a pair turns, repeated if there are more pairs. Empty: the first.
+    std::vector<std::uint32_t> axes = {};
+    /// [head_groups, axes, pairs] Each pair turns by the sum of position times frequency over all
+    /// axes, and Operation::inv_freq is not used. Empty: it turns by one axis.
+    std::vector<double> summed = {};
+
+    std::uint32_t axis(std::size_t pair) const {
+        return positions.empty() || axes.empty() ? 0 : axes[pair % axes.size()];
+    }
+};
+
+/// The positions that angles cover; a token is covered if its positions on all axes are.
+struct Range {
+    std::int64_t first = std::numeric_limits<std::int64_t>::min();
+    std::int64_t last = std::numeric_limits<std::int64_t>::max();
+};
 
 /// The operation: rotates the windows of every row and copies all other channels unchanged.
 struct Operation {
@@ -83,15 +104,17 @@ struct Operation {
     std::uint64_t head_groups = 1;     // groups of consecutive heads with one set of frequencies
     double attention_factor = 1.0;
     Gain gain = Gain::apply;
-    std::vector<std::int64_t> positions;   // [batch, tokens]
+    std::vector<std::int64_t> positions;  // [batch, tokens], on the first axis
+    FurtherAxes further = {};
+    bool float32_angles = false;  // angles without phases are products of position and inv_freq,
+                                  // all three rounded to f32
     double absolute_allowance = 0x1p-148;  // the contract's absolute term; on a device that flushes
                                            // subnormals flushing_allowance()
-    /// Tokens with |position| < `covered` are rotated. The pairs of other tokens are only
-    /// rearranged according to interleaved_out.
-    std::uint64_t covered = std::numeric_limits<std::uint64_t>::max();
-    /// Replaces exact_cos_sin(position, inv_freq[pair]) with its phase, to model other arithmetic
-    /// or a mistake; `pair` is an index into inv_freq. The factor and the direction are applied to
-    /// the result.
+    /// The pairs of tokens that are not covered are only rearranged, as interleaved_out says.
+    Range covered = {};
+    /// Replaces the angle of a pair by the position on its axis, with its phase, to model other
+    /// arithmetic or a mistake; `pair` is an index into inv_freq. The factor and the direction are
+    /// applied to the result. Not for sums over axes.
     std::function<CosSin(std::int64_t position, std::size_t pair)> cos_sin = {};
 };
 
@@ -100,36 +123,9 @@ struct Place {
     std::uint64_t batch = 0, token = 0, head = 0, channel = 0;
 };
 
-/// The result of comparing an output with the definition.
-struct Verdict {
-    std::uint64_t elements = 0;        // compared
-    std::uint64_t passed_through = 0;  // elements that are not rotated
-    /// Largest error of all rotated elements: the distance from the exact value to the output
-    /// (ElementTable::distance), less `absolute_allowance`, in units of u * a * (|x0| + |x1|),
-    /// where u = 2^-24 and a is the factor that `gain` selects.
-    double largest_error_u = 0;
-    bool nan_mismatch = false;  // an output is NaN and the exact value is not, or the reverse
-    /// An element that is not rotated differs from the input: in a bit if input and output have the
-    /// same type, otherwise from the input rounded to nearest.
-    bool bits_changed = false;
-    std::uint64_t out_of_range = 0;  // tokens whose position is not covered, or whose slot is
-                                     // outside the cache and is not -1
-    std::string worst;               // "batch 0 token 17 head 3 channel 5: got ..., exact ..."
-    Place worst_place = {};          // the same as numbers
+/// An exact value, and the largest error of f32 arithmetic that the contract allows.
+struct Approximate {
+    long double value = 0, error = 0;
 };
-
-/// Compares `output`, laid out as `out`, with the exact rotation of `input`, laid out as `in`;
-/// elements have 4 or 2 bytes. Both have the same shape. Only the rows that each_row() visits are
-/// compared, not elements between rows or rows without a slot.
-///
-/// progress  optional; called with the fraction done, 0 to 1
-Verdict compare(const Tensor& in, const Tensor& out, const Operation& operation, const void* input,
-                const void* output, const std::function<void(double)>& progress = {});
-
-/// Compares as above where input and output have one layout.
-inline Verdict compare(const Tensor& tensor, const Operation& operation, const void* input,
-                       const void* output) {
-    return compare(tensor, tensor, operation, input, output);
-}
 
 }  // namespace vkrope::oracle

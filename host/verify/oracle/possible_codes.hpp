@@ -12,31 +12,6 @@
 
 namespace vkrope::oracle {
 
-enum class Rounding { as_defined, ties_to_even, ties_away, toward_zero };
-
-/// The quantisation of a tensor. The scales of blocks are part of their bytes.
-struct QuantisedStore {
-    Store type = Store::q8_0;
-    /// For types without blocks: the factors that multiply, one for all heads or one for each head.
-    std::vector<float> given = {};
-    /// With two sets of parameters: the factors of the tokens from `second_from` on. Empty: all
-    /// tokens use `given`.
-    std::vector<float> given_second = {};
-    std::uint64_t second_from = 0;
-    bool made = false;          // each row has a scale, as in quantise_made()
-    float floor = 0;            // least made scale
-    bool power_of_two = false;  // made scales are powers of two
-
-    // Deviations from the definition, to model mistakes. q4_0 and similar types round halves up.
-    Rounding rounding = Rounding::as_defined;
-    /// Divides where the definition multiplies by the reciprocal, and the reverse.
-    bool other_division = false;
-    bool saturates = true;      // false: beyond the range, e4m3fn gives NaN and e5m2 infinity
-    bool symmetric = false;     // q4_0, q5_0: d = amax / 7 or 15, as if no code were -8 or -16
-    bool d_as_stored = false;   // codes use d rounded to f16 instead of the f32 d
-    bool one_of_token = false;  // all heads of a token share one made scale
-};
-
 /// The f32 numbers from `low` to `high`. Both are NaN for a channel that is NaN.
 struct Interval {
     float low = 0, high = 0;

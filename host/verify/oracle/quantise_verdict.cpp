@@ -110,6 +110,17 @@ std::string text_of(const Place& place) {
 
 }  // namespace
 
+void CodesVerdict::add(const CodesVerdict& later) {
+    codes += later.codes;
+    scales += later.scales;
+    decided += later.decided;
+    wrong_codes += later.wrong_codes;
+    wrong_scales += later.wrong_scales;
+    code_distance = std::max(code_distance, later.code_distance);
+    scale_error = std::max(scale_error, later.scale_error);
+    first_wrong = first_wrong.empty() ? later.first_wrong : first_wrong;
+}
+
 void compare_row(const QuantisedStore& store, float given, std::span<const Approximate> row,
                  std::span<const std::uint8_t> bytes, float scale, const std::string& place,
                  CodesVerdict& verdict) {
@@ -143,75 +154,73 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
     }
 }
 
-CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation& operation,
-                           const Ops& steps, double bound_u, const void* input,
-                           const QuantisedStore& store, std::span<const std::uint8_t> codes,
+CodesVerdict compare_codes(const Definition& definition, const void* input, const void* codes,
                            std::span<const float> scales,
                            const std::function<void(double)>& progress) {
-    check_tensors(in, out);
+    const Tensor &in = definition.in, &out = definition.out;
+    const QuantisedStore& store = *definition.store;
     require(in.head_dim % block_channels(store.type) == 0, "oracle: a row must be whole blocks");
     require(!store.made || scales.size() == in.batch * in.tokens * in.heads,
             "oracle: scales must be [batch, tokens, heads]");
     require(store.given.size() <= 1 || store.given.size() == in.heads,
             "oracle: given scales must be one, or one for each head");
     // Where a device flushes subnormals, it also flushes inputs that no op changes.
-    const long double flushed = operation.absolute_allowance > 0x1p-148 ? 0x1p-123L : 0;
+    const long double flushed = definition.operation.absolute_allowance > 0x1p-148 ? 0x1p-123L : 0;
     const std::uint64_t channels = block_channels(store.type), size = block_bytes(store.type);
     const std::uint64_t row_bytes = in.head_dim / channels * size;
     CodesVerdict verdict;
     std::vector<Approximate> row;
     std::vector<std::uint8_t> bytes;
-    apply_ops(
-        in, operation, steps, bound_u, input,
-        [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
-            const std::uint64_t index = batch * in.tokens + token;
-            // If a token has one scale, its heads count as one row.
-            const std::uint64_t heads = store.one_of_token ? in.heads : 1;
-            for (std::uint64_t head = 0; head < in.heads; head += heads) {
-                const Place place = {batch, token, head, 0};
-                row.clear();
-                bytes.clear();
-                for (std::uint64_t h = head; h < head + heads; ++h) {
-                    const std::uint64_t first = row_of(out, {batch, token, h, 0});
-                    if (first == nowhere) {
-                        break;
-                    }
-                    const auto exact = all.subspan(h * in.head_dim, in.head_dim);
-                    row.insert(row.end(), exact.begin(), exact.end());
-                    const std::uint64_t at = first / channels * size;
-                    require(at + row_bytes <= codes.size(), "oracle: the codes end too early");
-                    const auto stored = codes.subspan(at, row_bytes);
-                    bytes.insert(bytes.end(), stored.begin(), stored.end());
-                }
-                for (Approximate& channel : row) {
-                    const long double magnitude = std::fabs(channel.value);
-                    if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L) {
-                        channel.error = flushed;
-                    }
-                }
-                const bool second = !store.given_second.empty() && token >= store.second_from;
-                const std::vector<float>& factors = second ? store.given_second : store.given;
-                const float given = factors.empty()       ? 1.f
-                                    : factors.size() == 1 ? factors.front()
-                                                          : factors[static_cast<std::size_t>(head)];
-                if (row.empty()) {
-                    continue;
-                }
-                const auto scale = store.made ? scales.subspan(index * in.heads + head, heads)
-                                              : std::span<const float>();
-                compare_row(store, given, row, bytes, store.made ? scale.front() : 0,
-                            text_of(place), verdict);
-                for (std::size_t h = 1; h < scale.size(); ++h) {
-                    const std::string at = text_of({batch, token, head + h, 0});
-                    Counter(verdict, store.type, at)
-                        .scale(scale[h] == scale.front(), "scale", scale[h],
-                               {scale.front(), scale.front()});
-                }
-            }
-            if (progress) {
-                progress(double(index + 1) / double(in.batch * in.tokens));
-            }
-        });
+    apply_ops(definition, input,
+              [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
+                  const std::uint64_t index = batch * in.tokens + token;
+                  // If a token has one scale, its heads count as one row.
+                  const std::uint64_t heads = store.one_of_token ? in.heads : 1;
+                  for (std::uint64_t head = 0; head < in.heads; head += heads) {
+                      const Place place = {batch, token, head, 0};
+                      row.clear();
+                      bytes.clear();
+                      for (std::uint64_t h = head; h < head + heads; ++h) {
+                          const std::uint64_t first = row_of(out, {batch, token, h, 0});
+                          if (first == nowhere) {
+                              break;
+                          }
+                          const auto exact = all.subspan(h * in.head_dim, in.head_dim);
+                          row.insert(row.end(), exact.begin(), exact.end());
+                          const auto* stored = static_cast<const std::uint8_t*>(codes) +
+                                               first / channels * size;
+                          bytes.insert(bytes.end(), stored, stored + row_bytes);
+                      }
+                      for (Approximate& channel : row) {
+                          const long double magnitude = std::fabs(channel.value);
+                          if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L) {
+                              channel.error = flushed;
+                          }
+                      }
+                      const bool second = !store.given_second.empty() && token >= store.second_from;
+                      const std::vector<float>& factors = second ? store.given_second : store.given;
+                      const float given = factors.empty() ? 1.f
+                                          : factors.size() == 1
+                                              ? factors.front()
+                                              : factors[static_cast<std::size_t>(head)];
+                      if (row.empty()) {
+                          continue;
+                      }
+                      const auto scale = store.made ? scales.subspan(index * in.heads + head, heads)
+                                                    : std::span<const float>();
+                      compare_row(store, given, row, bytes, store.made ? scale.front() : 0,
+                                  text_of(place), verdict);
+                      for (std::size_t h = 1; h < scale.size(); ++h) {
+                          const std::string at = text_of({batch, token, head + h, 0});
+                          Counter(verdict, store.type, at)
+                              .scale(scale[h] == scale.front(), "scale", scale[h],
+                                     {scale.front(), scale.front()});
+                      }
+                  }
+                  if (progress) {
+                      progress(double(index + 1) / double(in.batch * in.tokens));
+                  }
+              });
     return verdict;
 }
 

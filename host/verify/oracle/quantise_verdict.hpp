@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "verify/oracle/ops.hpp"
 #include "verify/oracle/possible_codes.hpp"
 
 namespace vkrope::oracle {
@@ -22,6 +23,7 @@ struct CodesVerdict {
     std::string first_wrong;  // "batch 0 token 17 head 3 channel 5: code 7, must be 4 to 6"
 
     bool right() const { return wrong_codes == 0 && wrong_scales == 0; }
+    void add(const CodesVerdict& later);
 };
 
 /// Checks one row and adds the result to the verdict; `place` precedes the text of an error. Codes
@@ -34,14 +36,11 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
                  std::span<const std::uint8_t> bytes, float scale, const std::string& place,
                  CodesVerdict& verdict);
 
-/// Compares `codes`, laid out as `out`, whose strides count channels, with apply_ops() of `input`.
+/// Compares the codes of an output with apply_ops() of `input`, as compare() in verdict.hpp does.
 ///
-/// codes   whole blocks: the first byte of a row starts the block of its first channel
-/// scales  [batch, tokens, heads], if scales are made
-CodesVerdict compare_codes(const Tensor& in, const Tensor& out, const Operation& operation,
-                           const Ops& steps, double bound_u, const void* input,
-                           const QuantisedStore& store, std::span<const std::uint8_t> codes,
+/// codes  whole blocks: the first byte of a row starts the block of its first channel
+CodesVerdict compare_codes(const Definition& definition, const void* input, const void* codes,
                            std::span<const float> scales,
-                           const std::function<void(double)>& progress = {});
+                           const std::function<void(double)>& progress);
 
 }  // namespace vkrope::oracle

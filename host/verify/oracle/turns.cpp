@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "verify/oracle/turns.hpp"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
 
@@ -32,6 +33,11 @@ CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
     const long double rest = low - (angle - high);
     const long double c = std::cos(angle), s = std::sin(angle);
     return {c - rest * s, s + rest * c};
+}
+
+CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
+    const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq);
+    return {std::cos(angle), std::sin(angle)};
 }
 
 CosSin sum_of(const CosSin& a, const CosSin& b) {
@@ -68,27 +74,66 @@ double flushing_allowance(const Operation& operation) {
     return 0x1p-148 + 0x1p-123 * std::max(1.0, static_cast<double>(factor_of(operation)));
 }
 
-bool is_covered(const Operation& operation, std::int64_t position) {
-    const std::uint64_t distance = position < 0 ? 0 - std::uint64_t(position)
-                                                : std::uint64_t(position);
-    return distance < operation.covered;
+bool is_covered(const Operation& operation, std::size_t token) {
+    const auto is_inside = [&](const std::vector<std::int64_t>& positions) {
+        return positions[token] >= operation.covered.first &&
+               positions[token] <= operation.covered.last;
+    };
+    const std::vector<std::vector<std::int64_t>>& further = operation.further.positions;
+    return is_inside(operation.positions) && std::all_of(further.begin(), further.end(), is_inside);
 }
 
-void turn_to(const Operation& operation, std::int64_t position, std::vector<CosSin>& turns) {
+CosSin cos_sin_of(const Operation& operation, std::size_t token, std::size_t pair) {
+    const FurtherAxes& further = operation.further;
+    const auto position = [&](std::size_t axis) {
+        return (axis == 0 ? operation.positions : further.positions[axis - 1])[token];
+    };
+    const auto turn = [&](std::int64_t by, double inv_freq) {
+        return operation.float32_angles ? float32_cos_sin(by, inv_freq)
+                                        : exact_cos_sin(by, inv_freq);
+    };
+    const std::size_t pairs = operation.inv_freq.size() / operation.head_groups;
+    CosSin sum;
+    if (further.summed.empty()) {
+        const std::int64_t by = position(further.axis(pair % pairs));
+        if (operation.cos_sin) {
+            return operation.cos_sin(by, pair);
+        }
+        sum = turn(by, operation.inv_freq[pair]);
+    } else {
+        const std::size_t axes = further.positions.size() + 1;
+        for (std::size_t axis = 0; axis < axes; ++axis) {
+            const std::size_t at = (pair / pairs * axes + axis) * pairs + pair % pairs;
+            sum = sum_of(sum, turn(position(axis), further.summed[at]));
+        }
+    }
+    return operation.phase.empty() ? sum : sum_of(sum, exact_cos_sin(1, operation.phase[pair]));
+}
+
+void turn_to(const Operation& operation, std::size_t token, std::vector<CosSin>& turns) {
     const long double factor = factor_of(operation);
     turns.resize(operation.inv_freq.size());
     for (std::size_t j = 0; j < turns.size(); ++j) {
-        CosSin turn = operation.cos_sin ? operation.cos_sin(position, j)
-                                        : exact_cos_sin(position, operation.inv_freq[j]);
-        if (!operation.cos_sin && !operation.phase.empty())
-            turn = sum_of(turn, exact_cos_sin(1, operation.phase[j]));
+        const CosSin turn = cos_sin_of(operation, token, j);
         turns[j] = {factor * turn.cos, factor * (operation.inverse ? -turn.sin : turn.sin)};
     }
 }
 
 void check_operation(const Operation& operation, const Tensor& in) {
-    require(operation.positions.size() == in.batch * in.tokens,
-            "oracle: positions must have batch * tokens elements");
+    const auto is_for_tokens = [&in](const std::vector<std::int64_t>& positions) {
+        return positions.size() == in.batch * in.tokens;
+    };
+    const FurtherAxes& further = operation.further;
+    require(is_for_tokens(operation.positions) &&
+                std::all_of(further.positions.begin(), further.positions.end(), is_for_tokens),
+            "oracle: positions must have batch * tokens elements on each axis");
+    require(std::all_of(further.axes.begin(), further.axes.end(),
+                        [&](std::uint32_t axis) { return axis <= further.positions.size(); }) ||
+                further.positions.empty(),
+            "oracle: every pair must turn by an axis with positions");
+    require(further.summed.empty() ||
+                further.summed.size() == operation.inv_freq.size() * (further.positions.size() + 1),
+            "oracle: summed must have an element for each head group, axis and pair");
     std::uint64_t end = 0, pairs = 0;
     for (const Window& window : windows_of(operation)) {
         require(window.offset >= end, "oracle: windows must ascend and not overlap");

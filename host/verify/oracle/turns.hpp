@@ -22,11 +22,14 @@ long double factor_of(const Operation& operation);
 /// 2^-126 become 0 before the factor multiplies them, and so do products and sums.
 double flushing_allowance(const Operation& operation);
 
-/// Returns whether tokens with this position are rotated.
-bool is_covered(const Operation& operation, std::int64_t position);
+/// Returns whether a token, an index into [batch, tokens], is rotated.
+bool is_covered(const Operation& operation, std::size_t token);
+
+/// Returns cos and sin of a pair, an index into inv_freq, without factor and direction.
+CosSin cos_sin_of(const Operation& operation, std::size_t token, std::size_t pair);
 
 /// Computes cos and sin of every pair, with factor and direction: [head_groups, pairs].
-void turn_to(const Operation& operation, std::int64_t position, std::vector<CosSin>& turns);
+void turn_to(const Operation& operation, std::size_t token, std::vector<CosSin>& turns);
 
 /// Throws std::invalid_argument unless the windows ascend and fit into head_dim, each pair has a
 /// frequency and each token has a position.

@@ -160,7 +160,8 @@ Judgement judged(const Row& values, const Output& output, const oracle::Quantise
     seen.rotated = seen.right;
     seen.rotated->operation.inv_freq = {1, 0.5};
     seen.codes = output.codes;
-    seen.right.store = {.quantised = store, .scales = output.scales};
+    seen.right.store = store;
+    seen.right.scales = output.scales;
     return judge(seen, limits);
 }
 

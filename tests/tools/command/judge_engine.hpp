@@ -171,7 +171,7 @@ struct Case {
         Observation given = seen;
         given.input = input.data();
         std::vector<float> made_out(count);
-        each_token(given, made, all_tokens(made), limits.bound_u,
+        each_token(given, made, all_tokens(made),
                    [&](std::uint64_t b, std::uint64_t t, const auto& channels) {
                        for (std::uint64_t i = 0; i < channels.size(); ++i) {
                            const std::uint64_t h = i / head_dim;
@@ -190,7 +190,7 @@ struct Case {
         std::vector<float> made_out = in;
         std::vector<oracle::CosSin> turns;
         for (std::uint64_t row = 0; row < batch * tokens * heads; ++row) {
-            oracle::turn_to(operation, operation.positions[row / heads], turns);
+            oracle::turn_to(operation, row / heads, turns);
             for (std::size_t j = 0; j < all.size(); ++j) {
                 const double c = round(double(turns[j].cos)), s = round(double(turns[j].sin)),
                              x0 = in[row * head_dim + all[j].in[0]],
@@ -270,7 +270,7 @@ inline Match check_named(const std::string& name, Case made) {
     CHECK(judgement.right.share_within < 1);
     CHECK(judgement.breach != "");
     if (!made.seen.with_ops && !made.seen.right.operation.inv_freq.empty()) {
-        CHECK(judgement.right.error_u() > made.limits.bound_u);
+        CHECK(judgement.right.error_u() > made.seen.right.bound_u);
     }
     return first;
 }

@@ -3,7 +3,7 @@
 // tests/data/models.
 #include <doctest/doctest.h>
 
-#include "check/judge.hpp"
+#include "check/check.hpp"
 #include "right_engine.hpp"
 
 using namespace vkrope;
@@ -50,11 +50,9 @@ void store_codes(const Given& given, const std::vector<float>& numbers, Stored& 
 }
 
 Hypothesis rotated(const Given& given, TensorIndex which) {
-    const RotateOptions options;
-    Hypothesis right;
-    right.operation = operation_of(options, given.inputs, which);
-    right.further = further_of(given.inputs, which);
-    return right;
+    RotateInputs inputs = given.inputs;
+    const verify::Operation operation = operation_of({}, inputs, false);
+    return definition_for_engines(inputs, operation, which);
 }
 
 /// Returns the observation that check.cpp makes of a tensor, without numbers of the file to vary.
@@ -80,8 +78,8 @@ Observation observation_of(const Given& given, const Stored& stored) {
     if (given.which != V) seen.others = given.model.others;
     if (given.store) {
         seen.codes = stored.codes;
-        right.store = {.quantised = {.type = *given.store, .made = !stored.scales.empty()},
-                       .scales = stored.scales};
+        right.store = {.type = *given.store, .made = !stored.scales.empty()};
+        right.scales = stored.scales;
     }
     return seen;
 }

@@ -250,13 +250,13 @@ std::int64_t of_image(std::int64_t b, std::int64_t t, std::uint32_t axis) {
 
 /// Makes an engine use these axes for the pairs.
 Change on_axes(const std::vector<std::uint32_t>& axes) {
-    return [axes](Hypothesis& e) { e.further.axes = axes; };
+    return [axes](Hypothesis& e) { e.operation.further.axes = axes; };
 }
 
 Setup with_sections(const Sections& sections) {
     return right([sections](Hypothesis& e) {
-        e.further.sections = sections;
-        e.further.positions.resize(sections.axes - 1);
+        set_sections(e, sections);
+        e.operation.further.positions.resize(sections.axes - 1);
         positions(of_image)(e);
     });
 }
@@ -316,14 +316,14 @@ TEST_CASE("axes that alternate beyond the end of their sections") {
         {.order = VKROPE_SECTIONS_INTERLEAVED, .axes = 3, .pairs = {6, 1, 1}});
     const Setup eight = right(frequencies({0.9, 0.4, 0.1, 0.06, 0.01, 1e-3, 4e-5, 2e-6}));
     check_each({
-        {"sections_without_end", {on_axes({0, 1, 2, 0, 1, 2, 0, 1})}, {setup, eight}},
+        {"sections_without_end", {on_axes({0, 1, 2, 0, 1, 2, 0, 1})}, {eight, setup}},
         // Any other choice is read from the output. The slowest pairs differ by less than the
         // tolerance.
-        {"pairs_on_other_axes", {on_axes({0, 1, 2, 0, 0, 0, 2, 1})}, {setup, eight}},
-        {"pairs_on_other_axes", {on_axes({0, 1, 2, 0, 0, 0, 2, 0})}, {setup, eight}},
-        {"pairs_on_other_axes", {on_axes({2, 1, 0, 0, 0, 0, 0, 0})}, {setup, eight}},
+        {"pairs_on_other_axes", {on_axes({0, 1, 2, 0, 0, 0, 2, 1})}, {eight, setup}},
+        {"pairs_on_other_axes", {on_axes({0, 1, 2, 0, 0, 0, 2, 0})}, {eight, setup}},
+        {"pairs_on_other_axes", {on_axes({2, 1, 0, 0, 0, 0, 0, 0})}, {eight, setup}},
     });
-    const Judgement judgement = Case({on_axes({0, 1, 2, 0, 0, 0, 2, 1})}, {setup, eight}).judged();
+    const Judgement judgement = Case({on_axes({0, 1, 2, 0, 0, 0, 2, 1})}, {eight, setup}).judged();
     CHECK(judgement.odd_pairs == std::vector<std::size_t>{6, 7});
     CHECK(judgement.matches.front().meaning.find("pair 7 on axis 1") != std::string::npos);
 }

@@ -105,11 +105,11 @@ TEST_CASE("mistakes are tried on a sample, and named after comparing all element
 
 TEST_CASE("positions on several axes are also tried on a sample") {
     const Setup axes = right([](Hypothesis& h) {
-        h.further.sections = {.order = VKROPE_SECTIONS_SEQUENTIAL, .axes = 3, .pairs = {1, 2, 1}};
-        h.further.positions.resize(2);
+        set_sections(h, {.order = VKROPE_SECTIONS_SEQUENTIAL, .axes = 3, .pairs = {1, 2, 1}});
+        h.operation.further.positions.resize(2);
         positions([](auto b, auto t, auto axis) { return 5 + 7 * b + t / (1 + axis); })(h);
     });
-    Case made({[](Hypothesis&e) { e.further = {}; }}, {axes}), usual({}, {axes});
+    Case made({[](Hypothesis&e) { e.operation.further = {}; }}, {axes}), usual({}, {axes});
     made.limits.sampled_elements = usual.limits.sampled_elements = 8 * head_dim;
     CHECK(made.judged().sampled < count);
     check_named("sections_ignored", made);
@@ -136,7 +136,7 @@ TEST_CASE("without an explanation, the report says what was measured and names n
 TEST_CASE("a tolerance accepts other arithmetic within it, and no other operation") {
     Case rough({angles(float32_product)});
     // At such small positions the product is wrong by only a few u, so this bound is narrower.
-    rough.limits.bound_u = 1.5;
+    rough.seen.right.bound_u = 1.5;
     CHECK(rough.judged().outcome == Outcome::mistake);
     CHECK(rough.judged().matches.front().mistake == "float32_angles");
     rough.limits.accepts_close = true;
@@ -276,20 +276,20 @@ TEST_CASE("a tensor that threads share is counted as one") {
         return compare(made.seen, right, made.limits, all_tokens(right), {}, until);
     };
     const Comparison all = compared(Until::end);
-    CHECK(all.elements == batch * many * heads * head_dim);
-    CHECK(all.within == all.elements - many);
-    CHECK(all.beyond == many);
+    CHECK(all.verdict.elements == batch * many * heads * head_dim);
+    CHECK(all.verdict.within == all.verdict.elements - many);
+    CHECK(all.beyond() == many);
     CHECK(all.beyond_in[q_offset + 1] == many);
     CHECK(std::count(all.rows_beyond.begin(), all.rows_beyond.end(), true) == many);
     CHECK(std::count(all.rows_far.begin(), all.rows_far.end(), true) == many);
-    CHECK(all.worst_place.batch == 1);
-    CHECK(all.worst_place.token == 0);
+    CHECK(all.verdict.worst.place.batch == 1);
+    CHECK(all.verdict.worst.place.token == 0);
     CHECK(all.first_beyond.token == 0);
     CHECK(all.last_beyond.token == many - 1);
     // The tokens up to the first wrong ones are compared, whichever thread is faster.
     for (const Until until : {Until::wrong, Until::beyond}) {
-        CHECK(compared(until).beyond == 16);
-        CHECK(compared(until).elements == (many + 16) * heads * head_dim);
+        CHECK(compared(until).beyond() == 16);
+        CHECK(compared(until).verdict.elements == (many + 16) * heads * head_dim);
     }
 }
 

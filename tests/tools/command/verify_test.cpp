@@ -31,12 +31,13 @@ void set(std::vector<std::byte>& bytes, std::size_t index, float value) {
 struct Case {
     RotateOptions options;
     RotateInputs inputs;
-    Measured measured;
+    AngleSource source = VKROPE_ANGLES_DIRECT_TEXTURE;  // the tests expect its bounds
+    OfEachTensor<std::vector<std::byte>> outputs;
+    OfEachTensor<std::vector<float>> scales;
 
     Case(TensorIndex which, std::uint32_t heads, std::uint32_t head_dim,
          const std::vector<float>& numbers) {
         options.verify = true;
-        measured.angles.source = VKROPE_ANGLES_DIRECT_TEXTURE;  // the tests expect its bounds
         inputs.rotation.head_dim = head_dim;
         inputs.rotation.rotary_dim = rotary_dim;
         inputs.rotation.q_rotary_offset = rotary_offset;
@@ -62,11 +63,26 @@ struct Case {
                        .head_stride = head_dim};
         const auto bytes = std::as_bytes(std::span(numbers));
         tensor.array.data.assign(bytes.begin(), bytes.end());
-        measured.outputs[which] = tensor.array.data;
+        outputs[which] = tensor.array.data;
         inputs.tensors[which] = tensor;
     }
 
-    Verification verified() const { return tools::verify(options, inputs, measured); }
+    Verification verified() const {
+        RotateInputs given = inputs;
+        Measured measured;
+        verify::Operation& operation = measured.operation;
+        operation = operation_of(options, given, true);
+        operation.info.angles = source;
+        const auto put = [&](const VkDescriptorBufferInfo& part, const auto& bytes) {
+            REQUIRE(part.range == bytes.size());
+            std::copy(bytes.begin(), bytes.end(), &operation.memory[part.offset]);
+        };
+        for (const TensorIndex which : every_tensor) {
+            put(operation.call.out[which].where, outputs[which]);
+            put(operation.call.scales_out[which], std::as_bytes(std::span(scales[which])));
+        }
+        return tools::verify(options, given, measured);
+    }
 };
 
 constexpr std::uint32_t q_dim = 8, q_channels = tokens * q_dim;
@@ -79,7 +95,7 @@ Case q_of_ones() {
 /// Verifies with one changed channel of Q.
 Verification with_q(const Case& right, std::size_t index, float value) {
     Case changed = right;
-    set(changed.measured.outputs[Q], index, value);
+    set(changed.outputs[Q], index, value);
     return changed.verified();
 }
 
@@ -90,7 +106,7 @@ TEST_CASE("a right output passes, and without --verify nothing has passed") {
     const Verification verification = right.verified();
     CHECK(verification.passed);
     CHECK(verification.failure == "");
-    CHECK(verification.verdicts[Q]->elements == q_channels);
+    CHECK(verification.verdicts[Q]->verdict.elements == q_channels);
     CHECK(!verification.verdicts[K]);
     right.options.verify = false;
     CHECK(!right.verified().passed);
@@ -109,13 +125,13 @@ TEST_CASE("each source has its bound, which an attention factor raises") {
                          {VKROPE_ANGLES_DIRECT_TEXTURE, 2, 3}};
     for (const Row& row : table) {
         Case right = q_of_ones();
-        right.measured.angles.source = row.source;
+        right.source = row.source;
         right.inputs.rotation.attention_factor = row.factor;
         const auto one = float(row.factor);
         for (std::size_t channel = 0; channel < q_channels; ++channel) {
             const std::size_t in_row = channel % q_dim;
             const bool rotated = in_row >= rotary_offset && in_row < rotary_offset + rotary_dim;
-            set(right.measured.outputs[Q], channel, rotated ? one : 1);
+            set(right.outputs[Q], channel, rotated ? one : 1);
         }
         CHECK(right.verified().bound_u == row.bound);
         // |x0| + |x1| is 2, and floats from 1 on are 2 u apart.
@@ -129,7 +145,6 @@ TEST_CASE("each source has its bound, which an attention factor raises") {
 TEST_CASE("float32 angles are verified as float32 angles, not as exact ones") {
     // The product of 131071 and the frequency is not a float: the angle error exceeds any bound.
     Case rotated = q_of_ones();
-    rotated.options.float32_angles = true;
     rotated.inputs.rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     rotated.inputs.rotation.inv_freq = {0.7, 0.5};
     rotated.inputs.positions.ids.assign(tokens, 131071);
@@ -140,15 +155,15 @@ TEST_CASE("float32 angles are verified as float32 angles, not as exact ones") {
             for (std::size_t j = 0; j < 2; ++j) {
                 const double angle = j == 0 ? first : 131071 * 0.5;
                 const std::size_t at = token * q_dim + rotary_offset + j;
-                set(rotated.measured.outputs[Q], at, float(std::cos(angle) - std::sin(angle)));
-                set(rotated.measured.outputs[Q], at + 2, float(std::sin(angle) + std::cos(angle)));
+                set(rotated.outputs[Q], at, float(std::cos(angle) - std::sin(angle)));
+                set(rotated.outputs[Q], at + 2, float(std::sin(angle) + std::cos(angle)));
             }
         }
         CHECK(rotated.verified().bound_u == 2.5);
         CHECK(rotated.verified().passed == as_float32);
-        rotated.options.float32_angles = false;
+        rotated.inputs.rotation.precision = VKROPE_ANGLE_PRECISION_EXACT;
         CHECK(rotated.verified().passed == !as_float32);
-        rotated.options.float32_angles = true;
+        rotated.inputs.rotation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
     }
     rotated.inputs.rotation.attention_factor = 1.25;  // multiplied as a float: 3 + 1.5
     CHECK(rotated.verified().bound_u == 4.5);
@@ -159,10 +174,10 @@ TEST_CASE("a bit outside the window, and a NaN inside, fail; K has its own offse
     right.add(K, 1, q_dim, std::vector<float>(q_channels, 1));
     right.inputs.rotation.k_rotary_offset = 0;
     CHECK(right.verified().passed);
-    CHECK(with_q(right, q_dim + 1, 1 + 2 * u).verdicts[Q]->bits_changed);
+    CHECK(with_q(right, q_dim + 1, 1 + 2 * u).verdicts[Q]->verdict.bits_changed);
     CHECK(!with_q(right, in_window, NAN).passed);
-    set(right.measured.outputs[K], rotary_dim, 1 + 2 * u);  // outside K's window, inside Q's
-    CHECK(right.verified().verdicts[K]->bits_changed);
+    set(right.outputs[K], rotary_dim, 1 + 2 * u);  // outside K's window, inside Q's
+    CHECK(right.verified().verdicts[K]->verdict.bits_changed);
     test::check_names(right.verified().failure, "K");
 }
 
@@ -174,13 +189,14 @@ TEST_CASE("V is right if it equals its input bit for bit, at any position") {
     Case moved = q_of_ones();
     moved.add(V, 1, q_dim, numbers);
     CHECK(moved.verified().passed);
-    CHECK(moved.verified().verdicts[V]->passed_through == q_channels);
+    CHECK(moved.verified().verdicts[V]->verdict.elements == q_channels);
     moved.inputs.positions.ids.assign(tokens, 131071);
+    moved.inputs.positions.highest = 131071;
     const Verification elsewhere = moved.verified();  // Q is wrong, because Q was not rotated
-    CHECK(!elsewhere.verdicts[V]->bits_changed);
+    CHECK(!elsewhere.verdicts[V]->verdict.bits_changed);
     test::check_names(elsewhere.failure, "Q");
     moved.inputs.positions.ids.assign(tokens, 0);
-    set(moved.measured.outputs[V], 1, -0.0f);
+    set(moved.outputs[V], 1, -0.0f);
     CHECK(!moved.verified().passed);
     test::check_names(moved.verified().failure, "V batch 0 token 0 head 0 channel 1");
 }
@@ -213,7 +229,7 @@ Case stored(const TensorOps& ops) {
     }
     Case made(V, heads, v_dim, numbers);
     made.inputs.ops[V] = ops;
-    made.measured.outputs[V].clear();
+    made.outputs[V].clear();
     const oracle::Store type = verify::store_of(ops.stored);
     for (std::size_t row = 0; row < rows; ++row) {
         const auto of_row = std::span(numbers).subspan(row * v_dim, v_dim);
@@ -225,13 +241,13 @@ Case stored(const TensorOps& ops) {
                 type, of_row, ops.scale_floor,
                 ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
             codes = quantised.codes;
-            made.measured.scales[V].push_back(quantised.scale);
+            made.scales[V].push_back(quantised.scale);
         } else {
             const std::vector<float>& scales = ops.given_scales;
             codes = oracle::quantise_given(type, of_row, scales[row % heads % scales.size()]);
         }
         const auto bytes = std::as_bytes(std::span(codes));
-        made.measured.outputs[V].insert(made.measured.outputs[V].end(), bytes.begin(), bytes.end());
+        made.outputs[V].insert(made.outputs[V].end(), bytes.begin(), bytes.end());
     }
     return made;
 }
@@ -260,12 +276,11 @@ TEST_CASE("codes and scales of the definition pass, and those of no other store"
         Case right = stored(way.store);
         const Verification verification = right.verified();
         CHECK(verification.passed);
-        CHECK(verification.codes[V]->codes == rows * v_dim);
-        CHECK(verification.codes[V]->decided == rows * v_dim);
-        CHECK(!verification.verdicts[V]);
+        CHECK(verification.verdicts[V]->verdict.codes.codes == rows * v_dim);
+        CHECK(verification.verdicts[V]->verdict.codes.decided == rows * v_dim);
         Case changed = right;
-        changed.measured.outputs[V].back() ^= std::byte{1};
-        CHECK(changed.verified().codes[V]->wrong_codes == 1);
+        changed.outputs[V].back() ^= std::byte{1};
+        CHECK(changed.verified().verdicts[V]->verdict.codes.wrong_codes == 1);
         CHECK(!changed.verified().passed);
         Case other = right;
         other.inputs.ops[V] = way.other;
@@ -273,10 +288,10 @@ TEST_CASE("codes and scales of the definition pass, and those of no other store"
     }
     Case scale = stored(store(VKROPE_E5M2, VKROPE_STORE_SCALE_MADE));
     CHECK(scale.verified().passed);
-    scale.measured.scales[V][1] *= 2;
-    CHECK(scale.verified().codes[V]->wrong_scales == 1);
+    scale.scales[V][1] *= 2;
+    CHECK(scale.verified().verdicts[V]->verdict.codes.wrong_scales == 1);
     Case first = stored(store(VKROPE_INT8, VKROPE_STORE_SCALE_GIVEN, {1}));
-    first.measured.outputs[V][heads * v_dim + 2] ^= std::byte{0x80};
+    first.outputs[V][heads * v_dim + 2] ^= std::byte{0x80};
     test::check_names(first.verified().failure,
                       "V 1 384 0 0 batch 0 token 1 head 0 channel 2 code");
 }

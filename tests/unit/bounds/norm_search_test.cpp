@@ -37,25 +37,26 @@ double share_of(const Kind& kind, const Row& row) {
     const std::vector<float> got = normed(kind.norm, biased, 2, row.w);
 
     const std::size_t heads = kind.norm.heads, count = row.x.size();
-    oracle::Operation operation;
-    operation.positions = {0};
-    oracle::Ops steps;
-    steps.bias.assign(row.bias.begin(), row.bias.end());
-    steps.norm.kind = kind.norm.layer ? oracle::NormKind::layer : oracle::NormKind::rms;
-    steps.norm.over_token = heads > 1;
-    steps.norm.eps = double{kind.norm.eps};
-    steps.norm.weight.assign(kind.head_dim, double{row.w});
-    steps.norm.weight_offset = 1;
+    oracle::Definition definition = {.in = {.type = oracle::Type::f32,
+                                            .batch = 1,
+                                            .tokens = 1,
+                                            .heads = heads,
+                                            .head_dim = kind.head_dim,
+                                            .batch_stride = count,
+                                            .token_stride = count,
+                                            .head_stride = kind.head_dim},
+                                     .out = {},
+                                     .operation = {}};
+    definition.operation.positions = {0};
+    oracle::Ops& ops = definition.ops;
+    ops.bias.assign(row.bias.begin(), row.bias.end());
+    ops.norm.kind = kind.norm.layer ? oracle::NormKind::layer : oracle::NormKind::rms;
+    ops.norm.over_token = heads > 1;
+    ops.norm.eps = double{kind.norm.eps};
+    ops.norm.weight.assign(kind.head_dim, double{row.w});
+    ops.norm.weight_offset = 1;
     double worst = 0;
-    oracle::apply_ops({.type = oracle::Type::f32,
-                       .batch = 1,
-                       .tokens = 1,
-                       .heads = heads,
-                       .head_dim = kind.head_dim,
-                       .batch_stride = count,
-                       .token_stride = count,
-                       .head_stride = kind.head_dim},
-                      operation, steps, 6, row.x.data(),
+    oracle::apply_ops(definition, row.x.data(),
                       [&](auto, auto, std::span<const oracle::Approximate> channels) {
                           for (std::size_t i = 0; i < count; ++i) {
                               const long double off = std::fabs(got[i] - channels[i].value);

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "verify/oracle/oracle.hpp"
+#include "verify/oracle/verdict.hpp"
 
 using namespace vkrope::oracle;
 
@@ -29,14 +29,14 @@ Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::u
     operation.positions = {0};
     operation.attention_factor = gain;
     operation.absolute_allowance = allowance;
-    return compare(tensor, operation, stored(x0, x1).data(), stored(y0, y1).data());
+    return compare({tensor, tensor, operation}, stored(x0, x1).data(), stored(y0, y1).data());
 }
 
 /// Returns the error of (y0, y1) as the rotation of (x0, 0), for f32 numbers.
 double error_of(const Operation& operation, float x0, float y0, float y1) {
     const Tensor tensor = {Type::f32, 1, 1, 1, 2, 2, 2, 2};
     const float in[] = {x0, 0}, out[] = {y0, y1};
-    return compare(tensor, operation, in, out).largest_error_u;
+    return compare({tensor, tensor, operation}, in, out).largest_error_u;
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ TEST_CASE("a NaN outside the window stays a NaN in another type") {
     Operation operation;
     operation.positions = {0};
     const auto bits_changed = [&](float x, std::uint16_t y) {
-        return compare(in, out, operation, &x, &y).bits_changed;
+        return compare({in, out, operation}, &x, &y).bits_changed;
     };
     CHECK_FALSE(bits_changed(std::numeric_limits<float>::quiet_NaN(), 0xfe00));
     CHECK(bits_changed(std::numeric_limits<float>::quiet_NaN(), 0));

@@ -51,10 +51,10 @@ Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
 
 /// Returns the memory after the call, by the definition.
 Bytes done(const Operation& operation, vkrope_tensor_index which) {
-    const verify::Definition of = verify::definition_of(operation, which, false);
+    const oracle::Definition of = verify::definition_of(operation, which, false);
     Bytes after = operation.memory;
     oracle::apply_ops(
-        of.in, of.rotation, of.steps, 0, &operation.memory[in_at],
+        of, &operation.memory[in_at],
         [&](std::uint64_t, std::uint64_t token, std::span<const oracle::Approximate> channels) {
             for (std::uint32_t head = 0; head < heads; ++head) {
                 std::vector<float> row;

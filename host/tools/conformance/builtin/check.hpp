@@ -102,7 +102,7 @@ class BuiltinCheck : public Check {
                         .reason = refusal.what(),
                         .exit = tools::ExitCode::verification_failed};
             // A later refusal as unsupported does not hide an earlier failure.
-            const Outcome so_far = test.outcome();
+            Outcome so_far = test.outcome();
             if (refusal.outcome().verdict == Verdict::unsupported &&
                 so_far.verdict == Verdict::fail) {
                 return so_far;

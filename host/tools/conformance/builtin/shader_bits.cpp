@@ -78,7 +78,7 @@ CosSin ShaderBits::cos_sin(const Turn& turn) const {
         return {in_table(operation_.call.angles.buffer), in_table(operation_.call.angles.sin)};
     }
     if (operation_.precision == VKROPE_ANGLE_PRECISION_FLOAT32) {
-        const oracle::CosSin exact = verify::float32_cos_sin(position(turn),
+        const oracle::CosSin exact = oracle::float32_cos_sin(position(turn),
                                                              operation_.inv_freq[turn.pair]);
         const auto factor = static_cast<float>(attention_factor);
         return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
@@ -109,12 +109,12 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
     if (!verify::has(operation_, which)) {
         return;
     }
-    const verify::Definition definition = verify::definition_of(operation_, which, flushes_);
-    if (definition.store || oracle::has_steps(definition.steps)) {
+    const oracle::Definition definition = verify::definition_of(operation_, which, flushes_);
+    if (definition.store || oracle::has_steps(definition.ops)) {
         return;
     }
     const oracle::Tensor &in = definition.in, &out = definition.out;
-    const oracle::Operation& operation = definition.rotation;
+    const oracle::Operation& operation = definition.operation;
     const KernelInfo& info = operation_.info;
     const std::byte* input = &operation_.memory[operation_.call.in[which].where.offset];
     const std::uint64_t out_byte = operation_.call.out[which].where.offset;
@@ -144,7 +144,7 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
     bool covered = true;
     const auto turn_to = [&](std::uint64_t next) {
         token = next;
-        covered = verify::is_covered(operation_, positions_, token);
+        covered = oracle::is_covered(operation, token);
         for (std::size_t j = 0; covered && j < angles.size(); ++j) {
             const CosSin rounded = directed({.token = token, .pair = j});
             const CosSin second = info.channel_angles
@@ -152,7 +152,7 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
                                       : rounded;
             angles[j] = {{rounded, second}, {}};
             if (!callers) {
-                const auto exact = verify::exact_cos_sin(operation_, positions_, token, j);
+                const oracle::CosSin exact = oracle::cos_sin_of(operation, token, j);
                 const long double factor = operation_.attention_factor;
                 const float sign = operation.inverse ? -1 : 1;
                 angles[j].exact = {factor * exact.cos, sign * factor * exact.sin};
@@ -208,9 +208,11 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
                                              [&](std::int64_t further) -> std::optional<CosSin> {
                                                  const Turn turn = {token, group * pairs.size() + j,
                                                                     int(member), further};
-                                                 if (!verify::covers(operation_, position(turn)))
-                                                     return std::nullopt;
-                                                 return directed(turn);
+                                                 const std::int64_t there = position(turn);
+                                                 return there < operation.covered.first ||
+                                                                there > operation.covered.last
+                                                            ? std::nullopt
+                                                            : std::optional(directed(turn));
                                              }};
                     });
                 }

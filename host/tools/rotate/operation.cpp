@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// The tensors, positions and parameters of the files as one operation.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "meaning.hpp"
+#include "rotate/rotate.hpp"
+
+namespace vkrope::tools {
+namespace {
+
+/// Adds parts to the memory of an operation. Each part has a buffer of its own on the device, and
+/// starts at a multiple of 4 bytes.
+class Parts {
+   public:
+    explicit Parts(verify::Operation& operation) : operation_(operation) {}
+
+    /// Adds bytes that nothing has written; no bytes give no part.
+    VkDescriptorBufferInfo add(std::size_t bytes) {
+        if (bytes == 0) {
+            return {};
+        }
+        const std::size_t first = operation_.memory.size();
+        operation_.memory.resize(first + (bytes + 3) / 4 * 4);
+        operation_.buffers.push_back(first);
+        return {VK_NULL_HANDLE, first, bytes};
+    }
+
+    template <class T>
+    VkDescriptorBufferInfo add(const std::vector<T>& numbers) {
+        const VkDescriptorBufferInfo part = add(numbers.size() * sizeof(T));
+        if (part.range != 0) {
+            std::memcpy(&operation_.memory[part.offset], numbers.data(), part.range);
+        }
+        return part;
+    }
+
+   private:
+    verify::Operation& operation_;
+};
+
+/// Returns a rotation of at least one pair, which the kernel requires. For a layer without RoPE the
+/// pair has the angle 0, which leaves it unchanged.
+RopeParams rotation_of(const RotateInputs& inputs) {
+    RopeParams rotation = inputs.rotation;
+    if (rotation.no_rope) {
+        rotation.no_rope = false;
+        rotation.rotary_dim = 2;
+        rotation.inv_freq = {0};
+        rotation.phase = {0};
+        rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
+    }
+    if (inputs.positions.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM) {
+        rotation.sections = {};  // one position rotates all pairs
+    }
+    return rotation;
+}
+
+void set_rotation(const RotateInputs& inputs, verify::Operation& operation) {
+    const RopeParams rotation = rotation_of(inputs);
+    KernelInfo info = {.pairing = rotation.pairing, .rotary_dim = rotation.rotary_dim};
+    std::copy(std::begin(rotation.windows), std::end(rotation.windows), info.windows);
+    info.sections = rotation.sections;
+    info.phase = !rotation.phase.empty();
+    info.head_groups = rotation.head_groups;
+    info.positions = rotation.sections.axes != 0    ? VKROPE_POSITIONS_AXIS_IDS
+                     : inputs.positions.ids.empty() ? VKROPE_POSITIONS_IMPLICIT
+                                                    : VKROPE_POSITIONS_IDS;
+    info.two_parameter_sets = inputs.first_set_tokens != 0;
+    info.tensor[Q].rotary_offset = rotation.q_rotary_offset;
+    info.tensor[K].rotary_offset = rotation.k_rotary_offset;
+    operation.info = info;
+    operation.inv_freq = rotation.inv_freq;
+    operation.phase = rotation.phase;
+    operation.attention_factor = rotation.attention_factor;
+    operation.precision = rotation.precision;
+    operation.max_position = static_cast<std::uint32_t>(largest_distance(inputs.positions) + 1);
+}
+
+void set_positions(const RotateInputs& inputs, Parts& parts, vkrope_positions& positions) {
+    const std::vector<std::int32_t>& ids = inputs.positions.ids;
+    positions.ids = parts.add(ids);
+    positions.first = inputs.positions.first;
+    if (ids.empty() || ids.size() == inputs.tokens) {
+        positions.batch_stride = broadcast;
+    }
+}
+
+verify::Parameters parameters_of(const TensorOps& ops, std::size_t set) {
+    const OfEachParameter<ParameterFile>& files = ops.parameters[set];
+    return {.bias = files[parameter_bias].values(),
+            .weight = files[parameter_weight].values(),
+            .norm_bias = files[parameter_norm_bias].values(),
+            .store_scale = ops.given_scales};
+}
+
+/// Sets the format and the layout of a tensor, and its parameters.
+void set_tensor(const RotateInputs& inputs, TensorIndex which, verify::Operation& operation) {
+    const oracle::Tensor& view = inputs.tensors[which]->view;
+    const TensorOps& ops = inputs.ops[which];
+    TensorInfo& info = operation.info.tensor[which];
+    info.in = inputs.element;
+    info.out = ops.stored;
+    info.head_dim = static_cast<std::uint32_t>(view.head_dim);
+    // A kernel that only rotates accepts any number of heads.
+    const bool counted = ops.any() || is_quantised(ops.stored);
+    info.heads = counted ? static_cast<std::uint32_t>(view.heads) : 0;
+    info.ops = ops;
+    operation.call.in[which] = {.heads = static_cast<std::uint32_t>(view.heads),
+                                .token_stride = static_cast<std::int64_t>(view.token_stride),
+                                .head_stride = static_cast<std::int64_t>(view.head_stride),
+                                .batch_stride = static_cast<std::int64_t>(view.batch_stride)};
+    operation.call.out[which] = operation.call.in[which];
+    operation.parameters[which] = parameters_of(ops, 0);
+    if (inputs.first_set_tokens != 0) {
+        operation.second[which] = parameters_of(ops, 1);
+    }
+}
+
+}  // namespace
+
+verify::Operation operation_of(const RotateOptions& options, RotateInputs& inputs,
+                               bool has_outputs) {
+    verify::Operation operation;
+    set_rotation(inputs, operation);
+    Call& call = operation.call;
+    call.batch = inputs.batch;
+    call.tokens = inputs.tokens;
+    call.first_set_tokens = inputs.first_set_tokens;
+    call.direction = options.inverse ? VKROPE_INVERSE : VKROPE_FORWARD;
+    Parts parts(operation);
+    for (const TensorIndex which : every_tensor) {
+        std::optional<TensorFile>& tensor = inputs.tensors[which];
+        if (!tensor || elements_of(*tensor) == 0) {
+            operation.info.tensor[which].rotary_offset = 0;
+            continue;
+        }
+        set_tensor(inputs, which, operation);
+        call.in[which].where = parts.add(tensor->array.data);
+        tensor->array.data = {};
+        if (has_outputs) {
+            const TensorOps& ops = inputs.ops[which];
+            const std::uint64_t count = elements_of(*tensor);
+            call.out[which].where = parts.add(ops.stored_bytes(count));
+            call.scales_out[which] = parts.add(
+                is_made(ops.store_scale) ? count / tensor->view.head_dim * sizeof(float) : 0);
+        }
+    }
+    set_positions(inputs, parts, call.positions);
+    call.scale_tokens[Q] = parts.add(inputs.q_scale_tokens);
+    call.q_scale = operation.info.tensor[Q].ops.scale_call != 0 ? inputs.q_scale : 1;
+    return operation;
+}
+
+oracle::Definition definition_of(const RotateInputs& inputs, const verify::Operation& operation,
+                                 TensorIndex which, bool flushes) {
+    oracle::Definition definition = verify::definition_of(operation, which, flushes);
+    if (inputs.rotation.no_rope) {
+        definition.operation.inv_freq.clear();
+        definition.operation.phase.clear();
+    }
+    return definition;
+}
+
+}  // namespace vkrope::tools
