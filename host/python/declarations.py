@@ -4,6 +4,10 @@
 The C compiler preprocesses the header. The module contains all declarations of vkrope's headers and
 the types of Vulkan's headers that they refer to, so that the package always declares the same as
 the header.
+
+As a program, prints the fields of an operation for C++, which are committed:
+
+    python3 host/python/declarations.py host/include/vkrope/vkrope.h > host/verify/fields.inc
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import cffi
@@ -110,3 +115,51 @@ def write_module(header: Path, target: Path) -> None:
     maker.cdef(declarations(header))
     target.parent.mkdir(parents=True, exist_ok=True)
     maker.emit_python_code(str(target))
+
+
+# What an operation of host/verify has of vkrope.h.
+_OF_AN_OPERATION = ["vkrope_angle_precision", "vkrope_kernel_info", "vkrope_call"]
+
+
+def _words(enumeration: cffi.FFI.CType) -> str:
+    """Returns the words of an enumeration in the order of their values, which start at 0."""
+    words = [enumeration.elements[value] for value in range(len(enumeration.elements))]
+    text = ", ".join([enumeration.cname, *(f'"{word}"' for word in words)])
+    return textwrap.fill(f"VKROPE_WORDS({text})", 100, subsequent_indent="             ")
+
+
+def _visits(struct: cffi.FFI.CType, names: list[str]) -> str:
+    """Returns a C++ function that visits the fields of a struct."""
+    head = f"void each_field({struct.cname}& of, const Visit& visit) {{"
+    lines = [f'    visit("{name}", of.{name});' for name in names]
+    return "\n".join(["template <class Visit>", head, *lines, "}"])
+
+
+def fields(header: Path) -> str:
+    """Returns functions of C++ that visit the fields of an operation, and words of enumerations.
+
+    Pointers and handles of Vulkan are left out: an operation over host memory has none.
+    """
+    parsed = cffi.FFI()
+    parsed.cdef(declarations(header))
+    found: dict[str, str] = {}
+
+    def add(of: cffi.FFI.CType) -> bool:
+        """Adds what `of` refers to, then `of`. Returns false for a pointer."""
+        while of.kind == "array":
+            of = of.item
+        if of.kind == "enum" and of.cname not in found:
+            found[of.cname] = _words(of)
+        if of.kind == "struct" and of.cname not in found:
+            found[of.cname] = _visits(of, [name for name, field in of.fields if add(field.type)])
+        return of.kind != "pointer"
+
+    for name in _OF_AN_OPERATION:
+        add(parsed.typeof(name))
+    return "\n".join(["// SPDX-License-Identifier: MIT",
+                      "// Made from vkrope.h by host/python/declarations.py, which says how.",
+                      *found.values()]) + "\n"
+
+
+if __name__ == "__main__":
+    print(fields(Path(sys.argv[1])), end="")

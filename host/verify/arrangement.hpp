@@ -10,18 +10,18 @@ namespace vkrope::verify {
 /// Arrangement of Q, K and V in one piece of memory. Axes are listed slowest first; G is the number
 /// of groups, P the number of Q heads in a group.
 enum class Arrangement {
-    bshd,          ///< default strides of the library
-    bshd_strides,  ///< the same with explicit strides
-    bhsd,          ///< [batch, heads, tokens, head_dim]
-    sbhd,          ///< [tokens, batch, heads, head_dim]
-    thd,           ///< one sequence of all tokens, default strides
-    heads_first,   ///< [heads, tokens, batch, head_dim]
-    grouped_qkv,   ///< [batch, tokens, G, P + 2, head_dim]
-    groups_first,  ///< [batch, G, tokens, P, head_dim]
-    packed_qkv,    ///< [batch, tokens, Q heads + 2 K heads, head_dim]
-    packed_kv,     ///< K and V as [batch, tokens, 2, K heads, head_dim]
-    gaps,          ///< gaps after rows, tokens and sequences, in multiples of 16 bytes
-    odd_offsets,   ///< offset and strides are odd numbers of elements
+    bshd,               ///< default strides of the library
+    bshd_with_strides,  ///< the same with explicit strides
+    bhsd,               ///< [batch, heads, tokens, head_dim]
+    sbhd,               ///< [tokens, batch, heads, head_dim]
+    thd,                ///< one sequence of all tokens, default strides
+    heads_first,        ///< [heads, tokens, batch, head_dim]
+    grouped_qkv,        ///< [batch, tokens, G, P + 2, head_dim]
+    groups_first,       ///< [batch, G, tokens, P, head_dim]
+    packed_qkv,         ///< [batch, tokens, Q heads + 2 K heads, head_dim]
+    packed_kv,          ///< K and V as [batch, tokens, 2, K heads, head_dim]
+    gaps,               ///< gaps after rows, tokens and sequences, in multiples of 16 bytes
+    odd_offsets,        ///< offset and strides are odd numbers of elements
     odd_pairs,  ///< offset and strides are odd numbers of element pairs (words of 16-bit elements)
     slice_of_heads,  ///< heads [1, 1 + heads) of a larger tensor
     gathered,   ///< [parts, batch, tokens, heads / parts, head_dim]; parts of V lie further apart
@@ -34,7 +34,7 @@ struct NamedArrangement {
 /// All arrangements. All but the last can hold outputs and be used in place.
 inline constexpr NamedArrangement arrangements[] = {
     {"bshd", Arrangement::bshd},
-    {"bshd_with_strides", Arrangement::bshd_strides},
+    {"bshd_with_strides", Arrangement::bshd_with_strides},
     {"bhsd", Arrangement::bhsd},
     {"sbhd", Arrangement::sbhd},
     {"thd", Arrangement::thd},

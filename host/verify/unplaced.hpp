@@ -9,6 +9,14 @@
 
 namespace vkrope::verify {
 
+/// Limits that the device reports in place of its own; 0 stands for its own.
+struct ReportedLimits {
+    std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0,
+                  workgroups_z = 0;
+    bool no_push_descriptors = false;
+    bool operator==(const ReportedLimits&) const = default;
+};
+
 /// An empty `inv_freq` stands for 10000^(-2j / rotary_dim), slower in each set than in the set
 /// before. Empty `parameters` are random. With implicit positions and a batch_stride of 0 every
 /// sequence starts at `first`.
@@ -35,6 +43,7 @@ struct Unplaced : Operation {
     bool page_gaps = false;    // gaps after each row and each page, unless a page is one row
     bool beside = false;       // a row of a cache contains K and V of a token and head side by side
     Bytes cos = {}, sin = {};  // cos_sin_cache: [max_position, row_stride] of info.table
+    ReportedLimits limits = {};
 };
 
 /// Returns the number of elements of a tensor.

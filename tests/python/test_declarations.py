@@ -72,6 +72,11 @@ def test_what_the_header_gains_the_package_gains(maker, tmp_path):
     assert "vkrope_gained" in maker.declarations(header)
 
 
+def test_operations_have_the_fields_of_the_header(maker):
+    made = Path(os.environ["VKROPE_PYTHON"]).parent / "verify" / "fields.inc"
+    assert made.read_text() == maker.fields(HEADER), "declarations.py says how to make it again"
+
+
 def test_a_header_that_cannot_be_read(maker, tmp_path):
     header = tmp_path / "vkrope" / "vkrope.h"
     header.parent.mkdir()

@@ -94,7 +94,8 @@ bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
                 const ReportedLimits& limits) {
     Test first(test.device), second(test.device);
     const std::optional<Rotated> rotated = run_if_taken(first, {operation});
-    Trial other = {verify::rearranged(operation, seed), limits};
+    Trial other = verify::rearranged(operation, seed);
+    other.limits = limits;
     other.info = other_kernel(other.info);
     const std::optional<Rotated> again = run_if_taken(second, other);
     const auto hold = [&](bool right, const std::string& sentence) {

@@ -22,10 +22,7 @@ using verify::elements_of, verify::inv_freq_of, verify::type_of;
 /// An operation to which run() assigns memory. It has a counter only if the device has a binding.
 struct Trial : verify::Unplaced {
     Trial() { counts = true; }
-    Trial(const verify::Unplaced& operation, const ReportedLimits& of_device = {})
-        : Unplaced(operation), limits(of_device) {}
-
-    ReportedLimits limits = {};
+    Trial(const verify::Unplaced& operation) : Unplaced(operation) {}
 };
 
 /// The stored output, packed as [batch, tokens, heads, head_dim]. In pages, rows that belong to no
