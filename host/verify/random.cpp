@@ -427,31 +427,60 @@ Arrangement any_arrangement(Random& random, const Unplaced& operation, bool outp
     }
 }
 
-void draw_arrangements(Random& random, Unplaced& operation) {
+bool may_be_in_place(const Unplaced& operation, TensorIndex which) {
     const KernelInfo& info = operation.info;
+    const TensorInfo& of = info.tensor[which];
+    return of.head_dim != 0 && of.in == of.out &&
+           (which == V || output_pairing(info) == info.pairing) &&
+           (which == Q || !info.scatter_kv) &&
+           !(which != Q && operation.in == Arrangement::broadcast);
+}
+
+void draw_arrangements(Random& random, Unplaced& operation) {
     operation.in = any_arrangement(random, operation, false);
     operation.out = any_arrangement(random, operation, true);
     operation.lead = random.below(4);
     const bool some = random.one_in(2);
     for (const TensorIndex which : every_tensor) {
-        const TensorInfo& of = info.tensor[which];
-        operation.in_place[which] = some && of.head_dim != 0 && of.in == of.out &&
-                                    (which == V || output_pairing(info) == info.pairing) &&
-                                    (which == Q || !info.scatter_kv) &&
-                                    !(which != Q && operation.in == Arrangement::broadcast) &&
-                                    !random.one_in(4);
+        operation.in_place[which] = some && may_be_in_place(operation, which) && !random.one_in(4);
     }
 }
 
-void draw_slots(Random& random, Unplaced& operation) {
+std::uint32_t slots_of(const Unplaced& operation) {
+    const std::uint32_t page_size = std::max(operation.call.paged_cache.page_size, 1u);
+    return (1 + 4 * operation.shape.rows() / page_size) * page_size;
+}
+
+/// Returns whether K and V have rows and heads alike, or there is no V.
+bool are_alike(const Unplaced& operation) {
+    const TensorInfo &k = operation.info.tensor[K], &v = operation.info.tensor[V];
+    return v.head_dim == 0 ||
+           (v.head_dim == k.head_dim && operation.shape.v_heads() == operation.shape.groups);
+}
+
+bool may_be_beside(const Unplaced& operation) {
     const KernelInfo& info = operation.info;
+    return are_alike(operation) && is_present(info, V) && info.tensor[V].out == info.tensor[K].out;
+}
+
+/// A page of one row has no gaps between its heads.
+bool may_be_by_head(const Unplaced& operation) {
+    return are_alike(operation) && !(operation.beside && operation.call.paged_cache.page_size <= 1);
+}
+
+bool may_have_gaps(const Unplaced& operation) {
+    return are_alike(operation) && !operation.beside &&
+           !is_block_type(operation.info.tensor[K].out) &&
+           !is_block_type(operation.info.tensor[V].out);
+}
+
+void draw_slots(Random& random, Unplaced& operation) {
     const Shape& shape = operation.shape;
     PagedCache& cache = operation.call.paged_cache;
     cache.int64 = random.one_in(2);
     cache.page_size = random.any_of({0u, 1u, 3u, 16u, 128u});
     cache.batch_stride = random.one_in(2) ? 0 : shape.tokens + random.below(3);
-    const std::uint32_t page_size = std::max(cache.page_size, 1u);
-    const std::uint32_t rows = (1 + 4 * shape.rows() / page_size) * page_size;
+    const std::uint32_t rows = slots_of(operation);
     const std::int64_t outside[] = {rows,
                                     -2,
                                     INT32_MIN,
@@ -471,14 +500,9 @@ void draw_slots(Random& random, Unplaced& operation) {
                                   : kind == 1 ? outside[random.below(cache.int64 ? 8 : 4)]
                                               : free[i]);
     }
-    const TensorInfo &k = info.tensor[K], &v = info.tensor[V];
-    const bool alike = !is_present(info, V) ||
-                       (v.head_dim == k.head_dim && shape.v_heads() == shape.groups);
-    operation.beside = alike && is_present(info, V) && v.out == k.out && random.one_in(3);
-    // A page of one row has no gaps between its heads.
-    operation.pages_by_head = alike && !(operation.beside && page_size == 1) && random.one_in(2);
-    operation.page_gaps = alike && !operation.beside && !is_block_type(k.out) &&
-                          !is_block_type(v.out) && random.one_in(3);
+    operation.beside = may_be_beside(operation) && random.one_in(3);
+    operation.pages_by_head = may_be_by_head(operation) && random.one_in(2);
+    operation.page_gaps = may_have_gaps(operation) && random.one_in(3);
 }
 
 // ---- The values of a call ----
@@ -598,6 +622,22 @@ Unplaced random_operation(std::uint64_t seed, const Bounds& bounds) {
     draw_kernel(of_kernel, operation, bounds);
     draw_call(of_call, operation, bounds);
     return operation;
+}
+
+bool rows_are_apart(const Unplaced& operation) {
+    std::vector<std::int64_t> used;
+    for (const std::int64_t slot : operation.slots)
+        if (slot >= 0 && slot < slots_of(operation)) used.push_back(slot);
+    std::sort(used.begin(), used.end());
+    return allows(operation, operation.in, false) && allows(operation, operation.out, true) &&
+           std::all_of(std::begin(every_tensor), std::end(every_tensor),
+                       [&](TensorIndex of) {
+                           return !operation.in_place[of] || may_be_in_place(operation, of);
+                       }) &&
+           (!operation.beside || may_be_beside(operation)) &&
+           (!operation.pages_by_head || may_be_by_head(operation)) &&
+           (!operation.page_gaps || may_have_gaps(operation)) &&
+           std::adjacent_find(used.begin(), used.end()) == used.end();
 }
 
 Unplaced rearranged(const Unplaced& operation, std::uint64_t seed) {

@@ -20,6 +20,10 @@ struct Bounds {
 /// the same operation. A device may refuse it as not supported or beyond a limit, never as invalid.
 Unplaced random_operation(std::uint64_t seed, const Bounds& bounds = {});
 
+/// Returns whether the arrangements, pages and slots follow the rules of random_operation(), which
+/// let no two rows overlap.
+bool rows_are_apart(const Unplaced& operation);
+
 /// Returns the same operation in other memory: in other arrangements, in place or not. Every stored
 /// row has the same bits.
 Unplaced rearranged(const Unplaced& operation, std::uint64_t seed);

@@ -138,11 +138,18 @@ std::string text_of_list(const std::vector<T>& numbers) {
 constexpr const char* words_list = "verify::bytes_of(std::vector<std::uint32_t>";
 constexpr const char* bytes_list = "verify::bytes_of(std::vector<std::uint8_t>";
 
+/// Returns the bits of numbers of a type.
 template <class T>
-std::vector<T> numbers_of(const Bytes& bytes) {
-    std::vector<T> numbers(bytes.size() / sizeof(T));
-    std::memcpy(numbers.data(), bytes.data(), bytes.size());
-    return numbers;
+std::string text_of_bits(const Bytes& bytes) {
+    std::string text;
+    for (std::size_t i = 0; i < bytes.size(); i += sizeof(T)) {
+        T bits = 0;
+        std::memcpy(&bits, &bytes[i], sizeof bits);
+        char buffer[16];
+        text += (i == 0 ? "0x" : ", 0x") +
+                std::string(buffer, std::to_chars(buffer, std::end(buffer), bits, 16).ptr);
+    }
+    return '{' + text + '}';
 }
 
 struct Printer {
@@ -160,9 +167,8 @@ struct Printer {
     }
     std::string operator()(const Enumeration& of) const { return of.prefix + of.words[of.value()]; }
     std::string operator()(const Bytes* bytes) const {
-        const bool words = bytes->size() % 4 == 0;
-        return words ? words_list + text_of_list(numbers_of<std::uint32_t>(*bytes)) + ')'
-                     : bytes_list + text_of_list(numbers_of<std::uint8_t>(*bytes)) + ')';
+        return bytes->size() % 4 == 0 ? words_list + text_of_bits<std::uint32_t>(*bytes) + ')'
+                                      : bytes_list + text_of_bits<std::uint8_t>(*bytes) + ')';
     }
 };
 
@@ -198,14 +204,20 @@ void each_part(std::string_view text, char separator, const Visit& visit) {
 
 template <class T>
 T number_of(std::string_view text) {
-    T number = 0;
     if constexpr (std::is_same_v<T, std::int64_t>)
         if (text == "INT64_MIN" || text == "VKROPE_BROADCAST") return INT64_MIN;
+    T number = 0;
     std::string_view digits = text;
-    if constexpr (std::is_same_v<T, float>) strip(digits, "", "f");
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error == std::errc::result_out_of_range) wrong(text, "is out of range");
-    if (error != std::errc() || end != digits.data() + digits.size())
+    std::from_chars_result read = {};
+    if constexpr (std::is_floating_point_v<T>) {
+        if (std::is_same_v<T, float>) strip(digits, "", "f");
+        read = std::from_chars(digits.begin(), digits.end(), number);
+    } else {
+        const int base = strip(digits, "0x") ? 16 : 10;
+        read = std::from_chars(digits.begin(), digits.end(), number, base);
+    }
+    if (read.ec == std::errc::result_out_of_range) wrong(text, "is out of range");
+    if (read.ec != std::errc() || read.ptr != digits.end())
         wrong(text, std::is_floating_point_v<T> ? "is no number" : "is no integer of this type");
     return number;
 }
@@ -296,14 +308,18 @@ void read(const Field& field, std::string_view text) {
 }
 
 std::string text_of(const Unplaced& operation) {
-    Unplaced copy = operation, defaults;
-    const std::vector<Field> fields = fields_of(copy), of_defaults = fields_of(defaults);
+    static const std::vector<std::string> defaults = [] {
+        Unplaced made;
+        std::vector<std::string> texts;
+        for (const Field& field : fields_of(made)) texts.push_back(text_of(field));
+        return texts;
+    }();
+    Unplaced copy = operation;
+    const std::vector<Field> fields = fields_of(copy);
     std::string text;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-        const std::string value = text_of(fields[i]);
-        if (value != text_of(of_defaults[i]))
+    for (std::size_t i = 0; i < fields.size(); ++i)
+        if (const std::string value = text_of(fields[i]); value != defaults[i])
             text += "operation." + fields[i].path + " = " + value + ";\n";
-    }
     return text;
 }
 
