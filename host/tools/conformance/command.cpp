@@ -36,6 +36,8 @@ void add_options(tools::CommandLine& program, Options& options) {
                         "Run the random operations of N kernels, random/0 to random/(N-1), in "
                         "place of those of the level.",
                         "N");
+    program.add_flag("--no-shrink", options.extent.no_shrink,
+                     "Look for no small operation that fails where a random one does.");
     program.add_integer("--repeat", options.repeat, 1u, 1000000u,
                         "Run each check N times and demand the same bits; 1 to 1000000 (1).", "N");
     program.add_flag("--with-uuid", options.with_uuid,

@@ -90,6 +90,7 @@ nlohmann::ordered_json case_json(const CheckReport& check) {
                                    {"max_ulp", number_or_null(outcome.max_ulp)},
                                    {"seconds", outcome.seconds},
                                    {"repeat", check.repeat}};
+    if (!outcome.operation.empty()) json["operation"] = outcome.operation;
     for (const ErrorCurve& curve : outcome.curves) {
         json["curves"].push_back(
             {{"source", curve.source}, {"bound_u", curve.bound_u}, {"points", curve.points}});

@@ -163,6 +163,10 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
             tools::print_warning(
                 fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
             tools::print_note("to repeat it: " + repeating_command(options, device, check));
+            if (!outcome.operation.empty()) {
+                tools::print_note("a small operation that fails, as C++:");
+                print_text(outcome.operation);
+            }
         }
         if (prints_lines) {
             try {

@@ -54,6 +54,7 @@ struct ErrorCurve {
 struct Outcome {
     Verdict verdict = Verdict::pass;
     std::string reason = {};               ///< empty if passed
+    std::string operation = {};            ///< a small one that fails, as C++, if one was found
     std::optional<double> max_error = {};  ///< largest |actual - expected|
     /// Largest error in units of the accuracy contract, if the check measures it.
     std::optional<double> max_u = {};

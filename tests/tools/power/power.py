@@ -9,7 +9,7 @@ order, as it does for a new fault. To measure a fault anew, delete its line. The
 written to the folder --work. The run fails if a fault is found at a later level than before, or by
 no random operation any more, or if a mutant matches no line.
 
-    power.py --work FOLDER [options] shaders|drivers|host ...
+    power.py --work FOLDER [options] shaders|drivers|host|small_operation ...
 """
 
 import argparse
@@ -103,7 +103,8 @@ class Conformance:
     def first_failure(self, options):
         """Returns the first check that fails, or how the program ended, or None."""
         code, text, match = run(
-            [self.program, *options], stop=re.compile(r"(?:fail|error|unstable) +(\S+)"),
+            [self.program, "--no-shrink", *options],
+            stop=re.compile(r"(?:fail|error|unstable) +(\S+)"),
             env={**os.environ, **self.environment}, stderr=subprocess.STDOUT)
         if match:
             return match[1]
@@ -330,11 +331,11 @@ class Power:
             self.prepare_trees(["unit", "device"])
         self.each([m for m in mutants() if m[1].startswith("shaders/")], self.measure_shader)
 
-    def measure_shader(self, fault, file, expression):
+    def compile_shaders(self, file, text):
+        """Compiles the shaders, one of them with this text. Returns the folder."""
         folder = self.work / f"shader_{threading.get_ident()}"
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(SOURCE / "shaders", folder)
-        text = mutated(file, expression)
         (folder / Path(file).name).write_text(text)
         for name in ("rope", "positions"):
             run_all = [[self.args.glslang, "--quiet", "-g0", "--target-env", "vulkan1.1", "-S",
@@ -346,6 +347,11 @@ class Power:
                 code, said, _ = run(command, stderr=subprocess.STDOUT)
                 if code:
                     raise Failure("does not compile: " + said)
+        return folder
+
+    def measure_shader(self, fault, file, expression):
+        text = mutated(file, expression)
+        folder = self.compile_shaders(file, text)
         suite = Conformance(self.args.program, {**self.device, "VKROPE_MODULES": str(folder)})
         known = self.known.rows.get(fault)
         if self.args.quick:
@@ -358,6 +364,25 @@ class Power:
             in_tree = self.find_in_tree(file, text, ["unit", "device"], known, ("unit",))
         self.add(fault, *self.measure_checks(suite, known, (), (in_tree,)))
         shutil.rmtree(folder)
+
+    def small_operation(self):
+        """Runs the operation in the report of a mutant, with the mutant and without it."""
+        fault, file, expression = next(m for m in mutants() if "the angle of channel 1" in m[0])
+        check = self.known.rows[fault][3]
+        given = self.work / "operation"
+
+        def conformance(*options, **environment):
+            return run([self.args.program, *options], stderr=subprocess.STDOUT, env={
+                **os.environ, **self.device, "VKROPE_MODULES": str(folder), **environment})
+        for expected, text in ((1, mutated(file, expression)), (0, (SOURCE / file).read_text())):
+            folder = self.compile_shaders(file, text)
+            if expected == 1:
+                _, report, _ = conformance(*CHECKS["random"][:-1], "--filter", check)
+                given.write_text("\n".join(re.findall(r"^operation\..*;$", report, re.M)))
+                self.say(given.read_text())
+            code, said, _ = conformance(VKROPE_OPERATION=str(given))
+            if code != expected:
+                self.wrong(fault, f"the small operation ends with {code}, not {expected}: {said}")
 
     def find_in_tree(self, file, text, levels, known, leave_out=()):
         """Changes the file in a copy of the sources. Returns the level and what finds it there."""
@@ -452,7 +477,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--quick", action="store_true",
                         help="run only a check that found each mutant of a shader")
-    parser.add_argument("parts", nargs="+", choices=["shaders", "drivers", "host"])
+    parser.add_argument("parts", nargs="+",
+                        choices=["shaders", "drivers", "host", "small_operation"])
     args = parser.parse_args()
     if not args.driver:
         print("skipped: there is no lavapipe")

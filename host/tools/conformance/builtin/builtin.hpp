@@ -12,6 +12,7 @@ enum class Level { quick, full };
 struct Extent {
     Level level = Level::quick;
     std::uint32_t random_kernels = 0;  ///< number in the group random; 0: the default of the level
+    bool no_shrink = false;            ///< random operations that fail are reported as they are
 };
 
 /// Returns the groups in the order in which they run.

@@ -44,6 +44,8 @@ class Test {
 
     /// Replaces the clause, for a caller that knows more.
     void explain_instead(const std::string& clause) { explanation_ = clause; }
+    /// Adds the text of a smaller operation that fails, too.
+    void show(std::string operation) { operation_ = std::move(operation); }
     bool wrong() const { return !problem_.empty(); }
 
     /// Keep the largest errors so far: as |actual - exact|, in units of the contract, and in units
@@ -56,6 +58,7 @@ class Test {
     /// Returns the result. A check that compared nothing is an error.
     Outcome outcome() const {
         Outcome outcome = {.reason = problem_,
+                           .operation = operation_,
                            .max_error = error_,
                            .max_u = u_,
                            .max_ulp = ulp_,
@@ -75,7 +78,7 @@ class Test {
     }
 
     std::size_t held_ = 0;
-    std::string problem_, explanation_;
+    std::string problem_, explanation_, operation_;
     std::optional<double> error_, u_, ulp_;
     std::vector<ErrorCurve> curves_;
 };

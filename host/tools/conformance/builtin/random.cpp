@@ -2,7 +2,7 @@
 // Checks operations drawn at random from all that the library accepts. Each runs twice: unchanged,
 // and in other memory by a kernel with the other mapping, the other conversion and the other kind
 // of table, with descriptor sets, and for some kernels with lower limits. Both runs must give the
-// same bits.
+// same bits. The report of a failure has the smallest operation found that fails.
 #include "verify/random.hpp"
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 
 #include "conformance/builtin/trial.hpp"
 #include "meaning.hpp"
+#include "verify/shrink.hpp"
+#include "verify/text.hpp"
 
 namespace vkrope::conformance {
 namespace {
@@ -89,42 +91,99 @@ std::string words_of(const KernelInfo& info) {
     return words;
 }
 
+/// The results of an operation, and of one in other memory.
+struct Runs {
+    Test first, second;
+    bool both = false;            // are supported
+    std::string difference = {};  // of the bits; empty if there is none
+};
+
+Runs run_both(DeviceUnderTest& device, const Unplaced& operation, const Unplaced& other) {
+    Runs runs = {.first = Test(device), .second = Test(device)};
+    const std::optional<Rotated> rotated = run_if_taken(runs.first, operation);
+    const std::optional<Rotated> again = run_if_taken(runs.second, other);
+    runs.both = rotated && again;
+    for (const TensorIndex which : every_tensor) {
+        if (!runs.both || !runs.difference.empty() ||
+            (same_rows(operation.info.tensor[which].out, rotated->rows[which],
+                       again->rows[which]) &&
+             same_rows(VKROPE_F32, bytes_of(rotated->scales[which]),
+                       bytes_of(again->scales[which]))))
+            continue;
+        runs.difference = fmt::format("{} has other bits in other memory", "QKV"[which]);
+    }
+    return runs;
+}
+
+/// Returns the smallest operation found with a problem, as text after a comment with the problem.
+///
+/// problem_of  returns what is wrong with an operation; empty: nothing
+std::string smallest(const Unplaced& operation,
+                     const std::function<std::string(const Unplaced&)>& problem_of) {
+    std::string text;
+    const auto fails = [&](const Unplaced& candidate) {
+        try {
+            const std::string problem = problem_of(candidate);
+            if (!problem.empty()) text = "// " + problem + '\n' + verify::text_of(candidate);
+            return !problem.empty();
+        } catch (const Refusal& refusal) {
+            if (refusal.outcome().verdict == Verdict::unsupported) return false;
+            throw;
+        }
+    };
+    try {
+        fails(verify::shrunk(operation, fails));
+    } catch (const Refusal&) {  // the device failed: what was found before remains
+    }
+    return text;
+}
+
 /// Runs an operation twice. Returns true if both runs were supported.
 bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
-                const ReportedLimits& limits) {
-    Test first(test.device), second(test.device);
-    const std::optional<Rotated> rotated = run_if_taken(first, {operation});
-    Trial other = verify::rearranged(operation, seed);
-    other.limits = limits;
-    other.info = other_kernel(other.info);
-    const std::optional<Rotated> again = run_if_taken(second, other);
-    const auto hold = [&](bool right, const std::string& sentence) {
-        test.hold(right, "operation {} ({}): {}", seed % operations_of_a_kernel,
-                  words_of(operation.info), sentence);
+                const ReportedLimits& limits, bool shrinks) {
+    const auto other_of = [&](const Unplaced& first) {
+        Unplaced other = verify::rearranged(first, seed);
+        other.limits = limits;
+        other.info = other_kernel(other.info);
+        return other;
     };
-    hold(!first.wrong(), first.outcome().reason);
-    hold(!second.wrong(), "in other memory: " + second.outcome().reason);
-    if (!rotated || !again) return false;
-    for (const TensorIndex which : every_tensor) {
-        hold(
-            same_rows(operation.info.tensor[which].out, rotated->rows[which], again->rows[which]) &&
-                same_rows(VKROPE_F32, bytes_of(rotated->scales[which]),
-                          bytes_of(again->scales[which])),
-            std::string(1, "QKV"[which]) + " has other bits in other memory");
+    const Unplaced other = other_of(operation);
+    const Runs runs = run_both(test.device, operation, other);
+    const bool alone = runs.first.wrong(), in_other_memory = !alone && runs.second.wrong();
+    const std::string problem = alone             ? runs.first.outcome().reason
+                                : in_other_memory ? runs.second.outcome().reason
+                                                  : runs.difference;
+    if (shrinks && !problem.empty() && !test.wrong()) {
+        const auto problem_of = [&](const Unplaced& candidate) -> std::string {
+            if (!alone && !in_other_memory) {
+                const Runs again = run_both(test.device, candidate, other_of(candidate));
+                return again.difference.empty()
+                           ? ""
+                           : fmt::format("{}: that of verify::rearranged(operation, {})",
+                                         again.difference, seed);
+            }
+            Test once(test.device);
+            run_if_taken(once, candidate);
+            return once.wrong() ? once.outcome().reason : "";
+        };
+        test.show(smallest(in_other_memory ? other : operation, problem_of));
     }
-    return true;
+    test.hold(problem.empty(), "operation {} ({}): {}{}", seed % operations_of_a_kernel,
+              words_of(operation.info), in_other_memory ? "in other memory: " : "", problem);
+    return runs.both;
 }
 
 /// Checks all operations of a kernel. Every fourth kernel also runs one with many elements.
-void hold_kernel(Test& test, std::uint64_t number) {
+void hold_kernel(Test& test, std::uint64_t number, bool shrinks) {
     const std::uint64_t first = number * operations_of_a_kernel;
     const ReportedLimits limits = other_limits(first,
                                                other_kernel(verify::random_operation(first).info));
     std::uint64_t taken = 0;
     for (std::uint64_t seed = first; seed < first + operations_of_a_kernel; ++seed)
-        taken += hold_twice(test, verify::random_operation(seed), seed, limits) ? 1 : 0;
+        taken += hold_twice(test, verify::random_operation(seed), seed, limits, shrinks) ? 1 : 0;
     if (number % 4 == 0)
-        hold_twice(test, verify::random_operation(first, {.elements = 200000}), first, limits);
+        hold_twice(test, verify::random_operation(first, {.elements = 200000}), first, limits,
+                   shrinks);
     if (taken < operations_of_a_kernel * 4 / 5 && !test.wrong())
         unsupported("the device takes {} of {} operations", taken, operations_of_a_kernel);
 }
@@ -141,7 +200,9 @@ void add_random(Checks& checks) {
                         : number < kernels_of_full ? "--level full"
                                                    : fmt::format("--random {}", number + 1),
                         std::to_string(number),
-                        [number](Test& test) { hold_kernel(test, number); });
+                        [number, shrinks = !checks.extent.no_shrink](Test& test) {
+                            hold_kernel(test, number, shrinks);
+                        });
     }
 }
 

@@ -62,6 +62,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Traits, vendor_id, device_id, driver_version,
                                    flushes_subnormals, subnormals, rounding, specials, nan,
                                    converts_f16, f16, subgroup_size, tools)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ErrorCurve, source, bound_u, points)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, reason, max_error, max_u, max_ulp, exit,
-                                   seconds, curves)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Outcome, verdict, reason, operation, max_error, max_u, max_ulp,
+                                   exit, seconds, curves)
 }  // namespace vkrope::conformance
