@@ -20,7 +20,7 @@ struct CheckReport {
         {};  ///< options that run only this check; empty if the check is good or was not run
 };
 
-struct DeviceReport {
+struct DeviceReport {  // NOLINT(bugprone-exception-escape): to move JSON throws nothing
     tools::KnownDevice device;
     Traits traits;
     std::vector<CheckReport> checks;
@@ -56,7 +56,8 @@ std::string verdicts_text(const Report& report);
 
 /// Returns {"format", "version", "date", "level", "devices": [{"name", "driver", ..., "verdict",
 /// "interrupted", "ends", "cases": [{"id", "group", "status", "max_error", "reason", "max_u",
-/// "max_ulp", "seconds", "repeat", "curves"}], "bench"}]}; "curves" and "bench" are optional.
+/// "max_ulp", "seconds", "repeat", "operation", "curves"}], "bench"}]}; "operation", "curves" and
+/// "bench" are optional.
 /// Contains no name of a host or user and no path, and a UUID only on request.
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
 
