@@ -135,6 +135,7 @@ std::string text_of_list(const std::vector<T>& numbers) {
     return '{' + text + '}';
 }
 
+constexpr const char* zeros = "verify::Bytes(";
 constexpr const char* words_list = "verify::bytes_of(std::vector<std::uint32_t>";
 constexpr const char* bytes_list = "verify::bytes_of(std::vector<std::uint8_t>";
 
@@ -167,6 +168,7 @@ struct Printer {
     }
     std::string operator()(const Enumeration& of) const { return of.prefix + of.words[of.value()]; }
     std::string operator()(const Bytes* bytes) const {
+        if (*bytes == Bytes(bytes->size())) return zeros + std::to_string(bytes->size()) + ')';
         return bytes->size() % 4 == 0 ? words_list + text_of_bits<std::uint32_t>(*bytes) + ')'
                                       : bytes_list + text_of_bits<std::uint8_t>(*bytes) + ')';
     }
@@ -257,7 +259,9 @@ struct Reader {
     }
     void operator()(Bytes* bytes) const {
         std::string_view list = text;
-        if (strip(list, words_list, ")"))
+        if (strip(list, zeros, ")"))
+            *bytes = Bytes(number_of<std::uint32_t>(list));
+        else if (strip(list, words_list, ")"))
             *bytes = bytes_of(list_of<std::uint32_t>(list));
         else if (strip(list, bytes_list, ")"))
             *bytes = bytes_of(list_of<std::uint8_t>(list));

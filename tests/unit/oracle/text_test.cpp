@@ -64,7 +64,7 @@ TEST_CASE("the text of an operation is C++") {
         operation.out = verify::Arrangement::gathered; operation.in_place[2] = true;
         operation.rows[0] = verify::bytes_of(std::vector<std::uint32_t>{0xffffffff, 0x0});
         operation.rows[1] = verify::bytes_of(std::vector<std::uint8_t>{0xff, 0x1, 0x2});
-        operation.ids = {INT64_MIN, 9223372036854775807, -1};
+        operation.rows[2] = verify::Bytes(6); operation.ids = {INT64_MIN, 9223372036854775807, -1};
         operation.limits.no_push_descriptors = true;);
     std::string lines = text;
     for (std::size_t end = 0; (end = lines.find("; ", end)) != std::string::npos;)
@@ -99,6 +99,8 @@ TEST_CASE("text that is no operation is an error that names the line") {
     CHECK(problem_of("ids = {3, , 4}") == "line 1: ids: '' is no integer of this type");
     CHECK(problem_of("rows[0] = {3}") ==
           "line 1: rows[0]: '{3}' is no verify::bytes_of(std::vector<std::uint32_t>{...})");
+    CHECK(problem_of("rows[0] = verify::Bytes(-1)") ==
+          "line 1: rows[0]: '-1' is no integer of this type");
     CHECK(problem_of("seed") == "line 1: 'seed' is no assignment");
 }
 

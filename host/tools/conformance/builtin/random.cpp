@@ -115,7 +115,8 @@ Runs run_both(DeviceUnderTest& device, const Unplaced& operation, const Unplaced
     return runs;
 }
 
-/// Returns the smallest operation found with a problem, as text after a comment with the problem.
+/// Returns the smallest operation found with a problem, as text after a comment with the problem,
+/// or nothing if it is too long to paste.
 ///
 /// problem_of  returns what is wrong with an operation; empty: nothing
 std::string smallest(const Unplaced& operation,
@@ -135,7 +136,7 @@ std::string smallest(const Unplaced& operation,
         fails(verify::shrunk(operation, fails));
     } catch (const Refusal&) {  // the device failed: what was found before remains
     }
-    return text;
+    return text.size() < 1u << 16 ? text : "";
 }
 
 /// Runs an operation twice. Returns true if both runs were supported.
