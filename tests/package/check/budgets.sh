@@ -22,7 +22,7 @@ tools        28040   9000  ^host/tools/
 python        2480   2000  ^host/python/
 bench         4100   3000  ^bench/
 tests        42430  28000  ^tests/
-pages         2860   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
+pages         2861   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {
     git ls-files 2>/dev/null ||
