@@ -17,8 +17,8 @@ frequencies   2600   2300  ^host/frequencies/
 kernel        6720   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2530   2000  ^host/runtime/
 model         9150   6000  ^host/model/
-verify        5860   6500  ^host/verify/
-tools        28040   9000  ^host/tools/
+verify        5870   6500  ^host/verify/
+tools        27700   9000  ^host/tools/
 python        2480   2000  ^host/python/
 bench         4100   3000  ^bench/
 tests        42430  28000  ^tests/
