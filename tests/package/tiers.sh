@@ -27,7 +27,7 @@ for file in operation.hpp definition.hpp definition.cpp compare.hpp compare.cpp;
 done
 
 # The folders of the tools, in the order of their dependencies. Each may include the tiers' headers.
-oracle='oracle|turns|rows|ops|element|quantise|quantise_verdict|code_edges'
+oracle='oracle|turns|rows|ops|element|quantise|quantise_verdict|verdict|code_edges'
 tiers="vkrope/.*|meaning\.hpp|divide_up\.hpp|verify/[a-z_]+\.hpp|verify/oracle/($oracle)\.hpp"
 may_include tools/cli "$tiers|cli/.*"
 may_include tools/io \

@@ -17,7 +17,7 @@ frequencies   2600   2300  ^host/frequencies/
 kernel        6720   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2530   2000  ^host/runtime/
 model         9150   6000  ^host/model/
-verify        5870   6500  ^host/verify/
+verify        5880   6500  ^host/verify/
 tools        27700   9000  ^host/tools/
 python        2480   2000  ^host/python/
 bench         4100   3000  ^bench/
