@@ -6,6 +6,8 @@
 #include "cli/failure.hpp"
 #include "kernel/dispatch_sequence.hpp"
 #include "meaning.hpp"
+#include "shapes.hpp"
+#include "verify/definition.hpp"
 
 namespace vkrope::bench {
 namespace {
@@ -18,120 +20,97 @@ Buffer make_buffer(Device& device, std::uint64_t bytes) {
     return bytes == 0 ? Buffer() : value_of(Buffer::make(device, bytes), Subject::device);
 }
 
-Buffer uploaded(Device& device, const std::vector<std::int32_t>& numbers) {
-    Buffer buffer = make_buffer(device, numbers.size() * sizeof(std::int32_t));
-    if (!numbers.empty())
-        check(buffer.upload(numbers.data(), numbers.size() * sizeof(std::int32_t)),
-              Subject::device);
-    return buffer;
-}
-
-/// Writes `elements` elements. `part` returns any range of them.
-void upload(
-    Buffer& buffer, Element element, std::uint64_t elements,
-    const std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>& part) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 23;
-    for (std::uint64_t first = 0; first < elements; first += most) {
-        const std::vector<std::byte> bytes = part(first, std::min(most, elements - first));
-        check(buffer.upload(bytes.data(), bytes.size(), first * element_bytes(element)),
-              Subject::device);
+/// Writes the whole buffer. `part` returns any range of its bytes.
+void upload(Buffer& buffer, const ReadBytes& part) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 25;
+    const std::uint64_t size = buffer.whole().range;
+    for (std::uint64_t first = 0; first < size; first += most) {
+        const verify::Bytes bytes = part(first, std::min(most, size - first));
+        check(buffer.upload(bytes.data(), bytes.size(), first), Subject::device);
     }
 }
 
 }  // namespace
 
-Layer::Layer(Device& device, const Shape& shape, Element element, bool in_place)
-    : shape_(shape), element_(element), in_place_(in_place) {
-    const std::uint64_t bytes = element_bytes(element);
-    q_in_ = make_buffer(device, shape.q_elements() * bytes);
-    q_out_ = make_buffer(device, shape.q_elements() * bytes);
-    k_in_ = make_buffer(device, shape.k_elements() * bytes);
-    k_out_ = make_buffer(device, shape.k_out_elements() * bytes);
-    const Pattern pattern(element);
-    const auto input = [&](std::uint64_t first, std::uint64_t count) {
-        return pattern.at(first, count);
-    };
-    // Fills outputs with NaN, because memory from an earlier row could look like a correct output.
-    const auto nothing = [&](std::uint64_t, std::uint64_t count) {
-        return std::vector<std::byte>(count * bytes, std::byte{0xff});
-    };
-    upload(q_in_, element, shape.q_elements(), input);
-    upload(k_in_, element, shape.k_elements(), input);
-    upload(q_out_, element, shape.q_elements(), nothing);
-    upload(k_out_, element, shape.k_out_elements(), nothing);
+Layer::Layer(Device& device, const verify::Operation& operation, bool in_place)
+    : operation_(operation), in_place_(in_place) {
+    for (const TensorIndex which : every_tensor) {
+        if (!verify::has(operation, which)) continue;
+        in_[which] = make_buffer(device, input_bytes(operation, which));
+        out_[which] = make_buffer(device, output_bytes(operation, which));
+        const Element element = operation.info.tensor[which].in;
+        const std::uint32_t each = element_bytes(element);
+        upload(in_[which],
+               [&, pattern = Pattern(element)](std::uint64_t first, std::uint64_t bytes) {
+                   return pattern.at(first / each, bytes / each);
+               });
+        operation_.call.in[which].where = in_[which].whole();
+        operation_.call.out[which].where = (this->in_place(which) ? in_ : out_)[which].whole();
+    }
+    clear();
 }
 
-std::uint64_t Layer::bytes_read(bool key) const {
-    const std::uint64_t rows = shape_.rows() * (key ? shape_.k_heads : shape_.q_heads);
-    return rows *
-           (in_place(key) ? shape_.rotary_dim
-            : key         ? shape_.k_head_dim
-                          : shape_.q_head_dim) *
-           element_bytes(element_);
+void Layer::clear() {
+    for (Buffer& buffer : out_)
+        upload(buffer, [](std::uint64_t, std::uint64_t bytes) {
+            return verify::Bytes(bytes, std::byte{0xff});
+        });
+}
+
+bool Layer::in_place(TensorIndex which) const {
+    return in_place_ && !(which != Q && operation_.info.scatter_kv);
+}
+
+std::uint64_t Layer::bytes_read(TensorIndex which) const {
+    const TensorInfo& info = operation_.info.tensor[which];
+    const std::uint32_t channels = in_place(which) ? operation_.info.rotary_dim : info.head_dim;
+    return verify::tokens_of(operation_) * info.heads * channels * element_bytes(info.in);
+}
+
+std::uint64_t Layer::bytes_read() const {
+    return bytes_read(Q) + bytes_read(K);
 }
 
 std::vector<Copied> Layer::copies() const {
     std::vector<Copied> copies;
-    for (const bool key : {false, true}) {
-        const VkDeviceSize bytes = bytes_read(key) / 16 * 16;
+    for (const TensorIndex which : {Q, K}) {
+        const VkDeviceSize bytes = bytes_read(which) / 16 * 16;
         if (bytes != 0)
-            copies.push_back(
-                {{in(key).buffer, 0, bytes}, {(key ? k_out_ : q_out_).handle(), 0, bytes}});
+            copies.push_back({{in_[which].handle(), 0, bytes}, {out_[which].handle(), 0, bytes}});
     }
     return copies;
 }
 
-Checked Layer::check(bool key, double bound_u) {
-    Buffer& output = in_place(key) ? key ? k_in_ : q_in_ : key ? k_out_ : q_out_;
-    const std::uint32_t bytes_each = element_bytes(element_);
-    const auto read = [&](std::uint64_t first, std::uint64_t count) {
-        std::vector<std::byte> bytes(count * bytes_each);
-        tools::check(output.download(bytes.data(), bytes.size(), first * bytes_each),
-                     Subject::device);
-        return bytes;
-    };
-    return verify(shape_, element_, key, read, bound_u);
+verify::Bytes Layer::output(TensorIndex which, std::uint64_t first, std::uint64_t bytes) {
+    verify::Bytes content(bytes);
+    check(((in_place(which) ? in_ : out_)[which]).download(content.data(), bytes, first),
+          Subject::device);
+    return content;
 }
 
-KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles, Mapping mapping) {
-    KernelInfo info{.pairing = shape.pairing, .rotary_dim = shape.rotary_dim};
-    info.tensor[Q] = {element, element, shape.q_head_dim, shape.q_offset};
-    if (shape.k_heads != 0) info.tensor[K] = {element, element, shape.k_head_dim, shape.k_offset};
-    info.angles = angles;
-    info.positions = shape.numbering == Numbering::ascending ? VKROPE_POSITIONS_IMPLICIT
-                     : shape.sections.axes == 0              ? VKROPE_POSITIONS_IDS
-                                                             : VKROPE_POSITIONS_AXIS_IDS;
-    info.scatter_kv = shape.scatters();
-    std::copy(shape.windows.begin(), shape.windows.end(), info.windows);
-    info.sections = shape.sections;
-    info.mapping = mapping;
-    info.tensor[Q].heads = shape.q_heads;
-    info.tensor[K].heads = shape.k_heads;
-    return info;
-}
-
-Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls,
-           Mapping mapping) {
-    const Shape& shape = layer.shape();
-    table_ = value_of(AngleTable::make(device, rotation_of(shape), angles, shape.max_position),
-                      Subject::device);
-    ids_ = uploaded(device, ids_of(shape));
-    slots_ = uploaded(device, slots_of(shape));
-    kernel_.reset(value_of(
-        create(device.ref(), kernel_info(shape, layer.element(), table_.layout().source, mapping)),
-        Subject::device));
-    call_ = {.batch = shape.batch, .tokens = shape.tokens};
-    call_.in[Q] = {.where = layer.in(false), .heads = shape.q_heads};
-    call_.out[Q] = {.where = layer.out(false), .heads = shape.q_heads};
-    if (shape.k_heads != 0) {
-        call_.in[K] = {.where = layer.in(true), .heads = shape.k_heads};
-        call_.out[K] = {.where = layer.out(true), .heads = shape.k_heads};
+Checked Layer::check_outputs(const verify::Operation& operation, std::optional<double> bound_u,
+                             const char* what) {
+    Checked all;
+    for (const TensorIndex which : every_tensor) {
+        if (!verify::has(operation, which)) continue;
+        const auto read = [&](std::uint64_t first, std::uint64_t bytes) {
+            return output(which, first, bytes);
+        };
+        const Checked checked = check_output(operation, which, read, bound_u);
+        if (!checked.failure.empty())
+            tools::fail(tools::ExitCode::verification_failed, "{}{}: {}", what, "QKV"[which],
+                        checked.failure);
+        all.elements += checked.elements;
+        all.error_u = std::max(all.error_u, checked.error_u);
     }
-    call_.positions.batch_stride = broadcast;
-    if (shape.numbering != Numbering::ascending) call_.positions.ids = ids_.whole();
-    if (shape.scatters())
-        call_.paged_cache = {.slot_mapping = slots_.whole(), .page_size = shape.page_size};
-    call_.angles = table_.angles();
+    return all;
+}
+
+Pass::Pass(Device& device, const verify::Operation& operation, std::uint32_t calls)
+    : operation_(operation),
+      on_device_(value_of(verify::OnDevice::make(device, operation), Subject::device)),
+      call_(on_device_.call(operation.call)),
+      kernel_(value_of(create(device.ref(), operation.info), Subject::device)) {
     if (device.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return;
     // One set more than a call needs, because separate rotations of Q and K may take one dispatch
     // more than a joint rotation.
@@ -140,11 +119,22 @@ Rope::Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t
         value_of(create_arena(kernel_.get(), std::uint32_t(sets) * calls), Subject::device));
 }
 
-Status Rope::record(VkCommandBuffer commands) {
+Status Pass::record_next(VkCommandBuffer commands) const {
     return vkrope::record(commands, kernel_.get(), call_, arena_.get());
 }
 
-Rope::Grid Rope::grid() const {
+Status Pass::record_unfused(VkCommandBuffer commands) const {
+    begin();
+    Call alone = call_;
+    alone.in[K] = alone.out[K] = {};
+    alone.paged_cache = {};
+    if (Status s = vkrope::record(commands, kernel_.get(), alone, arena_.get()); !s) return s;
+    alone = call_;
+    alone.in[Q] = alone.out[Q] = {};
+    return vkrope::record(commands, kernel_.get(), alone, arena_.get());
+}
+
+Pass::Grid Pass::grid() const {
     const ResolvedCall resolved = value_of(resolve(*kernel_, call_), Subject::device);
     const Jobs jobs = value_of(plan(*kernel_, resolved), Subject::device);
     const Dispatch first = DispatchSequence(*kernel_, call_, resolved, jobs).at(0);
@@ -153,14 +143,16 @@ Rope::Grid Rope::grid() const {
             first.pipeline->geometry.workgroup_size()};
 }
 
-Status Rope::record_unfused(VkCommandBuffer commands) {
-    Call alone = call_;
-    alone.in[K] = alone.out[K] = {};
-    alone.paged_cache = {};
-    if (Status s = vkrope::record(commands, kernel_.get(), alone, arena_.get()); !s) return s;
-    alone = call_;
-    alone.in[Q] = alone.out[Q] = {};
-    return vkrope::record(commands, kernel_.get(), alone, arena_.get());
+Record barrier(const Device& device) {
+    const auto record = function_of<PFN_vkCmdPipelineBarrier>(device, "vkCmdPipelineBarrier");
+    return [record, at = boundary()](VkCommandBuffer commands) {
+        VkMemoryBarrier memory = {};
+        memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+        memory.srcAccessMask = at.output_access;
+        memory.dstAccessMask = at.in_place_access;
+        record(commands, at.stage, at.stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
+        return Status{};
+    };
 }
 
 }  // namespace vkrope::bench

@@ -1,63 +1,74 @@
 // SPDX-License-Identifier: MIT
-// Contains Q and K of one layer on the device and rotates them with vkrope.
+// The tensors of an operation on a device, and the operation as vkrope records it.
 #pragma once
 
-#include <memory>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "roof/copy_roof.hpp"
-#include "shapes.hpp"
 #include "verify.hpp"
+#include "verify/on_device.hpp"
 
 namespace vkrope::bench {
 
-/// Tensors of a layer. Inputs contain the pattern; outputs contain NaN until they are written.
+using Record = std::function<Status(VkCommandBuffer)>;
+
+/// Inputs contain the pattern; outputs contain NaN until they are written.
 class Layer {
    public:
-    Layer(Device& device, const Shape& shape, Element element, bool in_place);
+    /// in_place  applies to tensors that are not stored in a cache
+    Layer(Device& device, const verify::Operation& operation, bool in_place = false);
 
-    const Shape& shape() const noexcept { return shape_; }
-    Element element() const noexcept { return element_; }
-    /// Returns whether a tensor is rotated in place; a scattered K never is.
-    bool in_place(bool key) const noexcept { return in_place_ && !(key && shape_.scatters()); }
-    VkDescriptorBufferInfo in(bool key) const { return (key ? k_in_ : q_in_).whole(); }
-    VkDescriptorBufferInfo out(bool key) const {
-        return (in_place(key) ? key ? k_in_ : q_in_ : key ? k_out_ : q_out_).whole();
-    }
+    /// Returns the operation with the buffers of this object.
+    const verify::Operation& operation() const noexcept { return operation_; }
+    const Call& call() const noexcept { return operation_.call; }
 
-    /// Returns the number of bytes that a rotation reads from both tensors; it writes the same
-    /// number. In place, only rotated channels count.
-    std::uint64_t bytes_read() const { return bytes_read(false) + bytes_read(true); }
+    /// Returns the number of bytes that a rotation reads; it writes the same number. In place, only
+    /// rotated channels count.
+    std::uint64_t bytes_read() const;
     /// Returns copies that move the same number of bytes.
     std::vector<Copied> copies() const;
 
-    /// Checks the output after a rotation of the pattern.
-    Checked check(bool key, double bound_u);
+    /// Returns the bytes of an output.
+    verify::Bytes output(TensorIndex which, std::uint64_t first, std::uint64_t bytes);
+    /// Fills the outputs with NaN, unless they are inputs.
+    void clear();
+    /// Checks all outputs of `operation`, which read and wrote the tensors of this object. Throws
+    /// Failure, with `what` before the name of the tensor.
+    Checked check_outputs(const verify::Operation& operation, std::optional<double> bound_u = {},
+                          const char* what = "");
 
    private:
-    std::uint64_t bytes_read(bool key) const;
+    bool in_place(TensorIndex which) const;
+    std::uint64_t bytes_read(TensorIndex which) const;
 
-    Shape shape_;
-    Element element_;
+    verify::Operation operation_;
     bool in_place_;
-    Buffer q_in_, k_in_, q_out_, k_out_;  // in place, `out` is the destination of the copy
+    Buffer in_[tensor_count], out_[tensor_count];  // in place, `out_` is the target of the copy
 };
 
-/// Angles, ids, slots and a kernel: objects that an engine creates once and that record() uses.
-class Rope {
+/// An operation with its angle table, ids, slots, parameters and kernel: objects that an engine
+/// creates once and that record() uses.
+class Pass {
    public:
-    /// The layer must outlive the object. A command buffer takes at most `calls` calls.
-    Rope(Device& device, const Layer& layer, AngleSource angles, std::uint32_t calls = 1,
-         Mapping mapping = VKROPE_MAPPING_AUTOMATIC);
+    /// The tensors of the operation have buffers that must outlive the object. A command buffer
+    /// takes at most `calls` calls.
+    Pass(Device& device, const verify::Operation& operation, std::uint32_t calls = 1);
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
 
-    /// Must be called before recording a new command buffer.
-    void begin() noexcept { vkrope_arena_reset(arena_.get()); }
-    /// Records Q and K in one call, as engines do, or in two calls, one after the other.
-    Status record(VkCommandBuffer commands);
-    Status record_unfused(VkCommandBuffer commands);
+    const verify::Operation& operation() const noexcept { return operation_; }
 
-    AngleSource angles() const noexcept { return table_.layout().source; }
+    /// Must be called before record_next() records into a new command buffer.
+    void begin() const noexcept { vkrope_arena_reset(arena_.get()); }
+    Status record_next(VkCommandBuffer commands) const;
+    /// Records into a new command buffer; record_unfused() Q and K one after the other.
+    Status record(VkCommandBuffer commands) const {
+        begin();
+        return record_next(commands);
+    }
+    Status record_unfused(VkCommandBuffer commands) const;
+
     /// The number and the size of the workgroups of the first dispatch.
     struct Grid {
         std::uint64_t workgroups = 0;
@@ -66,15 +77,23 @@ class Rope {
     Grid grid() const;
 
    private:
-    AngleTable table_;
-    Buffer ids_, slots_;
+    verify::Operation operation_;
+    verify::OnDevice on_device_;
+    Call call_;
     Owned<Kernel> kernel_;
     Owned<DescriptorArena> arena_;
-    Call call_;
 };
 
-/// Returns the KernelInfo for create().
-KernelInfo kernel_info(const Shape& shape, Element element, AngleSource angles,
-                       Mapping mapping = VKROPE_MAPPING_AUTOMATIC);
+/// Returns the device's function of this name.
+template <class Function>
+Function function_of(const Device& device, const char* name) {
+    const DeviceRef& ref = device.ref();
+    const auto find = reinterpret_cast<PFN_vkGetDeviceProcAddr>(
+        ref.get_instance_proc_addr(ref.instance, "vkGetDeviceProcAddr"));
+    return reinterpret_cast<Function>(find(ref.device, name));
+}
+
+/// Returns a function that records the barrier between passes that access the same bytes.
+Record barrier(const Device& device);
 
 }  // namespace vkrope::bench

@@ -16,7 +16,7 @@
 #include "cli/program.hpp"
 #include "cli/signals.hpp"
 #include "cli/terminal.hpp"
-#include "report.hpp"
+#include "results.hpp"
 #include "rows.hpp"
 
 namespace vkrope::bench {

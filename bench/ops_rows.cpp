@@ -1,142 +1,315 @@
 // SPDX-License-Identifier: MIT
 // Times one dispatch from the projection to the cache, and the passes that it replaces: norms of Q
 // and K, the rotation, Hadamard transforms, and the store of K and V.
-#include <memory>
+#include <deque>
 
+#include "cli/failure.hpp"
 #include "cli/words.hpp"
-#include "layer_with_ops.hpp"
-#include "meaning.hpp"
 #include "rows.hpp"
+#include "verify/definition.hpp"
 
 namespace vkrope::bench {
 namespace {
 
-using tools::check;
-using tools::ExitCode;
-using tools::fail;
 using tools::Subject;
 using tools::value_of;
 
-constexpr OpsShape ops_shapes[] = {
-    {"prefill_qwen3_8b", "Qwen3 8B", 512, 32, 8, 128},
-    {"long_qwen3_8b", "Qwen3 8B", 8192, 32, 8, 128},
-    {"decode_qwen3_8b", "Qwen3 8B", 1, 32, 8, 128},
-    {"prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256},
-    {"decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256},
-    {"prefill_olmo2_7b", "OLMo 2 7B", 512, 32, 32, 128, VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN},
-    {"decode_olmo2_7b", "OLMo 2 7B", 1, 32, 32, 128, VKROPE_NORM_RMS, VKROPE_NORM_SPAN_TOKEN},
-    {"image_flux", "Flux, a quarter of 1024 x 1024", 1152, 24, 24, 128, VKROPE_NORM_RMS,
-     VKROPE_NORM_SPAN_HEAD, VKROPE_INTERLEAVED}};
-constexpr OpsShape cache_shapes[] = {
-    {"prefill_llama3_1_8b", "Llama 3.1 8B", 512, 32, 8, 128, VKROPE_NORM_NONE},
-    {"long_llama3_1_8b", "Llama 3.1 8B", 8192, 32, 8, 128, VKROPE_NORM_NONE},
-    {"decode_llama3_1_8b", "Llama 3.1 8B", 1, 32, 8, 128, VKROPE_NORM_NONE},
-    {"prefill_qwen3_8b", "Qwen3 8B", 512, 32, 8, 128},
-    {"decode_qwen3_8b", "Qwen3 8B", 1, 32, 8, 128},
-    {"prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256},
-    {"decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256}};
-
-/// The error bound of a rotation with float angles, relative to the largest value. It is the bound
-/// of the rivals.
-constexpr double largest_distance = 1.0 / 16;
-
-using Record = Status (LayerWithOps::*)(VkCommandBuffer);
-
-double timed(Device& device, LayerWithOps& layer, Record way) {
-    return value_of(
-        time_ns(device, [&](VkCommandBuffer commands) { return (layer.*way)(commands); }),
-        Subject::device);
+Shape layer(const char* name, const char* model, std::uint32_t tokens, std::uint32_t q_heads,
+            std::uint32_t k_heads, std::uint32_t head_dim,
+            std::optional<NormSpan> norms = VKROPE_NORM_SPAN_HEAD,
+            Pairing pairing = VKROPE_HALF_SPLIT) {
+    verify::Operation operation = rotation(tokens, {q_heads, head_dim}, {k_heads, head_dim},
+                                           head_dim, 10000, pairing);
+    if (norms) add_norms(operation, *norms);
+    store_in_cache(operation);
+    return {name, model, operation};
 }
 
-/// Checks all variants. In f32 nothing is rounded between the passes, so they must give the same
-/// bits as the one dispatch.
-void check_ways(Device& device, LayerWithOps& layer, Element element) {
-    timed(device, layer, &LayerWithOps::record_passes);
-    const std::vector<std::byte> passes = layer.results();
-    timed(device, layer, &LayerWithOps::record_plain);
-    if (layer.results() == passes)
-        fail(ExitCode::verification_failed, "the other steps changed no element");
-    timed(device, layer, &LayerWithOps::record_fused);
-    if (element == VKROPE_F32 && layer.results() != passes)
-        fail(ExitCode::verification_failed,
-             "the one dispatch and the passes that it replaces have other bits");
-    if (layer.has_ggml_way()) {
-        timed(device, layer, &LayerWithOps::record_ggml);
-        if (layer.distance(passes) > largest_distance)
-            fail(ExitCode::verification_failed,
-                 "ggml's passes and the passes have different results");
+std::vector<Shape> ops_shapes() {
+    constexpr NormSpan token = VKROPE_NORM_SPAN_TOKEN;
+    return {layer("prefill_qwen3_8b", "Qwen3 8B", 512, 32, 8, 128),
+            layer("long_qwen3_8b", "Qwen3 8B", 8192, 32, 8, 128),
+            layer("decode_qwen3_8b", "Qwen3 8B", 1, 32, 8, 128),
+            layer("prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256),
+            layer("decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256),
+            layer("prefill_olmo2_7b", "OLMo 2 7B", 512, 32, 32, 128, token),
+            layer("decode_olmo2_7b", "OLMo 2 7B", 1, 32, 32, 128, token),
+            layer("image_flux", "Flux, a quarter of 1024 x 1024", 1152, 24, 24, 128,
+                  VKROPE_NORM_SPAN_HEAD, VKROPE_INTERLEAVED)};
+}
+
+std::vector<Shape> cache_shapes() {
+    return {layer("prefill_llama3_1_8b", "Llama 3.1 8B", 512, 32, 8, 128, std::nullopt),
+            layer("long_llama3_1_8b", "Llama 3.1 8B", 8192, 32, 8, 128, std::nullopt),
+            layer("decode_llama3_1_8b", "Llama 3.1 8B", 1, 32, 8, 128, std::nullopt),
+            layer("prefill_qwen3_8b", "Qwen3 8B", 512, 32, 8, 128),
+            layer("decode_qwen3_8b", "Qwen3 8B", 1, 32, 8, 128),
+            layer("prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256),
+            layer("decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256)};
+}
+
+enum Method {
+    fused,     // one dispatch
+    plain,     // one dispatch without norms and Hadamard transforms
+    passes,    // the dispatches of a graph engine
+    products,  // the passes with a matrix product for each Hadamard transform
+    /// The passes as ggml's backend dispatches them: one dispatch rotates Q and one K, with pow,
+    /// cos and sin in every head, another scatters K; Hadamard transforms are matrix products.
+    ggml,
+    methods,
+};
+
+/// Tensors of a layer, and the methods that compute its outputs, each with its own kernels.
+class LayerWithOps {
+   public:
+    /// whole  the operation of the one dispatch
+    LayerWithOps(Device& device, const verify::Operation& whole)
+        : device_(device), layer_(device, whole),
+          transforms_(verify::is_quantised(whole.info.tensor[K].out)) {
+        for (const TensorIndex which : every_tensor) {
+            at_[which] = layer_.call().in[which].where;
+            scratch(which);
+        }
+        add(others_, layer_.operation(), {fused});
+        add(others_, without_ops(), {plain});
+        add_norms();
+        add_rotation();
+        if (transforms_) add_transforms();
+        move(passes_, V, layer_.call().out[V].where, {}, all_passes);
+        if (!transforms_) steps_[products].clear();
+        if (!rival_) steps_[ggml].clear();
     }
-    if (!layer.transforms()) return;
-    timed(device, layer, &LayerWithOps::record_with_products);
-    if (!layer.nearly(passes))
-        fail(ExitCode::verification_failed,
-             "the matrix products differ from the Hadamard transforms");
-}
+
+    /// Returns whether there is such a method: products need Hadamard transforms, and ggml's passes
+    /// half_split pairs.
+    bool has(Method method) const { return !steps_[method].empty(); }
+
+    Status record(Method method, VkCommandBuffer commands) {
+        for (auto& [n, product] : products_) {
+            if (Status s = product.reset(); !s) return s;
+        }
+        for (const Record& step : steps_[method]) {
+            if (Status s = step(commands); !s) return s;
+        }
+        return {};
+    }
+
+    /// Runs every method with `run`, which returns nanoseconds, and checks the outputs. In f32
+    /// nothing is rounded between the passes, so they must give the same bits as the one dispatch.
+    /// Returns the nanoseconds of all runs. Throws Failure.
+    double check(const std::function<double(const Record&)>& run) {
+        const verify::Operation &whole = layer_.operation(), simple = without_ops();
+        const bool exact = whole.info.tensor[Q].in == VKROPE_F32;
+        constexpr const char* names[] = {
+            "", "without ops: ", "passes: ", "matrix products: ", "ggml's passes: "};
+        double ns = 0;
+        std::vector<verify::Bytes> outputs[methods];
+        for (const Method method : {fused, plain, passes, products, ggml}) {
+            if (!has(method)) continue;
+            layer_.clear();
+            ns += run([&](VkCommandBuffer commands) { return record(method, commands); });
+            std::optional<double> bound_u;
+            if (method == ggml || (method == passes && !exact)) bound_u = Rival::pow_bound_u;
+            layer_.check_outputs(method == plain ? simple : whole, bound_u, names[method]);
+            for (const TensorIndex which : every_tensor)
+                outputs[method].push_back(
+                    layer_.output(which, 0, whole.call.out[which].where.range));
+        }
+        if (exact && outputs[fused] != outputs[passes])
+            tools::fail(tools::ExitCode::verification_failed,
+                        "the one dispatch and the passes that it replaces have other bits");
+        return ns;
+    }
+
+    /// Return the number of bytes that the one dispatch, or the passes, read and write.
+    double bytes() const { return moved(layer_.call()); }
+    double bytes_of_passes() const {
+        double sum = 0;
+        for (const Pass& pass : passes_) sum += moved(pass.operation().call);
+        return sum;
+    }
+    std::size_t number_of_passes() const { return passes_.size(); }
+
+    /// Returns copies that move as many bytes as the one dispatch reads and writes.
+    std::vector<Copied> copies() const {
+        std::vector<Copied> all;
+        for (const TensorIndex which : every_tensor) {
+            const Where &in = layer_.call().in[which].where, &out = layer_.call().out[which].where;
+            const VkDeviceSize bytes = (in.range + out.range) / 2 / 16 * 16;
+            all.push_back({{in.buffer, 0, bytes}, {scratch_[which].handle(), 0, bytes}});
+        }
+        return all;
+    }
+
+   private:
+    using Where = VkDescriptorBufferInfo;
+    using Methods = std::initializer_list<Method>;
+    static constexpr Methods all_passes = {passes, products, ggml};
+
+    static double moved(const Call& call) {
+        double sum = 0;
+        for (const TensorIndex which : every_tensor)
+            sum += double(call.in[which].where.range) + double(call.out[which].where.range);
+        return sum;
+    }
+
+    verify::Operation without_ops() const {
+        verify::Operation operation = layer_.operation();
+        for (TensorInfo& tensor : operation.info.tensor) tensor.ops = {};
+        operation.parameters = {};
+        return operation;
+    }
+
+    /// Returns a new buffer as large as an input.
+    Where scratch(TensorIndex which) {
+        const VkDeviceSize bytes = layer_.call().in[which].where.range;
+        return scratch_.emplace_back(value_of(Buffer::make(device_, bytes), Subject::device))
+            .whole();
+    }
+
+    void add(const Record& step, Methods to) {
+        for (const Method method : to) steps_[method].push_back(step);
+    }
+
+    void add(std::deque<Pass>& owner, const verify::Operation& operation, Methods to) {
+        Pass& pass = owner.emplace_back(device_, operation);
+        add([&pass](VkCommandBuffer commands) { return pass.record(commands); }, to);
+    }
+
+    /// Adds a pass that applies ops to a tensor and moves it, as V; its kernel also has a tensor
+    /// that could be rotated.
+    void move(std::deque<Pass>& owner, TensorIndex which, const Where& to, const Ops& ops,
+              Methods methods) {
+        const verify::Operation& whole = layer_.operation();
+        verify::Operation operation = without_ops();
+        TensorInfo(&info)[tensor_count] = operation.info.tensor;
+        Call& call = operation.call;
+        const bool is_output = to.buffer == whole.call.out[which].where.buffer;
+        info[V] = info[which];
+        info[V].ops = ops;
+        if (!is_output) info[V].out = info[V].in;
+        info[K].out = info[K].in;
+        info[Q] = {};
+        if (!is_output || which == Q) {
+            operation.info.scatter_kv = false;
+            call.paged_cache = {};
+        }
+        for (const TensorIndex absent : {Q, K}) call.in[absent] = call.out[absent] = {};
+        call.in[V] = {.where = at_[which], .heads = info[V].heads};
+        call.out[V] = {.where = to, .heads = info[V].heads};
+        if (ops.norm.kind != VKROPE_NORM_NONE) operation.parameters[V] = whole.parameters[which];
+        add(owner, operation, methods);
+        at_[which] = to;
+    }
+
+    void add_norms() {
+        const TensorInfo(&info)[tensor_count] = layer_.operation().info.tensor;
+        if (info[Q].ops.norm.kind == VKROPE_NORM_NONE) return;
+        for (const TensorIndex which : {Q, K})
+            move(passes_, which, scratch(which), {.norm = info[which].ops.norm}, all_passes);
+        add(barrier(device_), all_passes);
+    }
+
+    void add_rotation() {
+        verify::Operation rotation = without_ops();
+        Call& call = rotation.call;
+        rotation.info.tensor[V] = {};
+        call.in[V] = call.out[V] = {};
+        for (const TensorIndex which : {Q, K}) call.in[which].where = at_[which];
+        if (transforms_) {
+            rotation.info.tensor[K].out = rotation.info.tensor[K].in;
+            rotation.info.scatter_kv = false;
+            call.paged_cache = {};
+            for (const TensorIndex which : {Q, K}) call.out[which].where = scratch(which);
+        }
+        add(passes_, rotation, {passes, products});
+        if (rotation.info.pairing == VKROPE_HALF_SPLIT) {
+            rival_.emplace(device_, rotation, Way::ggml);
+            Call of_rival = call;
+            if (!transforms_) of_rival.out[K].where = at_[K] = scratch(K);
+            add([=, this](VkCommandBuffer commands) { return rival_->record(commands, of_rival); },
+                {ggml});
+            if (!transforms_) {
+                add(barrier(device_), {ggml});
+                move(others_, K, call.out[K].where, {}, {ggml});
+            }
+        }
+        for (const TensorIndex which : {Q, K}) at_[which] = call.out[which].where;
+    }
+
+    void add_transforms() {
+        const verify::Operation& whole = layer_.operation();
+        add(barrier(device_), all_passes);
+        for (const TensorIndex which : every_tensor) {
+            const TensorInfo& info = whole.info.tensor[which];
+            const std::uint32_t block = info.ops.hadamard,
+                                rows = whole.call.tokens * info.heads * info.head_dim / block;
+            const Where from = at_[which],
+                        to = which == Q ? whole.call.out[Q].where : scratch(which);
+            move(passes_, which, to, {.hadamard = block}, {passes});
+            MatrixProduct& product = products_.try_emplace(block, device_, block).first->second;
+            add(
+                [=, &product](VkCommandBuffer commands) {
+                    product.record(commands, from, to, rows);
+                    return Status{};
+                },
+                {products, ggml});
+        }
+        add(barrier(device_), all_passes);
+        move(passes_, K, whole.call.out[K].where, {}, all_passes);
+    }
+
+    Device& device_;
+    Layer layer_;
+    bool transforms_;
+    std::deque<Buffer> scratch_;  // the first three are the targets of the copies
+    Where at_[tensor_count];      // the tensors after the passes so far
+    std::deque<Pass> passes_, others_;
+    std::map<std::uint32_t, MatrixProduct> products_;  // key: number of channels in a block
+    std::optional<Rival> rival_;
+    std::vector<Record> steps_[methods];
+};
 
 }  // namespace
 
-void Bench::register_ops() {
-    const auto row = [this](const std::string& name, const OpsShape& shape, const OpsTypes& types) {
-        add(name, [=, this](benchmark::State& state) {
-            if (set_up_ != name) {
-                row_ = {};
-                set_up_ = name;
-                ops_.reset();
-            }
-            if (!ops_) {
-                const auto made = std::make_shared<LayerWithOps>(device_, shape, types);
-                check_ways(device_, *made, types.element);
-                ops_ = made;
-            }
-            time_ops(state, ops_.get(), shape.model);
-        });
+Bench::Row Bench::ops_row(const Shape& shape) {
+    const auto layer = std::make_shared<LayerWithOps>(device_, shape.operation);
+    const auto timed = [&](Method method) {
+        return running([=](VkCommandBuffer commands) { return layer->record(method, commands); });
     };
-    // A GPU is busy only with many tokens, for which a software device would take minutes.
-    const bool software = device_.info().type == VK_PHYSICAL_DEVICE_TYPE_CPU;
-    const auto fits_device = [&](const OpsShape& shape) {
-        return !software || shape.tokens <= 4096;
-    };
-    for (const OpsShape& shape : ops_shapes) {
-        if (!fits_device(shape)) continue;
-        for (const auto& [word, element] : tools::elements)
-            row(fmt::format("ops/{}/{}", shape.name, word), shape, {element, element});
-    }
-    for (const OpsShape& shape : cache_shapes) {
-        if (!fits_device(shape)) continue;
-        for (const auto& [word, cache] : tools::stored_elements) {
-            if (is_quantised(cache))
-                row(fmt::format("cache/{}/{}", shape.name, word), shape, {VKROPE_F32, cache});
-        }
-    }
+    Row row{.label = shape.model, .tensors = layer, .bytes = layer->bytes()};
+    row.first_ns = layer->check([this](const Record& record) { return run(record); });
+    row.copies = layer->copies();
+    row.time = timed(fused);
+    row.others = {{"passes_over_fused", timed(passes)}, {"fused_over_plain", timed(plain), true}};
+    if (layer->has(products)) row.others.push_back({"products_over_fused", timed(products)});
+    if (layer->has(ggml)) row.others.push_back({"ggml_over_fused", timed(ggml)});
+    row.counters = {{"bytes_of_passes", layer->bytes_of_passes() / layer->bytes()},
+                    {"passes", double(layer->number_of_passes())}};
+    return row;
 }
 
-// Dispatch and passes alternate, so that other load on the machine affects all of them.
-void Bench::time_ops(benchmark::State& state, void* of, const char* model) {
-    auto& layer = *static_cast<LayerWithOps*>(of);
-    std::vector<double> fused, plain, passes, with_products, of_ggml;
-    roof().aim(layer.copies());
-    check(roof().settle(true), Subject::device);
-    for (auto _ : state) {
-        check(roof().round(), Subject::device);
-        if (layer.has_ggml_way())
-            of_ggml.push_back(timed(device_, layer, &LayerWithOps::record_ggml));
-        if (layer.transforms())
-            with_products.push_back(timed(device_, layer, &LayerWithOps::record_with_products));
-        passes.push_back(timed(device_, layer, &LayerWithOps::record_passes));
-        plain.push_back(timed(device_, layer, &LayerWithOps::record_plain));
-        fused.push_back(timed(device_, layer, &LayerWithOps::record_fused));
-        state.SetIterationTime(fused.back() * 1e-9);
+void Bench::register_ops() {
+    const auto row = [this](const char* kind, const Shape& shape, Element element, Element cache,
+                            const char* word) {
+        // A GPU is busy only with many tokens, for which a software device would take minutes.
+        if (device_.info().type == VK_PHYSICAL_DEVICE_TYPE_CPU &&
+            shape.operation.call.tokens > 4096)
+            return;
+        Shape typed = {shape.name, shape.model, of_type(shape.operation, element)};
+        add_v(typed.operation, cache);
+        add_row(fmt::format("{}/{}/{}", kind, shape.name, word),
+                [=, this] { return ops_row(typed); });
+    };
+    for (const Shape& shape : ops_shapes()) {
+        for (const auto& [word, element] : tools::elements)
+            row("ops", shape, element, element, word);
     }
-    state.counters["bytes_per_second"] = layer.bytes() / median(fused) * 1e9;
-    state.counters["roof"] = roof().best_ns() / median(fused);
-    state.counters["passes_over_fused"] = median(passes) / median(fused);
-    if (layer.has_ggml_way()) state.counters["ggml_over_fused"] = median(of_ggml) / median(fused);
-    if (layer.transforms())
-        state.counters["products_over_fused"] = median(with_products) / median(fused);
-    state.counters["bytes_of_passes"] = layer.bytes_of_passes() / layer.bytes();
-    state.counters["passes"] = double(layer.passes());
-    state.counters["fused_over_plain"] = median(fused) / median(plain);
-    state.SetLabel(model);
+    for (const Shape& shape : cache_shapes()) {
+        for (const auto& [word, cache] : tools::stored_elements) {
+            if (verify::is_quantised(cache)) row("cache", shape, VKROPE_F32, cache, word);
+        }
+    }
 }
 
 }  // namespace vkrope::bench

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include "report.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <cstdlib>
 
 #include "io/svg.hpp"
+#include "results.hpp"
 
 namespace vkrope::bench {
 namespace {
@@ -77,9 +76,10 @@ double full_bar(const std::vector<Measured>& results) {
     return full;
 }
 
-/// Returns a bar for `share` of the roof, which is drawn as a line. For a rival, `ours` above 0
-/// adds a bar for vkrope below it.
-std::string bar(double share, double ours, double full) {
+/// Returns a bar for the share of the roof, which is drawn as a line; for a rival also a bar for
+/// vkrope below it.
+std::string bar_cell(const Measured& result, double full) {
+    const double share = result.counter("roof"), ours = share * result.counter("vkrope_speedup");
     const auto rect = [&](const char* look, double part, int y, int height) {
         return fmt::format("<rect class=\"{}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>", look, y,
                            part / full * 100, height);
@@ -96,105 +96,114 @@ std::string bar(double share, double ours, double full) {
         says, rects, 100 / full);
 }
 
-std::string cell(const std::string& text) {
-    return "<td>" + text + "</td>";
+/// A column: a heading, and a counter of the row or one of the words below.
+struct Column {
+    const char *head, *shows;
+};
+constexpr Column row_time = {"time", "time"}, rate = {"GB/s", "rate"},
+                 share = {"of the roof", "share"}, bar = {"", "bar"},
+                 speedup = {"vkrope", "vkrope_speedup"};
+
+std::string cell_of(const Measured& result, std::string_view shows, double full) {
+    if (shows == "bar") return bar_cell(result, full);
+    if (shows == "label") return "<td class=\"words\">" + svg::escaped(result.label) + "</td>";
+    if (shows == "time") return "<td>" + time_text(result.ns) + "</td>";
+    if (shows == "rate")
+        return fmt::format("<td>{:.2f}</td>", result.counter("bytes_per_second") / 1e9);
+    if (shows == "share") return fmt::format("<td>{:.0f} %</td>", result.counter("roof") * 100);
+    const double number = result.counter(std::string(shows));
+    if (shows == "passes") return fmt::format("<td>{:.0f}</td>", number);
+    if (number == 0) return "<td></td>";
+    const bool loss = number < 1 && shows != "vkrope_over_empty";
+    return fmt::format("<td{}>{:.2f} x</td>", loss ? " class=\"loss\"" : "", number);
 }
 
-/// Returns a section with a table that has one row per result; empty without results.
-template <class Cells>
-std::string table(std::string_view heading, std::string_view what, std::string_view head,
-                  const std::vector<Measured>& results, const Cells& cells) {
+/// A table with one row for each result whose name begins with `prefix`.
+struct Table {
+    const char *prefix, *heading, *what;
+    std::vector<Column> columns;
+};
+
+std::string section(const Table& table, const std::vector<Measured>& all) {
+    const std::vector<Measured> results = those_of(all, table.prefix);
     if (results.empty()) return {};
-    std::string html = fmt::format(
-        "<section>\n<h2>{}</h2>\n{}<table>\n<thead><tr>{}</tr></thead>\n<tbody>\n", heading,
-        what.empty() ? "" : fmt::format("<p>{}</p>\n", what), head);
+    std::string html = fmt::format("<section>\n<h2>{}</h2>\n", table.heading);
+    if (*table.what != 0) html += fmt::format("<p>{}</p>\n", table.what);
+    html += "<table>\n<thead><tr><th>row</th>";
+    for (const auto& [head, shows] : table.columns) {
+        const std::string_view of = shows;
+        html += fmt::format("<th{}>{}</th>",
+                            of == "bar"     ? " class=\"bar\""
+                            : of == "label" ? " class=\"words\""
+                                            : "",
+                            head);
+    }
+    html += "</tr></thead>\n<tbody>\n";
     for (const Measured& result : results) {
-        html += fmt::format("<tr><td>{}</td>{}</tr>\n", svg::escaped(rest_of(result.name)),
-                            cells(result));
+        html += fmt::format("<tr><td>{}</td>", svg::escaped(rest_of(result.name)));
+        for (const Column& column : table.columns)
+            html += cell_of(result, column.shows, full_bar(results));
+        html += "</tr>\n";
     }
     return html + "</tbody>\n</table>\n</section>\n";
 }
 
-std::string rate_cells(const Measured& result) {
-    return cell(time_text(result.ns)) +
-           cell(fmt::format("{:.2f}", result.counter("bytes_per_second") / 1e9));
-}
-
-std::string share_cell(const Measured& result) {
-    return cell(fmt::format("{:.0f} %", result.counter("roof") * 100));
-}
-
-std::string speedup_cell(const Measured& result) {
-    const double speedup = result.counter("vkrope_speedup");
-    return fmt::format("<td{}>{:.2f} x</td>", speedup < 1 ? " class=\"loss\"" : "", speedup);
-}
-
-/// Returns a table of shares of the roof.
-std::string roof_table(std::string_view heading, std::string_view what,
-                       const std::vector<Measured>& results) {
-    return table(
-        heading, what,
-        "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th class=\"bar\"></th>",
-        results, [full = full_bar(results)](const Measured& result) {
-            return rate_cells(result) + share_cell(result) + bar(result.counter("roof"), 0, full);
-        });
-}
-
-std::string rival_table(const std::vector<Measured>& results) {
-    return table("Rivals",
-                 "<span class=\"key other\">rival</span> The same rotation as other libraries do "
-                 "it, in shaders of this project, and "
-                 "(unfused) vkrope's Q and K one after the other. <span "
-                 "class=\"key\">vkrope</span> By default, timed alternately with each "
-                 "of them; the column says how many times as fast it is, and less than 1 is a "
-                 "loss. They are not the originals; "
-                 "ggml's alone was measured, on two cores, 32 heads of 128: 1.9 GB/s in f32 and "
-                 "0.9 in f16 on lavapipe 26.2.6, and 0.05 "
-                 "and 0.02 on lavapipe 22.3.6, which runs only invocations along x in step, where "
-                 "ggml's workgroups have one. The row ggml "
-                 "has such workgroups, ggml_along_x has full ones. A rival far below its original "
-                 "says nothing about the original.",
-                 "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th>vkrope</th><th "
-                 "class=\"bar\"></th>",
-                 results, [full = full_bar(results)](const Measured& result) {
-                     const double share = result.counter("roof"),
-                                  speedup = result.counter("vkrope_speedup");
-                     return rate_cells(result) + share_cell(result) + speedup_cell(result) +
-                            bar(share, share * speedup, full);
-                 });
-}
-
-std::string times_cell(const Measured& result, const char* counter) {
-    const double times = result.counter(counter);
-    if (times == 0) return cell("");
-    return fmt::format("<td{}>{:.2f} x</td>", times < 1 ? " class=\"loss\"" : "", times);
-}
-
-constexpr const char* ops_head =
-    "<th>row</th><th>time</th><th>GB/s</th><th>of the roof</th><th>passes</th><th>over "
-    "them</th><th>with products</th><th>ggml's way</th>";
-
-std::string ops_cells(const Measured& result) {
-    return rate_cells(result) + share_cell(result) +
-           cell(fmt::format("{:.0f}", result.counter("passes"))) +
-           times_cell(result, "passes_over_fused") + times_cell(result, "products_over_fused") +
-           times_cell(result, "ggml_over_fused");
-}
-
-std::string ops_table(const std::vector<Measured>& results) {
-    return table("From the projection to the cache",
-                 "Norms, rotation and the store of K and V in one dispatch. The last columns say "
-                 "how many times as long other ways take, timed alternately: the passes that it "
-                 "replaces, and those of ggml's backend.",
-                 ops_head, results, ops_cells);
-}
-
-std::string cache_table(const std::vector<Measured>& results) {
-    return table("To a quantised cache",
-                 "The same with Hadamard transforms, which graph engines compute as passes or as "
-                 "matrix products.",
-                 ops_head, results, ops_cells);
-}
+const std::vector<Column> over_fused = {row_time,
+                                        rate,
+                                        share,
+                                        {"passes", "passes"},
+                                        {"over them", "passes_over_fused"},
+                                        {"with products", "products_over_fused"},
+                                        {"ggml's way", "ggml_over_fused"}};
+const Table tables_before_plots[] = {
+    {"rope/",
+     "vkrope and the roof",
+     "Bytes read and written a second, against the fastest shader that copies as many bytes on "
+     "this device, timed alternately: the red line, 100 %. In place only rotated channels count. "
+     "Medians.",
+     {row_time, rate, share, bar}},
+    {"rival/",
+     "Rivals",
+     "<span class=\"key other\">rival</span> The same rotation as other libraries do it, in "
+     "shaders "
+     "of this project, and (unfused) vkrope's Q and K one after the other. <span "
+     "class=\"key\">vkrope</span> By default, timed alternately with each of them; the column says "
+     "how many times as fast it is, and less than 1 is a loss. They are not the originals; ggml's "
+     "alone was measured, on two cores, 32 heads of 128: 1.9 GB/s in f32 and 0.9 in f16 on "
+     "lavapipe 26.2.6, and 0.05 and 0.02 on lavapipe 22.3.6, which runs only invocations along x "
+     "in step, where ggml's workgroups have one. The row ggml has such workgroups, ggml_along_x "
+     "has full ones. A rival far below its original says nothing about the original.",
+     {row_time, rate, share, speedup, bar}},
+    {"ops/", "From the projection to the cache",
+     "Norms, rotation and the store of K and V in one dispatch. The last columns say how many "
+     "times as long other ways take, timed alternately: the passes that it replaces, and those of "
+     "ggml's backend.",
+     over_fused},
+    {"cache/", "To a quantised cache",
+     "The same with Hadamard transforms, which graph engines compute as passes or as matrix "
+     "products.",
+     over_fused},
+    {"cpu/",
+     "Without a GPU",
+     "Plain loops on all cores of the processor, and how many times as fast vkrope is, timed "
+     "alternately; less than 1 is a loss. f16 is converted by integers here, though many "
+     "processors could do it.",
+     {row_time, rate, speedup}}};
+const Table tables_after_plots[] = {
+    {"copy/",
+     "The roof",
+     "The fastest copy shader for the bytes of each shape.",
+     {row_time, rate, {"shader", "label"}}},
+    {"copy_buffer/",
+     "vkCmdCopyBuffer",
+     "The same bytes by the copy command.",
+     {row_time, rate, share, bar}},
+    {"empty/",
+     "An empty dispatch",
+     "As many workgroups, of the same size, that find nothing to do; and vkrope's time over "
+     "theirs.",
+     {row_time, {"vkrope", "vkrope_over_empty"}}},
+    {"host/", "On the host", "", {row_time}}};
 
 /// Returns a drawing without the XML declaration, for use inside a page.
 std::string inlined(const svg::Drawing& drawing) {
@@ -214,9 +223,9 @@ std::string growth_plot(const std::vector<Measured>& results, std::string_view p
             {std::strtod(result.name.c_str() + prefix.size(), nullptr), 1e9 / tokens});
         x.push_back(series.points.back().x);
         y.push_back(series.points.back().y);
-        if (const double share = result.counter("roof"); share > 0) {
-            roof.points.push_back({x.back(), y.back() * share});
-            y.push_back(y.back() * share);
+        if (const double part = result.counter("roof"); part > 0) {
+            roof.points.push_back({x.back(), y.back() * part});
+            y.push_back(y.back() * part);
         }
     }
     if (series.points.size() < 2) return {};
@@ -250,21 +259,7 @@ std::string html_report(const std::vector<Measured>& results,
     for (const auto& [name, value] : context)
         html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", svg::escaped(name), svg::escaped(value));
     html += "</dl>\n";
-    html += roof_table(
-        "vkrope and the roof",
-        "Bytes read and written a second, against the fastest shader that copies as many bytes on "
-        "this device, timed alternately: the red line, 100 %. In place only rotated channels "
-        "count. Medians.",
-        those_of(results, "rope/"));
-    html += rival_table(those_of(results, "rival/"));
-    html += ops_table(those_of(results, "ops/")) + cache_table(those_of(results, "cache/"));
-    html += table("Without a GPU",
-                  "Plain loops on all cores of the processor, and how many times as fast vkrope "
-                  "is, timed alternately; less than 1 is "
-                  "a loss. f16 is converted by integers here, though many processors could do it.",
-                  "<th>row</th><th>time</th><th>GB/s</th><th>vkrope</th>",
-                  those_of(results, "cpu/"),
-                  [](const Measured& result) { return rate_cells(result) + speedup_cell(result); });
+    for (const Table& table : tables_before_plots) html += section(table, results);
     const std::string plots =
         growth_plot(results, "growth/tokens/", "Time a token by tokens: 32 and 8 heads of 128, f16",
                     "tokens") +
@@ -273,24 +268,7 @@ std::string html_report(const std::vector<Measured>& results,
         growth_plot(results, "growth/heads/",
                     "Time a token by heads: 4096 tokens, heads of 128, f16", "heads");
     if (!plots.empty()) html += "<section>\n<h2>How cost grows</h2>\n" + plots + "</section>\n";
-    html += table("The roof", "The fastest copy shader for the bytes of each shape.",
-                  "<th>row</th><th>time</th><th>GB/s</th><th class=\"words\">shader</th>",
-                  those_of(results, "copy/"), [](const Measured& result) {
-                      return rate_cells(result) + "<td class=\"words\">" +
-                             svg::escaped(result.label) + "</td>";
-                  });
-    html += roof_table("vkCmdCopyBuffer", "The same bytes by the copy command.",
-                       those_of(results, "copy_buffer/"));
-    html += table("An empty dispatch",
-                  "As many workgroups, of the same size, that find nothing to do; and vkrope's "
-                  "time over theirs.",
-                  "<th>row</th><th>time</th><th>vkrope</th>", those_of(results, "empty/"),
-                  [](const Measured& result) {
-                      return cell(time_text(result.ns)) +
-                             cell(fmt::format("{:.2f} x", result.counter("vkrope_over_empty")));
-                  });
-    html += table("On the host", "", "<th>row</th><th>time</th>", those_of(results, "host/"),
-                  [](const Measured& result) { return cell(time_text(result.ns)); });
+    for (const Table& table : tables_after_plots) html += section(table, results);
     return html + "</body>\n</html>\n";
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Collects and shows the results of the rows.
+// Collects and shows the results of the rows: on the console, and as a page.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vkrope::bench {
@@ -48,5 +49,12 @@ class Collector : public benchmark::BenchmarkReporter {
     // An aggregate has no label if the labels of its repetitions differ.
     std::map<std::string, std::string> labels_;
 };
+
+/// Returns the results as one self-contained HTML page without script or external resources, in
+/// light and dark mode, for any screen width.
+///
+/// context  names and values that describe the measurement
+std::string html_report(const std::vector<Measured>& results,
+                        const std::vector<std::pair<std::string, std::string>>& context);
 
 }  // namespace vkrope::bench

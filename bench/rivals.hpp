@@ -24,29 +24,28 @@ struct RivalPush {
     std::uint32_t fold_log2 = 0, row_texels = 0;
 };
 
-/// Rotates a plain shape with one of these shaders: Q, then K, with one dispatch each.
+/// Rotates with one of these shaders: Q, then K, with one dispatch each. The operation must be
+/// is_plain().
 class Rival {
    public:
-    Rival(Device& device, const Shape& shape, Element element, Way way);
+    Rival(Device& device, const verify::Operation& operation, Way way);
 
-    struct Rotated {
-        VkDescriptorBufferInfo in, out;
-        std::uint32_t heads;
-    };
-    Status record(VkCommandBuffer commands, const Rotated& q, const Rotated& k);
+    /// Uses the buffers of Q and K.
+    Status record(VkCommandBuffer commands, const Call& call);
 
+    /// With pow, the angle is a float whose error is the error of the device's pow, cos and sin
+    /// times the position. The bound is then 1/16 of (|x0| + |x1|), which still distinguishes the
+    /// rotation from any other rotation.
+    static constexpr double pow_bound_u = 0x1p-4 / 0x1p-24;
     /// Returns the error bound of the check. With a table only the rotation itself rounds, so the
-    /// bound of direct tables applies. With pow, the angle is a float whose error is the error of
-    /// the device's pow, cos and sin times the position. The bound is then 1/16 of (|x0| + |x1|),
-    /// which still distinguishes the rotation from any other rotation.
+    /// bound of direct tables applies.
     double bound_u() const noexcept {
-        return way_ == Way::ggml || way_ == Way::ggml_along_x ? 0x1p-4 / 0x1p-24 : 3;
+        return way_ == Way::ggml || way_ == Way::ggml_along_x ? pow_bound_u : 3;
     }
 
    private:
-    Shape shape_;
-    Element element_;
     Way way_;
+    std::uint32_t pairs_, pairs_per_invocation_;
     AngleTable texture_;
     Buffer cos_, sin_;
     Shader shader_;
@@ -65,6 +64,27 @@ class Idle {
     Shader shader_;
 };
 
+/// Shader that multiplies rows by a Hadamard matrix. Move-only.
+class MatrixProduct {
+   public:
+    /// Uses the orthonormal Hadamard matrix of n channels in Sylvester's order; n is a power of two
+    /// and at least 4.
+    MatrixProduct(Device& device, std::uint32_t n);
+
+    /// Frees the descriptor sets of earlier records, whose commands must have completed.
+    Status reset() { return shader_.take_sets(max_records); }
+    static constexpr std::uint32_t max_records = 3;
+
+    /// Records out[r] = matrix * in[r], for f32 rows [rows, n].
+    void record(VkCommandBuffer commands, const VkDescriptorBufferInfo& in,
+                const VkDescriptorBufferInfo& out, std::uint32_t rows) const;
+
+   private:
+    std::uint32_t n_;
+    Buffer matrix_;
+    Shader shader_;
+};
+
 /// Rotates packed rows of `heads` heads on all cores, with half_split pairs in all channels and
 /// positions equal to token indices.
 ///
@@ -73,6 +93,6 @@ void rotate_on_cpu(Element element, const void* in, void* out, const float* cos_
                    std::uint64_t tokens, std::uint32_t heads, std::uint32_t head_dim);
 
 /// Returns the table for rotate_on_cpu().
-std::vector<float> cpu_table(const Shape& shape);
+std::vector<float> cpu_table(const verify::Operation& operation);
 
 }  // namespace vkrope::bench

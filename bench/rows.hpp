@@ -5,16 +5,20 @@
 #include <benchmark/benchmark.h>
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/failure.hpp"
 #include "layer.hpp"
 #include "rivals.hpp"
+#include "shapes.hpp"
 
 namespace vkrope::bench {
+
+/// Returns the time since some moment.
+double now_ns();
 
 /// A device with at most one row set up, because Google Benchmark calls the function of a row
 /// several times, and the tensors of the next row need the memory.
@@ -34,52 +38,60 @@ class Bench {
     void register_rows();
 
    private:
+    using Time = std::function<double()>;  // runs something once and returns nanoseconds
+
+    /// What is timed alternately with the row, and the counter of the quotient of both times.
+    struct Other {
+        const char* counter;
+        Time time;
+        bool divides = false;  // the row's time is divided by the other's, not the reverse
+    };
     /// A row that was set up and checked.
     struct Row {
-        std::unique_ptr<Layer> layer;
-        std::function<Status(VkCommandBuffer)> record;  // null: only the copy is timed
-        std::function<Status(VkCommandBuffer)> ours =
-            nullptr;  // for rivals: the rotation by vkrope, timed alternately
-        std::optional<double> bound_u = {};  // none: the output is not a rotation
-        double checked = 0, error_u = 0;     // compared share of elements, largest error
-        double first_ns = 0;                 // time of the checked run
         std::string label;
+        std::shared_ptr<void> tensors = {};  // what the copies access
+        double bytes = 0, tokens = 0;        // read, written and rotated in one run; 0: no counter
+        std::vector<Copied> copies = {};     // timed alternately; none: the row has no roof
+        Time time = nullptr;                 // null: the fastest copy is timed
+        std::vector<Other> others = {};
+        std::map<std::string, double> counters = {};  // those that are known
+        double first_ns = 0;                          // time of the checked run
     };
     using Make = std::function<Row()>;
 
     void add(const std::string& name, std::function<void(benchmark::State&)> function);
-    void add_row(const std::string& name, Make make, void (Bench::*time)(benchmark::State&, Row&));
-    Row& set_up(const std::string& name, const Make& make);
-    void check_row(Row& row);
+    void add_row(const std::string& name, Make make);
+    void free_row();
+    void time(benchmark::State& state, Row& row);
+    double run(const Record& record);
+    Time running(const Record& record);
     std::uint64_t memory() const;
     /// Returns whether the shape fits in memory; if not, adds a sentence to left_out().
-    bool fits(const Shape& shape, Element element);
+    bool fits(const Shape& shape);
     CopyRoof& roof();
-    void aim_roof(const Row& row);
 
-    Row empty_row(const Shape& shape, Element element, bool in_place);
-    Row rope_row(const Shape& shape, Element element, AngleSource angles, bool in_place);
-    Row unfused_row(const Shape& shape, Element element);
-    Row rival_row(const Shape& shape, Element element, Way way);
-    Row copy_buffer_row(const Shape& shape, Element element);
-
-    void time_rotation(benchmark::State& state, Row& row);
-    void time_copy(benchmark::State& state, Row& row);
-    void time_empty(benchmark::State& state, const Shape& shape, Element element);
-    void time_cpu(benchmark::State& state, const Shape& shape, Element element);
+    Row copy_row(const Shape& shape, const std::shared_ptr<Layer>& layer) const;
+    Row checked_row(const Shape& shape, const std::shared_ptr<Layer>& layer, const Record& record,
+                    std::optional<double> bound_u = {});
+    Row rope_row(const Shape& shape, bool in_place = false);
+    /// way  none: vkrope's Q, then K
+    Row rival_row(const Shape& shape, std::optional<Way> way = {});
+    Row copy_buffer_row(const Shape& shape);
+    Row empty_row(const Shape& shape);
+    Row cpu_row(const Shape& shape);
+    Row ops_row(const Shape& shape);  // ops_rows.cpp
 
     void register_ropes();
     void register_growth();
     void register_rivals();
-    void register_ops();  // ops_rows.cpp
-    void time_ops(benchmark::State& state, void* layer, const char* model);
+    void register_ops();        // ops_rows.cpp
     void register_host_rows();  // host_rows.cpp
 
     Device device_;
     std::unique_ptr<CopyRoof> roof_;
     std::string set_up_;
     Row row_;
-    std::shared_ptr<void> ops_;  // state of the current row of register_ops()
+    double host_ns_ = 0;  // to record the last run
     tools::ExitCode outcome_ = tools::ExitCode::success;
     std::vector<std::string> left_out_;
 };

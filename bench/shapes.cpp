@@ -5,220 +5,217 @@
 #include <numeric>
 #include <random>
 
-#include "meaning.hpp"
+#include "verify/definition.hpp"
+#include "verify/memory.hpp"
 
 namespace vkrope::bench {
 namespace {
 
-Shape llama3_8b(std::string name, std::uint32_t tokens) {
-    return {.name = std::move(name),
-            .model = "Llama 3.1 8B",
-            .tokens = tokens,
-            .q_heads = 32,
-            .k_heads = 8,
-            .q_head_dim = 128,
-            .k_head_dim = 128,
-            .rotary_dim = 128,
-            .base = 500000,
-            .max_position = std::max(tokens, 1u)};
+using verify::Operation;
+using Ids = std::vector<std::int64_t>;
+
+constexpr std::uint32_t pages = 1024, page_size = 16;
+
+void set_tensor(Operation& operation, TensorIndex which, const Heads& of) {
+    if (of.heads == 0) return;
+    operation.info.tensor[which] = {.head_dim = of.head_dim, .rotary_offset = of.rotary_offset};
+    operation.info.tensor[which].heads = of.heads;
+    operation.call.in[which].heads = operation.call.out[which].heads = of.heads;
 }
 
-/// Returns a decode shape: one token in each of `sequences`, and 16 384 cache rows, which do not
-/// fit in a CPU cache.
-Shape decode(std::string name, std::uint32_t sequences) {
-    Shape shape = llama3_8b(std::move(name), sequences);
-    shape.numbering = Numbering::decoding;
-    shape.max_position = 131072;
-    shape.page_size = 16;
-    shape.pages = 1024;
-    return shape;
+std::vector<double> inv_freq_of(double base, std::uint32_t rotary_dim) {
+    std::vector<double> inv_freq(rotary_dim / 2);
+    // Every rotary_dim here is valid.
+    static_cast<void>(default_inv_freq(base, rotary_dim, inv_freq.data()));
+    return inv_freq;
 }
 
-const std::vector<Shape>& table() {
-    static const std::vector<Shape> all = [] {
-        std::vector<Shape> made = {llama3_8b("prefill_llama3_8b", 4096)};
-        Shape shape = llama3_8b("prefill_llama3_70b", 4096);
-        shape.model = "Llama 3.1 70B";
-        shape.q_heads = 64;
-        made.push_back(shape);
-        shape = llama3_8b("prefill_qwen3_30b", 4096);
-        shape.model = "Qwen3 30B-A3B";
-        shape.k_heads = 4;
-        shape.base = 1000000;
-        made.push_back(shape);
-        made.push_back(llama3_8b("long_llama3_8b", 131072));
-        made.push_back(decode("decode_b1", 1));
-        made.push_back(decode("decode_b64", 64));
-        made.push_back(decode("decode_b256", 256));
-        made.push_back({.name = "mla_deepseek",
-                        .model = "DeepSeek-V3",
-                        .tokens = 1024,
-                        .q_heads = 128,
-                        .k_heads = 1,
-                        .q_head_dim = 192,
-                        .k_head_dim = 576,
-                        .rotary_dim = 64,
-                        .q_offset = 128,
-                        .k_offset = 512,
-                        .pairing = VKROPE_INTERLEAVED,
-                        .max_position = 1024});
-        made.push_back({.name = "partial_neox_20b",
-                        .model = "GPT-NeoX 20B",
-                        .tokens = 2048,
-                        .q_heads = 64,
-                        .k_heads = 64,
-                        .q_head_dim = 96,
-                        .k_head_dim = 96,
-                        .rotary_dim = 24,
-                        .max_position = 2048});
-        made.push_back({.name = "mrope_qwen2_vl",
-                        .model = "Qwen2-VL 7B",
-                        .tokens = 4096,
-                        .q_heads = 28,
-                        .k_heads = 4,
-                        .q_head_dim = 128,
-                        .k_head_dim = 128,
-                        .rotary_dim = 128,
-                        .base = 1000000,
-                        .max_position = 4096,
-                        .numbering = Numbering::text_image,
-                        .sections = {.axes = 3, .pairs = {16, 24, 24}}});
-        made.push_back({.name = "vision_2d",
-                        .model = "EVA-02-L",
-                        .batch = 8,
-                        .tokens = 1024,
-                        .q_heads = 16,
-                        .k_heads = 16,
-                        .q_head_dim = 64,
-                        .k_head_dim = 64,
-                        .rotary_dim = 64,
-                        .max_position = 32,
-                        .numbering = Numbering::grid,
-                        .windows = {{0, 32}, {32, 32}},
-                        .sections = {.axes = 2, .pairs = {16, 16}}});
-        made.push_back({.name = "gptj_interleaved",
-                        .model = "GPT-J 6B",
-                        .tokens = 2048,
-                        .q_heads = 16,
-                        .k_heads = 16,
-                        .q_head_dim = 256,
-                        .k_head_dim = 256,
-                        .rotary_dim = 64,
-                        .pairing = VKROPE_INTERLEAVED,
-                        .max_position = 2048});
-        return made;
-    }();
-    return all;
+/// Sets ids [axes, tokens], which all sequences share, and slots; empty: there are none.
+void set_ids(Operation& operation, const Ids& ids, const Ids& slots = {}) {
+    verify::Memory memory(1);
+    if (!ids.empty()) {
+        operation.info.positions = operation.info.sections.axes == 0 ? VKROPE_POSITIONS_IDS
+                                                                     : VKROPE_POSITIONS_AXIS_IDS;
+        operation.call.positions.ids = memory.put(ids, false);
+    }
+    if (!slots.empty()) {
+        operation.info.scatter_kv = true;
+        operation.call.paged_cache.slot_mapping = memory.put(slots, false);
+    }
+    operation.memory = std::move(memory.bytes);
 }
 
-/// Alternates 64 tokens of text with images of 16 x 16 patches, numbered as in Qwen2-VL: time,
+/// Returns a Llama 3 decode step: one token in each of `sequences`, at any position, and 16 384
+/// cache rows, which do not fit in a CPU cache.
+Operation decoding(std::uint32_t sequences) {
+    Operation operation = rotation(sequences, {32, 128}, {8, 128}, 128, 500000);
+    operation.max_position = 131072;
+    operation.call.paged_cache.page_size = page_size;
+    Ids ids(sequences), slots(std::size_t{pages} * page_size);
+    std::mt19937 generator(1);
+    for (std::int64_t& id : ids) id = std::int64_t(generator() % operation.max_position);
+    ids.back() = operation.max_position - 1;
+    std::iota(slots.begin(), slots.end(), 0);
+    std::shuffle(slots.begin(), slots.end(), std::mt19937(2));
+    slots.resize(sequences);
+    set_ids(operation, ids, slots);
+    return operation;
+}
+
+/// Returns a layer of Qwen2-VL. 64 tokens of text alternate with images of 16 x 16 patches: time,
 /// height and width continue from the largest previous position.
-void number_text_image(std::uint32_t tokens, std::vector<std::int32_t>& ids) {
+Operation text_and_images() {
     constexpr std::uint32_t text = 64, side = 16;
+    Operation operation = rotation(4096, {28, 128}, {4, 128}, 128, 1000000);
+    operation.info.sections = {.axes = 3, .pairs = {16, 24, 24}};
+    const std::uint32_t tokens = operation.call.tokens;
+    Ids ids(std::size_t{3} * tokens);
     std::uint32_t next = 0;
     for (std::uint32_t t = 0; t < tokens; ++t) {
         const std::uint32_t within = t % (text + side * side), patch = within - text;
         const bool of_text = within < text;
-        const std::uint32_t axes[] = {next, of_text ? next : next + patch / side,
-                                      of_text ? next : next + patch % side};
-        for (std::uint32_t axis = 0; axis < 3; ++axis)
-            ids[std::size_t{axis} * tokens + t] = std::int32_t(axes[axis]);
+        ids[t] = next;
+        ids[tokens + t] = of_text ? next : next + patch / side;
+        ids[2 * tokens + t] = of_text ? next : next + patch % side;
         if (of_text) next += 1;
         if (within == text + side * side - 1) next += side;
     }
+    set_ids(operation, ids);
+    return operation;
+}
+
+/// Returns a layer of EVA-02-L: 8 images of 32 x 32 patches, and a window of channels for the row
+/// and for the column of a patch.
+Operation images() {
+    constexpr std::uint32_t side = 32, tokens = side * side;
+    Operation operation = rotation(tokens, {16, 64}, {16, 64}, 64);
+    operation.call.batch = 8;
+    operation.max_position = side;
+    operation.info.sections = {.axes = 2, .pairs = {16, 16}};
+    operation.inv_freq.clear();
+    for (const std::uint32_t window : {0u, 1u}) {
+        operation.info.windows[window] = {window * side, side};
+        const std::vector<double> inv_freq = inv_freq_of(10000, side);
+        operation.inv_freq.insert(operation.inv_freq.end(), inv_freq.begin(), inv_freq.end());
+    }
+    Ids ids;
+    for (std::uint32_t t = 0; t < tokens; ++t) ids.push_back(t / side);
+    for (std::uint32_t t = 0; t < tokens; ++t) ids.push_back(t % side);
+    set_ids(operation, ids);
+    return operation;
+}
+
+Operation llama3_8b(std::uint32_t tokens) {
+    return rotation(tokens, {32, 128}, {8, 128}, 128, 500000);
 }
 
 }  // namespace
 
-bool Shape::plain() const {
-    return numbering == Numbering::ascending && pairing == VKROPE_HALF_SPLIT && batch == 1 &&
-           q_head_dim == rotary_dim && k_head_dim == rotary_dim && !scatters();
+Operation rotation(std::uint32_t tokens, const Heads& q, const Heads& k, std::uint32_t rotary_dim,
+                   double base, Pairing pairing) {
+    Operation operation;
+    operation.max_position = std::max(tokens, 1u);
+    operation.inv_freq = inv_freq_of(base, rotary_dim);
+    operation.info.pairing = pairing;
+    operation.info.rotary_dim = rotary_dim;
+    operation.info.angles = vkrope_default_angles(operation.precision, operation.max_position);
+    operation.call.batch = 1;
+    operation.call.tokens = tokens;
+    operation.call.positions.batch_stride = broadcast;
+    set_tensor(operation, Q, q);
+    set_tensor(operation, K, k);
+    return operation;
+}
+
+Operation of_type(Operation operation, Element element) {
+    for (TensorInfo& tensor : operation.info.tensor) {
+        if (tensor.head_dim != 0) tensor.in = tensor.out = element;
+    }
+    return operation;
+}
+
+void add_norms(Operation& operation, NormSpan span) {
+    const bool token = span == VKROPE_NORM_SPAN_TOKEN;
+    for (const TensorIndex which : {Q, K}) {
+        TensorInfo& info = operation.info.tensor[which];
+        info.ops.norm = {
+            .kind = VKROPE_NORM_RMS,
+            .span = span,
+            .eps = 1e-6f,
+            .weight = token ? VKROPE_PARAMETER_HEAD_CHANNEL : VKROPE_PARAMETER_CHANNEL};
+        operation.parameters[which].weight.assign((token ? info.heads : 1) * info.head_dim, 1);
+    }
+}
+
+void add_v(Operation& operation, Element cache) {
+    TensorInfo(&info)[tensor_count] = operation.info.tensor;
+    const Element element = info[K].in;
+    set_tensor(operation, V, {info[K].heads, info[K].head_dim});
+    info[V].in = element;
+    info[K].out = info[V].out = cache;
+    if (!verify::is_quantised(cache)) return;
+    const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(info[K].head_dim, true,
+                                                               info[V].head_dim, true);
+    info[Q].ops.hadamard = info[K].ops.hadamard = blocks.q_and_k;
+    info[V].ops.hadamard = blocks.v;
+}
+
+void store_in_cache(Operation& operation) {
+    Ids slots(operation.call.tokens);
+    std::iota(slots.begin(), slots.end(), 0);
+    set_ids(operation, {}, slots);
 }
 
 std::span<const Shape> shapes() {
-    return table();
+    static const Shape all[] = {
+        {"prefill_llama3_8b", "Llama 3.1 8B", llama3_8b(4096)},
+        {"prefill_llama3_70b", "Llama 3.1 70B", rotation(4096, {64, 128}, {8, 128}, 128, 500000)},
+        {"prefill_qwen3_30b", "Qwen3 30B-A3B", rotation(4096, {32, 128}, {4, 128}, 128, 1000000)},
+        {"long_llama3_8b", "Llama 3.1 8B", llama3_8b(131072)},
+        {"decode_b1", "Llama 3.1 8B", decoding(1)},
+        {"decode_b64", "Llama 3.1 8B", decoding(64)},
+        {"decode_b256", "Llama 3.1 8B", decoding(256)},
+        {"mla_deepseek", "DeepSeek-V3",
+         rotation(1024, {128, 192, 128}, {1, 576, 512}, 64, 10000, VKROPE_INTERLEAVED)},
+        {"partial_neox_20b", "GPT-NeoX 20B", rotation(2048, {64, 96}, {64, 96}, 24)},
+        {"mrope_qwen2_vl", "Qwen2-VL 7B", text_and_images()},
+        {"vision_2d", "EVA-02-L", images()},
+        {"gptj_interleaved", "GPT-J 6B",
+         rotation(2048, {16, 256}, {16, 256}, 64, 10000, VKROPE_INTERLEAVED)},
+    };
+    return all;
 }
 
-Shape growing_tokens(std::uint32_t tokens) {
-    return llama3_8b("growth/tokens/" + std::to_string(tokens), tokens);
+bool is_plain(const Operation& operation) {
+    const KernelInfo& info = operation.info;
+    return info.positions == VKROPE_POSITIONS_IMPLICIT && info.pairing == VKROPE_HALF_SPLIT &&
+           operation.call.batch == 1 && info.tensor[Q].head_dim == info.rotary_dim &&
+           info.tensor[K].head_dim == info.rotary_dim;
 }
 
-Shape growing_tokens_of_one_head(std::uint32_t tokens) {
-    Shape shape = llama3_8b("growth/tokens_of_one_head/" + std::to_string(tokens), tokens);
-    shape.q_heads = 1;
-    shape.k_heads = shape.k_head_dim = 0;
-    return shape;
+std::uint64_t input_bytes(const Operation& operation, TensorIndex which) {
+    const TensorInfo& info = operation.info.tensor[which];
+    return verify::stored_bytes(info.in, verify::tokens_of(operation) * info.heads * info.head_dim);
 }
 
-Shape growing_heads(std::uint32_t heads) {
-    Shape shape = llama3_8b("growth/heads/" + std::to_string(heads), 4096);
-    shape.q_heads = heads;
-    shape.k_heads = shape.k_head_dim = 0;
-    return shape;
+std::uint64_t output_bytes(const Operation& operation, TensorIndex which) {
+    const TensorInfo& info = operation.info.tensor[which];
+    const bool paged = which != Q && operation.call.paged_cache.page_size != 0;
+    const std::uint64_t rows = paged ? std::uint64_t{pages} * page_size
+                                     : verify::tokens_of(operation);
+    return verify::stored_bytes(info.out, rows * info.heads * info.head_dim);
 }
 
-std::uint64_t device_bytes(const Shape& shape, Element element) {
-    return (2 * shape.q_elements() + shape.k_elements() + shape.k_out_elements()) *
-           element_bytes(element);
+std::uint64_t device_bytes(const Operation& operation) {
+    std::uint64_t sum = 0;
+    for (const TensorIndex which : every_tensor)
+        sum += input_bytes(operation, which) + output_bytes(operation, which);
+    return sum;
 }
 
-Shape reduced(Shape shape, Element element, std::uint64_t bytes) {
-    while (shape.tokens > 1 && device_bytes(shape, element) > bytes) shape.tokens /= 2;
-    return shape;
-}
-
-RopeParams rotation_of(const Shape& shape) {
-    RopeParams rotation;
-    rotation.pairing = shape.pairing;
-    rotation.head_dim = shape.q_head_dim;
-    rotation.rotary_dim = shape.rotary_dim;
-    rotation.q_rotary_offset = shape.q_offset;
-    rotation.k_rotary_offset = shape.k_offset;
-    rotation.base = shape.base;
-    rotation.sections = shape.sections;
-    std::copy(shape.windows.begin(), shape.windows.end(), rotation.windows);
-    // Each window has frequencies for its width.
-    std::vector<Window> windows = shape.windows;
-    if (windows.empty()) windows = {{0, shape.rotary_dim}};
-    for (const Window& window : windows) {
-        std::vector<double> inv_freq(window.rotary_dim / 2);
-        static_cast<void>(default_inv_freq(shape.base, window.rotary_dim,
-                                           inv_freq.data()));  // the shapes in the table are valid
-        rotation.inv_freq.insert(rotation.inv_freq.end(), inv_freq.begin(), inv_freq.end());
-    }
-    return rotation;
-}
-
-std::vector<std::int32_t> ids_of(const Shape& shape) {
-    const std::uint32_t tokens = shape.tokens;
-    std::vector<std::int32_t> ids(std::size_t{tokens} * std::max(shape.sections.axes, 1u));
-    switch (shape.numbering) {
-        case Numbering::ascending: return {};
-        case Numbering::decoding: {
-            std::mt19937 generator(1);
-            for (std::int32_t& id : ids) id = std::int32_t(generator() % shape.max_position);
-            ids.back() = std::int32_t(shape.max_position - 1);
-            break;
-        }
-        case Numbering::text_image: number_text_image(tokens, ids); break;
-        case Numbering::grid: {
-            const auto side = std::uint32_t(shape.max_position);
-            for (std::uint32_t t = 0; t < tokens; ++t) {
-                ids[t] = std::int32_t(t / side);
-                ids[std::size_t{tokens} + t] = std::int32_t(t % side);
-            }
-        }
-    }
-    return ids;
-}
-
-std::vector<std::int32_t> slots_of(const Shape& shape) {
-    if (!shape.scatters()) return {};
-    std::vector<std::int32_t> slots(std::size_t{shape.pages} * shape.page_size);
-    std::iota(slots.begin(), slots.end(), 0);
-    std::shuffle(slots.begin(), slots.end(), std::mt19937(2));
-    slots.resize(shape.rows());
-    return slots;
+Operation reduced(Operation operation, std::uint64_t bytes) {
+    while (operation.call.tokens > 1 && device_bytes(operation) > bytes) operation.call.tokens /= 2;
+    return operation;
 }
 
 }  // namespace vkrope::bench

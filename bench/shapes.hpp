@@ -1,74 +1,56 @@
 // SPDX-License-Identifier: MIT
-// Declares the measured shapes: tensors and RoPE of real models in one table.
+// Declares the measured operations: tensors and RoPE of layers of real models.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "verify/operation.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::bench {
 
-/// Source of the token positions.
-enum class Numbering {
-    ascending,   // implicit, from 0 on
-    decoding,    // ids: every token is in another sequence, at any position up to max_position
-    text_image,  // three ids per token (time, height, width): text and images alternate
-    grid,        // two ids per token (row, column) of a square image
-};
-
 struct Shape {
     std::string name;
-    const char* model;  // model with this shape
-    std::uint32_t batch = 1, tokens = 0;
-    std::uint32_t q_heads = 0, k_heads = 0;
-    std::uint32_t q_head_dim = 0, k_head_dim = 0;
-    std::uint32_t rotary_dim = 0;
-    std::uint32_t q_offset = 0, k_offset = 0;  // first rotated channel
-    Pairing pairing = VKROPE_HALF_SPLIT;
-    double base = 10000;
-    std::uint64_t max_position = 0;  // largest position of the table
-    Numbering numbering = Numbering::ascending;
-    std::vector<Window> windows = {};  // empty: one window
-    Sections sections = {};
-    std::uint32_t page_size = 0, pages = 0;  // cache for K; 0: no cache
-
-    bool scatters() const { return page_size != 0; }
-    std::uint64_t rows() const { return std::uint64_t{batch} * tokens; }
-    std::uint64_t q_elements() const { return rows() * q_heads * q_head_dim; }
-    std::uint64_t k_elements() const { return rows() * k_heads * k_head_dim; }
-    /// Returns the number of elements in the output of K.
-    std::uint64_t k_out_elements() const {
-        return scatters() ? std::uint64_t{pages} * page_size * k_heads * k_head_dim : k_elements();
-    }
-    /// Returns whether the rivals and the CPU support the shape: packed rows, all channels rotated,
-    /// ascending positions.
-    bool plain() const;
+    const char* model;            // model with this shape
+    verify::Operation operation;  // its tensors have no buffers; Layer makes them
 };
+
+/// The heads of Q or of K; 0 heads: no tensor.
+struct Heads {
+    std::uint32_t heads = 0, head_dim = 0, rotary_offset = 0;
+};
+
+/// Returns a rotation of packed f32 tensors of one sequence at the positions 0 and up, with the
+/// angle source that is the default.
+verify::Operation rotation(std::uint32_t tokens, const Heads& q, const Heads& k,
+                           std::uint32_t rotary_dim, double base = 10000,
+                           Pairing pairing = VKROPE_HALF_SPLIT);
+
+/// Returns the operation with inputs and outputs of this type.
+verify::Operation of_type(verify::Operation operation, Element element);
+/// Adds RMS norms of Q and K, with weights of 1.
+void add_norms(verify::Operation& operation, NormSpan span);
+/// Adds V, like K, and stores both as `cache`: if it is quantised, with llama.cpp's Hadamard
+/// transforms.
+void add_v(verify::Operation& operation, Element cache);
+/// Stores K and V in a cache that has a row for each token, in the order of the tokens.
+void store_in_cache(verify::Operation& operation);
 
 std::span<const Shape> shapes();
 
-/// Return Llama 3 layers that show how cost grows with this number of tokens, for all heads or for
-/// one, or with this number of Q heads and no K.
-Shape growing_tokens(std::uint32_t tokens);
-Shape growing_tokens_of_one_head(std::uint32_t tokens);
-Shape growing_heads(std::uint32_t heads);
+/// Returns whether the rivals and the CPU support the operation: packed rows, all channels rotated
+/// by half_split pairs, ascending positions.
+bool is_plain(const verify::Operation& operation);
 
-/// Returns the bytes of the tensors in device memory, including copies of those rotated in place.
-std::uint64_t device_bytes(const Shape& shape, Element element);
+/// Return the bytes of a tensor's input or output, which may be a cache.
+std::uint64_t input_bytes(const verify::Operation& operation, TensorIndex which);
+std::uint64_t output_bytes(const verify::Operation& operation, TensorIndex which);
+/// Returns the bytes of all inputs and outputs.
+std::uint64_t device_bytes(const verify::Operation& operation);
 
-/// Returns the shape with the tokens halved until it fits in `bytes`; at least one token.
-Shape reduced(Shape shape, Element element, std::uint64_t bytes);
-
-RopeParams rotation_of(const Shape& shape);
-
-/// Returns the position ids, which all sequences share: [axes, tokens], or [tokens] without
-/// sections. Returns nothing if positions are implicit.
-std::vector<std::int32_t> ids_of(const Shape& shape);
-
-/// Returns the cache row of each token. Empty if nothing is scattered.
-std::vector<std::int32_t> slots_of(const Shape& shape);
+/// Returns the operation with the tokens halved until it fits in `bytes`; at least one token.
+verify::Operation reduced(verify::Operation operation, std::uint64_t bytes);
 
 }  // namespace vkrope::bench

@@ -6,22 +6,25 @@
 #include <random>
 
 #include "meaning.hpp"
-#include "verify/oracle/turns.hpp"
+#include "verify/definition.hpp"
+#include "verify/memory.hpp"
+#include "verify/oracle/verdict.hpp"
 
 namespace vkrope::bench {
 namespace {
 
 /// A prime, so that all rows of a tensor differ.
 constexpr std::uint64_t period = 262147;
-constexpr std::uint64_t max_elements = std::uint64_t{1} << 20, max_blocks = 8;
+/// Most elements that are compared; ops cost more time.
+constexpr std::uint64_t max_elements = std::uint64_t{1} << 20, max_elements_of_ops = 1 << 15;
+constexpr std::uint64_t max_blocks = 8;
 
 /// Consecutive tokens of all sequences.
 struct Block {
     std::uint64_t first = 0, tokens = 0;
 };
 
-std::vector<Block> blocks_of(std::uint64_t tokens, std::uint64_t elements_a_token) {
-    const std::uint64_t fit = std::max<std::uint64_t>(max_elements / elements_a_token, 1);
+std::vector<Block> blocks_of(std::uint64_t tokens, std::uint64_t fit) {
     if (tokens <= fit) return {{0, tokens}};
     const std::uint64_t count = std::min(max_blocks, std::max<std::uint64_t>(fit, 2)),
                         each = std::max<std::uint64_t>(fit / count, 1);
@@ -31,42 +34,28 @@ std::vector<Block> blocks_of(std::uint64_t tokens, std::uint64_t elements_a_toke
     return blocks;
 }
 
-/// Returns the axis of each pair for sequential sections.
-std::vector<std::uint32_t> axis_of_pairs(const Sections& sections, std::size_t pairs) {
-    std::vector<std::uint32_t> axes;
-    for (std::uint32_t axis = 0; axis < sections.axes; ++axis)
-        axes.insert(axes.end(), sections.pairs[axis], axis);
-    axes.resize(pairs);
-    return axes;
-}
-
-oracle::Operation operation_of(const Shape& shape, bool key) {
-    oracle::Operation operation;
-    operation.interleaved = shape.pairing == VKROPE_INTERLEAVED;
-    operation.rotary_offset = key ? shape.k_offset : shape.q_offset;
-    operation.inv_freq = rotation_of(shape).inv_freq;
-    for (const Window& window : shape.windows)
-        operation.windows.push_back({window.offset, window.rotary_dim / 2});
-    // Devices do not report whether they flush subnormals.
-    operation.absolute_allowance = oracle::flushing_allowance(operation);
-    if (shape.sections.axes != 0)
-        operation.further.axes = axis_of_pairs(shape.sections, operation.inv_freq.size());
-    return operation;
-}
-
-/// Sets the positions of a block on every axis.
-void set_positions(const Shape& shape, const Block& block, oracle::Operation& operation) {
-    const std::vector<std::int32_t> ids = ids_of(shape);
-    std::vector<std::vector<std::int64_t>> axes(std::max(shape.sections.axes, 1u));
-    for (std::size_t axis = 0; axis < axes.size(); ++axis) {
-        for (std::uint64_t t = 0; t < block.tokens; ++t) {
-            const std::uint64_t token = (block.first + t) % shape.tokens;
-            axes[axis].push_back(ids.empty() ? std::int64_t(token)
-                                             : ids[axis * shape.tokens + token]);
-        }
+/// Returns the operation of only these tokens, as one sequence with ids.
+verify::Operation part_of(const verify::Operation& whole, TensorIndex which, const Block& block) {
+    const auto chosen = [&](const std::vector<std::int64_t>& numbers) {
+        std::vector<std::int64_t> some;
+        for (std::size_t at = block.first; at < numbers.size(); at += verify::tokens_of(whole))
+            some.insert(some.end(), &numbers[at], &numbers[at] + block.tokens);
+        return some;
+    };
+    verify::Operation part = whole;
+    verify::Memory memory(1);
+    part.info.positions = VKROPE_POSITIONS_IDS;
+    part.call.batch = 1;
+    part.call.tokens = std::uint32_t(block.tokens);
+    part.call.positions = {};
+    part.call.positions.ids = memory.put(chosen(verify::positions_of(whole)), true);
+    part.call.positions.int64 = true;
+    if (const auto cache = verify::rows_of(whole, which, true).cache) {
+        part.call.paged_cache.slot_mapping = memory.put(chosen(cache->slot_mapping), true);
+        part.call.paged_cache.int64 = true;
     }
-    operation.positions = axes[0];
-    operation.further.positions.assign(axes.begin() + 1, axes.end());
+    part.memory = std::move(memory.bytes);
+    return part;
 }
 
 }  // namespace
@@ -75,14 +64,13 @@ Pattern::Pattern(Element element) : bytes_(element_bytes(element)), period_(peri
     std::mt19937 generator(3);
     std::uniform_real_distribution<float> values(-4, 4);
     for (std::uint64_t i = 0; i < period; ++i) {
-        const std::uint32_t bits = oracle::narrow(oracle::Type(std::uint32_t(element)),
-                                                  values(generator));
+        const std::uint32_t bits = oracle::narrow(verify::type_of(element), values(generator));
         std::memcpy(period_.data() + i * bytes_, &bits, bytes_);
     }
 }
 
-std::vector<std::byte> Pattern::at(std::uint64_t first, std::uint64_t count) const {
-    std::vector<std::byte> bytes(count * bytes_);
+verify::Bytes Pattern::at(std::uint64_t first, std::uint64_t count) const {
+    verify::Bytes bytes(count * bytes_);
     for (std::uint64_t done = 0; done < count;) {
         const std::uint64_t from = (first + done) % period,
                             run = std::min(period - from, count - done);
@@ -92,48 +80,32 @@ std::vector<std::byte> Pattern::at(std::uint64_t first, std::uint64_t count) con
     return bytes;
 }
 
-Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output,
-               double bound_u) {
-    const Pattern pattern(element);
-    oracle::Tensor tensor{.type = oracle::Type(std::uint32_t(element)),
-                          .heads = key ? shape.k_heads : shape.q_heads,
-                          .head_dim = key ? shape.k_head_dim : shape.q_head_dim};
-    const std::uint64_t elements_a_token = tensor.heads * tensor.head_dim;
-    tensor.token_stride = elements_a_token;
-    tensor.head_stride = tensor.head_dim;
-    const bool scattered = key && shape.scatters();
-    oracle::Operation operation = operation_of(shape, key);
+Checked check_output(const verify::Operation& operation, TensorIndex which, const ReadBytes& output,
+                     std::optional<double> bound_u) {
+    const TensorInfo& info = operation.info.tensor[which];
+    const Pattern pattern(info.in);
+    const std::uint64_t channels = std::uint64_t{info.heads} * info.head_dim;
+    const bool ops = verify::has_steps(operation, which) || verify::is_quantised(info.out),
+               cached = operation.info.scatter_kv && which != Q;
+    const std::uint64_t fit = (ops ? max_elements_of_ops : max_elements) / channels;
     Checked checked;
-    for (const Block& block : scattered ? std::vector<Block>{{0, shape.rows()}}
-                                        : blocks_of(shape.rows(), elements_a_token)) {
-        tensor.tokens = block.tokens;
-        set_positions(shape, block, operation);
-        oracle::Tensor out = tensor;
-        std::uint64_t first = block.first * elements_a_token,
-                      count = block.tokens * elements_a_token;
-        const std::vector<std::byte> input = pattern.at(first, count);
-        if (scattered) {
-            const std::vector<std::int32_t> slots = slots_of(shape);
-            out.cache = {.slot_mapping = {slots.begin(), slots.end()},
-                         .pages = shape.pages,
-                         .page_size = shape.page_size,
-                         .page_stride = shape.page_size * elements_a_token,
-                         .row_stride = elements_a_token};
-            first = 0, count = shape.k_out_elements();
-        }
-        const std::vector<std::byte> got = output(first, count);
-        const oracle::Definition definition = {
-            .in = tensor, .out = out, .operation = operation, .bound_u = bound_u};
-        const oracle::Verdict verdict = oracle::compare(definition, input.data(), got.data());
+    for (const Block& block :
+         blocks_of(verify::tokens_of(operation), std::max<std::uint64_t>(fit, 1))) {
+        const std::uint64_t first = block.first * channels, count = block.tokens * channels;
+        const verify::Operation part = part_of(operation, which, block);
+        const verify::Bytes got = cached ? output(0, operation.call.out[which].where.range)
+                                         : output(verify::stored_bytes(info.out, first),
+                                                  verify::stored_bytes(info.out, count));
+        // Devices may flush subnormals.
+        oracle::Definition definition = verify::definition_of(part, which, true);
+        if (bound_u) definition.bound_u = *bound_u;
+        const oracle::Verdict verdict = oracle::compare(definition, pattern.at(first, count).data(),
+                                                        got.data());
         checked.elements += verdict.elements;
         checked.error_u = std::max(checked.error_u, verdict.largest_error_u);
-        if (checked.failure.empty()) {
-            checked.failure = problem_of(definition, verdict);
-        }
+        if (checked.failure.empty()) checked.failure = problem_of(definition, verdict);
     }
     if (checked.elements == 0) checked.failure = "there was nothing to compare";
-    checked.share = double(checked.elements) /
-                    double(key ? shape.k_elements() : shape.q_elements());
     return checked;
 }
 

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <functional>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "shapes.hpp"
-#include "verify/oracle/verdict.hpp"
+#include "verify/operation.hpp"
+#include "vkrope/vkrope.hpp"
 
 namespace vkrope::bench {
 
@@ -17,28 +17,27 @@ class Pattern {
    public:
     explicit Pattern(Element element);
     /// Returns `count` elements from index `first` on, in the stored type.
-    std::vector<std::byte> at(std::uint64_t first, std::uint64_t count) const;
+    verify::Bytes at(std::uint64_t first, std::uint64_t count) const;
 
    private:
     std::uint32_t bytes_;
-    std::vector<std::byte> period_;
+    verify::Bytes period_;
 };
 
 struct Checked {
     std::uint64_t elements = 0;  // number of compared elements
-    double share = 0;            // compared share of the tensor
-    double error_u = 0;          // oracle::Verdict::largest_error_u
+    double error_u = 0;          // largest
     std::string failure;         // empty: no error
 };
 
-/// Reads `count` elements of an output from index `first` on.
-using ReadElements =
-    std::function<std::vector<std::byte>(std::uint64_t first, std::uint64_t count)>;
+/// Reads bytes of an output from byte `first` on.
+using ReadBytes = std::function<verify::Bytes(std::uint64_t first, std::uint64_t bytes)>;
 
-/// Compares the output of Q or K with the exact rotation of the pattern. In a large tensor it
-/// compares whole rows of all heads for the first, the last and some tokens between them; in a
-/// scattered K it compares everything.
-Checked verify(const Shape& shape, Element element, bool key, const ReadElements& output,
-               double bound_u);
+/// Compares the output of a tensor with the definition, applied to the pattern. In a large tensor
+/// it compares whole tokens: the first, the last and some between them.
+///
+/// bound_u  replaces the contract's bound of the rotation
+Checked check_output(const verify::Operation& operation, TensorIndex which, const ReadBytes& output,
+                     std::optional<double> bound_u = {});
 
 }  // namespace vkrope::bench

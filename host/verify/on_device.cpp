@@ -112,8 +112,7 @@ Status OnDevice::download(const VkDescriptorBufferInfo& part, Bytes& memory) {
 
 Call OnDevice::call(Call of) const {
     const auto place = [this](VkDescriptorBufferInfo& part) {
-        part.buffer = VK_NULL_HANDLE;
-        if (part.range != 0) {
+        if (part.range != 0 && part.buffer == VK_NULL_HANDLE) {
             const Piece& piece = memory_[piece_with(part.offset)];
             part.buffer = piece.buffer.handle();
             part.offset -= piece.first;
@@ -121,8 +120,10 @@ Call OnDevice::call(Call of) const {
     };
     for (const TensorIndex which : every_tensor) {
         for (Tensor* tensor : {&of.in[which], &of.out[which]}) {
-            const Piece& piece = memory_[piece_with(tensor->where.offset)];
-            tensor->buffer_size = tensor->heads == 0 ? 0 : piece.buffer.whole().range;
+            if (tensor->heads != 0 && tensor->where.buffer == VK_NULL_HANDLE) {
+                const Piece& piece = memory_[piece_with(tensor->where.offset)];
+                tensor->buffer_size = piece.buffer.whole().range;
+            }
             place(tensor->where);
         }
         place(of.scale_tokens[which]);

@@ -23,8 +23,8 @@ using TensorParameters = std::array<Parameters, VKROPE_TENSORS>;
 struct Operation {
     vkrope_kernel_info info = {};
     /// The buffers of the call are parts of `memory`: offsets count from its start, and range 0
-    /// means no buffer. `angles` has only the buffers of a cos_sin_cache; other tables are made
-    /// from the fields below.
+    /// means no buffer. On a device, a part with a handle is a buffer of its own. `angles` has only
+    /// the buffers of a cos_sin_cache; other tables are made from the fields below.
     vkrope_call call = {};
     std::vector<double> inv_freq = {}, phase = {};  // as in vkrope_rotation_info
     double attention_factor = 1;

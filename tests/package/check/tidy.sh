@@ -21,7 +21,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 printf '%s\n' "$sources" | xargs -P "$(nproc)" -n 4 clang-tidy -p "$folder" --quiet >"$log" 2>&1
 ended=$?
-found=$(grep -E '^[^ ]*: (warning|error|fatal error): ' "$log" | grep -v "^$PWD/build/" |
+found=$(grep -E '^[^ ]*: (warning|error|fatal error): ' "$log" | grep -vE "^($PWD/build|/usr)/" |
     sort -u | sed "s|^$PWD/||")
 [ -z "$found" ] || { echo "$found" | sed 's/^/FAILED: /' && exit 1; }
 # 123: one of the commands failed, as after a finding, but there was no finding.

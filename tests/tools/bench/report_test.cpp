@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tests the page that --html writes: well-formed, without script, and safe for any device name.
-#include "report.hpp"
-
 #include <doctest/doctest.h>
+
+#include "results.hpp"
 
 namespace vkrope::bench {
 namespace {

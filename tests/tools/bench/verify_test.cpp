@@ -7,14 +7,17 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <cstring>
 
-#include "layer.hpp"
 #include "meaning.hpp"
 #include "rivals.hpp"
+#include "shapes.hpp"
+#include "verify/definition.hpp"
+#include "verify/elements.hpp"
 
 namespace vkrope::bench {
 namespace {
+
+using verify::Operation;
 
 /// A packed output of Q or K, with or without a mistake.
 struct Output {
@@ -22,33 +25,28 @@ struct Output {
     std::int64_t position_off = 0, token_off = 0;
     std::uint64_t wrong_element = UINT64_MAX;
 
-    std::vector<std::byte> of(const Shape& shape, Element element, bool key) const {
-        const std::uint64_t heads = key ? shape.k_heads : shape.q_heads,
-                            head_dim = key ? shape.k_head_dim : shape.q_head_dim;
-        const std::uint64_t half = shape.rotary_dim / 2,
-                            offset = key ? shape.k_offset : shape.q_offset;
-        const std::vector<double> inv_freq = rotation_of(shape).inv_freq;
-        std::vector<std::byte> bytes = Pattern(element).at(
-            std::uint64_t(token_off) * heads * head_dim, shape.rows() * heads * head_dim);
-        const auto type = oracle::Type(std::uint32_t(element));
-        const std::uint32_t size = element_bytes(element);
+    verify::Bytes of(const Operation& operation, TensorIndex which) const {
+        const TensorInfo& info = operation.info.tensor[which];
+        const std::uint64_t heads = info.heads, head_dim = info.head_dim;
+        const std::uint64_t half = operation.info.rotary_dim / 2,
+                            rows = verify::tokens_of(operation);
+        verify::Bytes bytes = Pattern(info.in).at(std::uint64_t(token_off) * heads * head_dim,
+                                                  rows * heads * head_dim);
         const auto load = [&](std::uint64_t at) {
-            std::uint32_t bits = 0;
-            std::memcpy(&bits, bytes.data() + at * size, size);
-            return double(oracle::widen(type, bits));
+            return double(verify::value(info.in, bytes, at));
         };
         const auto store = [&](std::uint64_t at, double value) {
-            const std::uint32_t bits = oracle::narrow(type, value);
-            std::memcpy(bytes.data() + at * size, &bits, size);
+            verify::set(info.in, bytes, at, value);
         };
-        const bool interleaved = (shape.pairing == VKROPE_INTERLEAVED) != swapped_pairing;
-        for (std::uint64_t row = 0; row < shape.rows() * heads && !unrotated; ++row) {
-            const double position = double(std::int64_t(row / heads % shape.tokens) + position_off);
+        const bool interleaved = (operation.info.pairing == VKROPE_INTERLEAVED) != swapped_pairing;
+        for (std::uint64_t row = 0; row < rows * heads && !unrotated; ++row) {
+            const double position = double(std::int64_t(row / heads) + position_off);
             for (std::uint64_t j = 0; j < half; ++j) {
-                const std::uint64_t first = row * head_dim + offset + (interleaved ? 2 * j : j);
+                const std::uint64_t first = row * head_dim + info.rotary_offset +
+                                            (interleaved ? 2 * j : j);
                 const std::uint64_t second = first + (interleaved ? 1 : half);
-                const double c = std::cos(position * inv_freq[j]),
-                             s = std::sin(position * inv_freq[j]) * (inverse ? -1 : 1);
+                const double angle = position * operation.inv_freq[j], c = std::cos(angle),
+                             s = std::sin(angle) * (inverse ? -1 : 1);
                 const double x0 = load(first), x1 = load(second);
                 store(first, x0 * c - x1 * s);
                 store(second, x0 * s + x1 * c);
@@ -59,26 +57,28 @@ struct Output {
     }
 };
 
-Checked check(const Output& output, const Shape& shape, Element element, bool key, double bound_u) {
-    const std::vector<std::byte> bytes = output.of(shape, element, key);
-    const std::uint32_t size = element_bytes(element);
-    return verify(
-        shape, element, key,
-        [&](std::uint64_t first, std::uint64_t count) {
-            const auto start = bytes.begin() + std::ptrdiff_t(first * size);
-            return std::vector<std::byte>(start, start + std::ptrdiff_t(count * size));
-        },
-        bound_u);
+Checked check(const Operation& operation, TensorIndex which, const verify::Bytes& bytes,
+              double bound_u) {
+    const auto read = [&](std::uint64_t first, std::uint64_t size) {
+        const auto start = bytes.begin() + std::ptrdiff_t(first);
+        return verify::Bytes(start, start + std::ptrdiff_t(size));
+    };
+    return check_output(operation, which, read, bound_u);
 }
 
-Shape small(Pairing pairing, std::uint32_t rotary_dim) {
-    Shape shape = growing_tokens(40);
-    shape.q_heads = 3;
-    shape.k_heads = 2;
-    shape.pairing = pairing;
-    shape.rotary_dim = rotary_dim;
-    shape.q_offset = shape.k_offset = (128 - rotary_dim) / 2;
-    return shape;
+std::string failure_of(const Output& output, const Operation& operation, double bound_u) {
+    return check(operation, Q, output.of(operation, Q), bound_u).failure;
+}
+
+std::uint64_t elements_of(const Operation& operation, TensorIndex which) {
+    const TensorInfo& info = operation.info.tensor[which];
+    return verify::tokens_of(operation) * info.heads * info.head_dim;
+}
+
+Operation small(Pairing pairing, std::uint32_t rotary_dim, Element element) {
+    const std::uint32_t offset = (128 - rotary_dim) / 2;
+    return of_type(rotation(40, {3, 128, offset}, {2, 128, offset}, rotary_dim, 500000, pairing),
+                   element);
 }
 
 /// The bound of a rival that uses pow, which is the widest bound.
@@ -90,11 +90,12 @@ TEST_CASE("the right rotation passes within the bound of direct tables") {
     for (const Pairing pairing : {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED}) {
         for (const std::uint32_t rotary_dim : {128u, 32u}) {
             for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
-                for (const bool key : {false, true}) {
-                    const Checked checked = check({}, small(pairing, rotary_dim), element, key,
+                const Operation operation = small(pairing, rotary_dim, element);
+                for (const TensorIndex which : {Q, K}) {
+                    const Checked checked = check(operation, which, Output{}.of(operation, which),
                                                   2.5);
                     CHECK(checked.failure == "");
-                    CHECK(checked.share == 1);
+                    CHECK(checked.elements == elements_of(operation, which));
                 }
             }
         }
@@ -114,66 +115,55 @@ TEST_CASE("every other rotation is rejected, even with the widest bound") {
     };
     for (const Output& mistake : mistakes) {
         for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
-            CHECK(check(mistake, small(VKROPE_HALF_SPLIT, 128), element, false, 6).failure != "");
-            CHECK(check(mistake, small(VKROPE_HALF_SPLIT, 128), element, false, widest_u).failure !=
-                  "");
-            CHECK(check(mistake, small(VKROPE_INTERLEAVED, 32), element, false, 6).failure != "");
+            const Operation half_split = small(VKROPE_HALF_SPLIT, 128, element);
+            CHECK(failure_of(mistake, half_split, 6) != "");
+            CHECK(failure_of(mistake, half_split, widest_u) != "");
+            CHECK(failure_of(mistake, small(VKROPE_INTERLEAVED, 32, element), 6) != "");
         }
     }
 }
 
 TEST_CASE(
-    "for a large tensor the check compares the first and last tokens and reports their share") {
-    Shape shape = growing_tokens(2048);
-    shape.k_heads = 1;
-    const std::uint64_t row = 32 * 128;
-    const Checked checked = check({}, shape, VKROPE_BF16, false, 2.5);
+    "for a large tensor the check compares the first and last tokens and counts what it compared") {
+    const Operation operation = of_type(rotation(2048, {32, 128}, {1, 128}, 128, 500000),
+                                        VKROPE_BF16);
+    const Checked checked = check(operation, Q, Output{}.of(operation, Q), 2.5);
     CHECK(checked.failure == "");
-    CHECK(checked.share < 0.2);
-    CHECK(checked.elements ==
-          std::uint64_t(std::llround(checked.share * double(shape.q_elements()))));
-    CHECK(check({.wrong_element = 0}, shape, VKROPE_BF16, false, 2.5).failure != "");
-    CHECK(check({.wrong_element = 2048 * row - 1}, shape, VKROPE_BF16, false, 2.5).failure != "");
+    CHECK(checked.elements > 0);
+    CHECK(checked.elements < elements_of(operation, Q) / 5);
+    CHECK(failure_of({.wrong_element = 0}, operation, 2.5) != "");
+    CHECK(failure_of({.wrong_element = elements_of(operation, Q) - 1}, operation, 2.5) != "");
 }
 
 TEST_CASE("an empty comparison is not a success") {
-    Shape shape = small(VKROPE_HALF_SPLIT, 128);
-    shape.tokens = 0;
-    CHECK(check({}, shape, VKROPE_F32, false, 6).failure != "");
+    CHECK(failure_of({}, rotation(0, {1, 128}, {}, 128), 6) != "");
 }
 
 TEST_CASE(
     "the processor's rotation is right for every element type, and for a number of tokens that "
     "cores cannot share evenly") {
     for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
-        const Shape shape = growing_tokens(37);
-        const std::vector<std::byte> q = Pattern(element).at(0, shape.q_elements());
-        std::vector<std::byte> out(q.size());
-        rotate_on_cpu(element, q.data(), out.data(), cpu_table(shape).data(), shape.tokens,
-                      shape.q_heads, shape.rotary_dim);
-        const auto read = [&](std::uint64_t, std::uint64_t) { return out; };
-        const Checked checked = verify(shape, element, false, read, 2.5);
+        const Operation operation = of_type(rotation(37, {32, 128}, {}, 128, 500000), element);
+        const verify::Bytes q = Pattern(element).at(0, elements_of(operation, Q));
+        verify::Bytes out(q.size());
+        rotate_on_cpu(element, q.data(), out.data(), cpu_table(operation).data(), 37, 32, 128);
+        const Checked checked = check(operation, Q, out, 2.5);
         CHECK(checked.failure == "");
-        CHECK(checked.share == 1);
+        CHECK(checked.elements == elements_of(operation, Q));
     }
 }
 
-TEST_CASE("the numbers of the shapes are consistent") {
+TEST_CASE("every token of a shape has angles, and a row of its cache if there is one") {
     for (const Shape& shape : shapes()) {
         CAPTURE(shape.name);
-        const std::vector<std::int32_t> ids = ids_of(shape), slots = slots_of(shape);
-        CHECK(ids.size() == (shape.numbering == Numbering::ascending
-                                 ? 0
-                                 : shape.tokens * std::max(shape.sections.axes, 1u)));
-        for (const std::int32_t id : ids)
-            CHECK((id >= 0 && std::uint64_t(id) < shape.max_position));
-        CHECK(slots.size() == (shape.scatters() ? shape.rows() : 0));
-        CHECK(rotation_of(shape).inv_freq.size() == shape.rotary_dim / 2);
-        if (ids.empty()) CHECK(shape.tokens <= shape.max_position);
+        Operation operation = shape.operation;
+        for (const TensorIndex which : {Q, K})
+            operation.call.out[which].where.range = output_bytes(operation, which);
+        CHECK(verify::tokens_out_of_range(operation) == 0);
+        CHECK(operation.inv_freq.size() == operation.info.rotary_dim / 2);
         std::uint32_t pairs = 0;
-        for (std::uint32_t axis = 0; axis < shape.sections.axes; ++axis)
-            pairs += shape.sections.pairs[axis];
-        CHECK((shape.sections.axes == 0 || pairs == shape.rotary_dim / 2));
+        for (const std::uint32_t of_axis : operation.info.sections.pairs) pairs += of_axis;
+        CHECK((operation.info.sections.axes == 0 || pairs == operation.info.rotary_dim / 2));
     }
 }
 
