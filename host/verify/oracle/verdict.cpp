@@ -163,7 +163,10 @@ std::string problem_of(const Definition& definition, const Verdict& verdict) {
         std::snprintf(text, sizeof text,
                       "a value is NaN but the exact one is not, or the reverse: ");
     } else if (verdict.bits_changed) {
-        std::snprintf(text, sizeof text, "a channel that no op changes differs from its input: ");
+        std::snprintf(text, sizeof text, "a channel that no op changes %s: ",
+                      definition.in.type == definition.out.type
+                          ? "differs from its input"
+                          : "is not its input rounded to nearest even");
     } else if (has_steps(definition.ops)) {
         std::snprintf(text, sizeof text,
                       "a value is too far from the exact one (%.3g of what the contract allows): ",
