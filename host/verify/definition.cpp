@@ -300,6 +300,7 @@ oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index
         definition.store = quantised_store(operation, which);
     }
     definition.bound_u = bound_of(operation);
+    definition.any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     return definition;
 }
 

@@ -129,6 +129,7 @@ void check_contract(const RopeParams& rotation, const HostShape& shape, bool key
     const TensorIndex which = key ? K : Q;
     const std::uint32_t given = shape.head_dim[which], D = given != 0 ? given : rotation.head_dim,
                         S = shape.tokens, B = std::max(shape.batch, 1u), H = shape.heads[which];
+    REQUIRE(in.size() == std::size_t{B} * S * H * D * element_bytes(shape.element));
     verify::Operation operation;
     operation.inv_freq = rotation.inv_freq;
     operation.attention_factor = rotation.attention_factor;

@@ -115,7 +115,7 @@ void set_other(const RotateInputs& inputs, const verify::Operation& operation, T
     if (which == V || !inputs.tensors[other]) {
         return;
     }
-    observation.other_input = &operation.memory[operation.call.in[other].where.offset];
+    observation.other_input = operation.memory.data() + operation.call.in[other].where.offset;
     observation.other_in = inputs.tensors[other]->view;
     const oracle::Norm norm = definition_of(inputs, operation, other, false).ops.norm,
                        own = observation.right.ops.norm;

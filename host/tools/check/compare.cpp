@@ -139,9 +139,9 @@ class Numbers {
     /// Returns an error as a share of |x0| + |x1| times the attention factor, or of the largest
     /// value of the row. Channels outside the windows have no pair to compare with.
     double error_of(const Compared& one, long double largest_of_row) {
+        const double u = one.computed && !has_ops_ ? judge_.error_u(one) : 0;
+        result_.verdict.largest_error_u = std::max(result_.verdict.largest_error_u, u);
         if (!observation_.with_ops) {
-            const double u = one.computed ? judge_.error_u(one) : 0;
-            result_.verdict.largest_error_u = std::max(result_.verdict.largest_error_u, u);
             return u * unit_roundoff;
         }
         const long double allowance = hypothesis_.operation.absolute_allowance,
@@ -165,6 +165,7 @@ class Numbers {
     const Hypothesis& hypothesis_;
     const Limits& limits_;
     const std::vector<bool>& rows_;
+    const bool has_ops_ = oracle::has_steps(hypothesis_.ops);
     oracle::ElementJudge judge_;
     Comparison result_;
 };

@@ -97,14 +97,13 @@ TokenPositions read_positions(const std::string& path, std::uint64_t batch, std:
 }
 
 std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_t batch,
-                                   std::uint64_t tokens, std::uint32_t axis) {
+                                   std::uint64_t tokens) {
     std::vector<std::int64_t> all(batch * tokens);
-    const std::size_t first = positions.axes == 0 ? 0 : axis * all.size();
     for (std::size_t index = 0; index < all.size(); ++index) {
         // A row shared by all sequences is reused for each of them.
         all[index] = positions.ids.empty()
                          ? positions.first + static_cast<std::int64_t>(index % tokens)
-                         : positions.ids[(first + index) % positions.ids.size()];
+                         : positions.ids[index % positions.ids.size()];
     }
     return all;
 }

@@ -118,6 +118,21 @@ void set_tensor(const RotateInputs& inputs, TensorIndex which, verify::Operation
     }
 }
 
+/// Returns the bytes that the memory needs, or a few more.
+std::size_t bytes_of(const RotateInputs& inputs, bool has_outputs) {
+    std::size_t bytes = 4 * (inputs.positions.ids.size() + inputs.q_scale_tokens.size() + 8);
+    for (const TensorIndex which : every_tensor) {
+        if (const std::optional<TensorFile>& tensor = inputs.tensors[which]) {
+            const TensorOps& ops = inputs.ops[which];
+            const std::uint64_t count = elements_of(*tensor),
+                                scales = is_made(ops.store_scale) ? count : 0;
+            bytes += tensor->array.data.size() + 16;
+            bytes += has_outputs ? ops.stored_bytes(count) + scales * sizeof(float) : 0;
+        }
+    }
+    return bytes;
+}
+
 }  // namespace
 
 verify::Operation operation_of(const RotateOptions& options, RotateInputs& inputs,
@@ -129,6 +144,7 @@ verify::Operation operation_of(const RotateOptions& options, RotateInputs& input
     call.tokens = inputs.tokens;
     call.first_set_tokens = inputs.first_set_tokens;
     call.direction = options.inverse ? VKROPE_INVERSE : VKROPE_FORWARD;
+    operation.memory.reserve(bytes_of(inputs, has_outputs));
     Parts parts(operation);
     for (const TensorIndex which : every_tensor) {
         std::optional<TensorFile>& tensor = inputs.tensors[which];

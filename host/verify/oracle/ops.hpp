@@ -62,6 +62,8 @@ struct Definition {
     std::optional<QuantisedStore> store = {};  // of a quantised output
     double bound_u = 6;  // largest error of a rotated channel, in units of u * a * (|x0| + |x1|)
                          // with u = 2^-24 and the factor a that `gain` selects
+    bool any_angles = false;  // the angles are not known: only channels that no op changes are
+                              // compared
 };
 
 /// Applies the ops to each token and calls visit(batch, token, [heads, head_dim]) with its channels

@@ -36,8 +36,9 @@ CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
 }
 
 CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
-    const long double angle = static_cast<float>(position) * static_cast<float>(inv_freq);
-    return {std::cos(angle), std::sin(angle)};
+    const float angle = static_cast<float>(position) * static_cast<float>(inv_freq);
+    const auto wide = static_cast<long double>(angle);
+    return {std::cos(wide), std::sin(wide)};
 }
 
 CosSin sum_of(const CosSin& a, const CosSin& b) {

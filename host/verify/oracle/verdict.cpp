@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "verify/oracle/verdict.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -60,24 +61,29 @@ bool ElementJudge::is_rotated(const Place& place) const {
 void ElementJudge::compare(std::uint64_t source, Compared& one) const {
     const Type in = definition_.in.type, out = definition_.out.type;
     const bool is_nan = std::isnan(one.exact.value), got_nan = std::isnan(elements_.widen(one.got));
+    if (one.computed && definition_.any_angles) {
+        return;
+    }
     one.distance = is_nan && got_nan   ? 0
                    : is_nan || got_nan ? infinity
                                        : elements_.distance(one.got, one.exact.value);
     if (!one.computed) {
         // A NaN that changes its type must stay a NaN; its payload may change.
-        const bool is_same = in == out ? one.got == load(input_, bytes_of(in),
-                                                         row_of(definition_.in, one.place) + source)
-                             : is_nan  ? got_nan
-                                       : one.got == narrow(out, one.exact.value);
+        const bool is_same = in == out
+                                 ? one.got == load(input_, bytes_of(in),
+                                                   row_of(definition_.in, one.place) + source)
+                             : is_nan ? got_nan
+                                      : one.got == narrow(out, one.exact.value);
         one.share = is_same ? 0 : infinity;
-        return;
+    } else if (is_nan || got_nan) {
+        one.nan_mismatch = is_nan != got_nan;
+        one.share = one.nan_mismatch ? infinity : 0;
+    } else if (one.distance > 0) {
+        // An infinity has no neighbours, so the output must be equal.
+        one.share = std::isinf(one.exact.value) || one.exact.error == 0
+                        ? infinity
+                        : one.distance / one.exact.error;
     }
-    one.nan_mismatch = is_nan != got_nan;
-    // An infinity has no neighbours, so the output must be equal.
-    one.share = !(one.distance > 0) ? 0
-                : std::isinf(one.exact.value) || one.exact.error == 0
-                    ? infinity
-                    : one.distance / one.exact.error;
 }
 
 double ElementJudge::error_u(const Compared& one) const {
@@ -127,7 +133,7 @@ std::string text_of(const Definition& definition, const Compared& one) {
         "batch %llu token %llu head %llu channel %llu: got %.9g (0x%0*x), exact %.12Lg",
         ull{one.place.batch}, ull{one.place.token}, ull{one.place.head}, ull{one.place.channel},
         double(table_of(type).widen(one.got)), int(2 * bytes_of(type)), one.got, one.exact.value);
-    if (one.exact.error > 0) {
+    if (one.exact.error > 0 && std::isfinite(one.exact.error)) {
         std::snprintf(text + length, sizeof text - std::size_t(length), ", which may be %.3Lg off",
                       one.exact.error);
     }
@@ -159,17 +165,17 @@ std::string problem_of(const Definition& definition, const Verdict& verdict) {
                       "the error bound: ",
                       ull{codes.wrong_codes}, ull{codes.codes}, ull{codes.wrong_scales},
                       ull{codes.scales});
-    } else if (verdict.nan_mismatch) {
+    } else if (verdict.worst.nan_mismatch) {
         std::snprintf(text, sizeof text,
                       "a value is NaN but the exact one is not, or the reverse: ");
-    } else if (verdict.bits_changed) {
+    } else if (!verdict.worst.computed) {
         std::snprintf(text, sizeof text, "a channel that no op changes %s: ",
                       definition.in.type == definition.out.type
                           ? "differs from its input"
                           : "is not its input rounded to nearest even");
     } else if (has_steps(definition.ops)) {
         std::snprintf(text, sizeof text,
-                      "a value is too far from the exact one (%.3g of what the contract allows): ",
+                      "a value is too far from the exact one (%.3g times what the contract allows): ",
                       double(verdict.worst.share));
     } else {
         std::snprintf(text, sizeof text,

@@ -86,6 +86,21 @@ TEST_CASE("infinities and NaN") {
     CHECK(judge(Type::f32, 1, nan, one, nan, one).nan_mismatch);
     CHECK(judge(Type::f32, 1, one, 0, nan, 0).nan_mismatch);
     CHECK(judge(Type::f16, 1, 0x3c00, 0, 0x7e00, 0).nan_mismatch);
+
+    // The first wrong element is the worst, and the sentence is about it.
+    for (const bool nan_first : {true, false}) {
+        const Tensor tensor = {Type::f32, 1, 1, 2, 2, 4, 4, 2};
+        const float wrong = std::numeric_limits<float>::quiet_NaN();
+        const float in[] = {wrong, 1, float(infinity), 1};
+        const float out[] = {nan_first ? 1 : wrong, wrong, nan_first ? float(infinity) : 1, wrong};
+        Definition definition = {tensor, tensor, {}};
+        definition.operation.inv_freq = {1};
+        definition.operation.positions = {0};
+        const Verdict verdict = compare(definition, in, out);
+        CHECK(verdict.worst.place.head == (nan_first ? 0 : 1));
+        CHECK(verdict.worst.nan_mismatch == nan_first);
+        CHECK((problem_of(definition, verdict).find("NaN") != std::string::npos) == nan_first);
+    }
 }
 
 TEST_CASE("a NaN outside the window stays a NaN in another type") {

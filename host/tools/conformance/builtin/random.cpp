@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <sstream>
 #include <random>
 
 #include "conformance/builtin/trial.hpp"
@@ -139,9 +141,21 @@ std::string smallest(const Unplaced& operation,
     return text.size() < 1u << 16 ? text : "";
 }
 
+/// Returns the lines as comments.
+std::string commented(const std::string& text) {
+    std::istringstream lines(text);
+    std::string comments;
+    for (std::string line; std::getline(lines, line);) {
+        comments += "// " + line + '\n';
+    }
+    return comments;
+}
+
 /// Runs an operation twice. Returns true if both runs were supported.
+///
+/// shrinks  whether a failing one is reduced; false afterwards, because each costs up to a minute
 bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
-                const ReportedLimits& limits, bool shrinks) {
+                const ReportedLimits& limits, bool& shrinks) {
     const auto other_of = [&](const Unplaced& first) {
         Unplaced other = verify::rearranged(first, seed);
         other.limits = limits;
@@ -154,14 +168,15 @@ bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
     const std::string problem = alone             ? runs.first.outcome().reason
                                 : in_other_memory ? runs.second.outcome().reason
                                                   : runs.difference;
-    if (shrinks && !problem.empty() && !test.wrong()) {
+    if (shrinks && !problem.empty()) {
+        shrinks = false;
         const auto problem_of = [&](const Unplaced& candidate) -> std::string {
             if (!alone && !in_other_memory) {
                 const Runs again = run_both(test.device, candidate, other_of(candidate));
-                return again.difference.empty()
-                           ? ""
-                           : fmt::format("{}: that of verify::rearranged(operation, {})",
-                                         again.difference, seed);
+                return again.difference.empty() ? ""
+                                                : again.difference + "; the other operation is:\n" +
+                                                      commented(text_of(other_of(candidate))) +
+                                                      "// the operation is:";
             }
             Test once(test.device);
             run_if_taken(once, candidate);
@@ -175,7 +190,7 @@ bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
 }
 
 /// Checks all operations of a kernel. Every fourth kernel also runs one with many elements.
-void hold_kernel(Test& test, std::uint64_t number, bool shrinks) {
+void hold_kernel(Test& test, std::uint64_t number, bool& shrinks) {
     const std::uint64_t first = number * operations_of_a_kernel;
     const ReportedLimits limits = other_limits(first,
                                                other_kernel(verify::random_operation(first).info));
@@ -193,6 +208,7 @@ void hold_kernel(Test& test, std::uint64_t number, bool shrinks) {
 
 void add_random(Checks& checks) {
     const std::uint32_t given = checks.extent.random_kernels;
+    const auto shrinks = std::make_shared<bool>(!checks.extent.no_shrink);
     for (std::uint32_t number = 0; number < (given != 0 ? given : kernels_of_full); ++number) {
         const bool quick = std::find(std::begin(of_quick), std::end(of_quick), number) !=
                            std::end(of_quick);
@@ -201,9 +217,7 @@ void add_random(Checks& checks) {
                         : number < kernels_of_full ? "--level full"
                                                    : fmt::format("--random {}", number + 1),
                         std::to_string(number),
-                        [number, shrinks = !checks.extent.no_shrink](Test& test) {
-                            hold_kernel(test, number, shrinks);
-                        });
+                        [number, shrinks](Test& test) { hold_kernel(test, number, *shrinks); });
     }
 }
 
