@@ -113,16 +113,19 @@ TEST_CASE("branches that constants rule out are removed, with what only they rea
         instruction(21, {4, 32, 0}),
         instruction(41, {2, 5}),
         instruction(op_constant, {4, 6, 7}),
+        instruction(32, {7, 6, 4}),
+        instruction(op_variable, {7, 8, 6}),  // a variable for each branch
+        instruction(op_variable, {7, 9, 6}),
         instruction(op_function, {1, 10, 0, 3}),
         instruction(248, {11}),
         instruction(168, {2, 20, 5}),  // %20 = !true
         instruction(247, {14, 0}),
         instruction(250, {20, 12, 13}),  // if (%20)
         instruction(248, {12}),
-        instruction(57, {1, 21, 15}),
+        instruction(57, {1, 21, 15, 8}),
         instruction(249, {14}),
         instruction(248, {13}),
-        instruction(57, {1, 22, 16}),
+        instruction(57, {1, 22, 16, 9}),
         instruction(249, {14}),
         instruction(248, {14}),
         instruction(245, {4, 23, 6, 12, 6, 13}),
@@ -155,10 +158,12 @@ TEST_CASE("branches that constants rule out are removed, with what only they rea
     CHECK(count(250) == 0);
     CHECK(count(57) == 1);
     CHECK(count(op_decorate) == 1);
+    CHECK(count(op_variable) == 1);
     for (const Instruction& i : left) {
         if (i.op == 57) CHECK(i.operands[2] == 16);
         if (i.op == 245) CHECK(i.operands == std::vector<std::uint32_t>{4, 23, 6, 13});
         if (i.op == op_decorate) CHECK(i.operands[0] == 32);
+        if (i.op == op_variable) CHECK(i.operands[1] == 9);
     }
 }
 
