@@ -69,11 +69,10 @@ void ElementJudge::compare(std::uint64_t source, Compared& one) const {
                                        : elements_.distance(one.got, one.exact.value);
     if (!one.computed) {
         // A NaN that changes its type must stay a NaN; its payload may change.
-        const bool is_same = in == out
-                                 ? one.got == load(input_, bytes_of(in),
-                                                   row_of(definition_.in, one.place) + source)
-                             : is_nan ? got_nan
-                                      : one.got == narrow(out, one.exact.value);
+        const bool is_same = in == out ? one.got == load(input_, bytes_of(in),
+                                                         row_of(definition_.in, one.place) + source)
+                             : is_nan  ? got_nan
+                                       : one.got == narrow(out, one.exact.value);
         one.share = is_same ? 0 : infinity;
     } else if (is_nan || got_nan) {
         one.nan_mismatch = is_nan != got_nan;
@@ -174,9 +173,10 @@ std::string problem_of(const Definition& definition, const Verdict& verdict) {
                           ? "differs from its input"
                           : "is not its input rounded to nearest even");
     } else if (has_steps(definition.ops)) {
-        std::snprintf(text, sizeof text,
-                      "a value is too far from the exact one (%.3g times what the contract allows): ",
-                      double(verdict.worst.share));
+        std::snprintf(
+            text, sizeof text,
+            "a value is too far from the exact one (%.3g times what the contract allows): ",
+            double(verdict.worst.share));
     } else {
         std::snprintf(text, sizeof text,
                       "a value is too far from the exact one (%.3g u, allowed %g u): ",

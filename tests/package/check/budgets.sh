@@ -18,10 +18,10 @@ kernel        6720   5200  ^host/(kernel/|[^/]*\.hpp$)
 runtime       2530   2000  ^host/runtime/
 model         9150   6000  ^host/model/
 verify        5880   6500  ^host/verify/
-tools        27700   9000  ^host/tools/
+tools        27730   9000  ^host/tools/
 python        2480   2000  ^host/python/
 bench         3540   3000  ^bench/
-tests        42560  28000  ^tests/
+tests        42580  28000  ^tests/
 pages         2861   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <sstream>
 #include <random>
+#include <sstream>
 
 #include "conformance/builtin/trial.hpp"
 #include "meaning.hpp"
@@ -173,10 +173,10 @@ bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
         const auto problem_of = [&](const Unplaced& candidate) -> std::string {
             if (!alone && !in_other_memory) {
                 const Runs again = run_both(test.device, candidate, other_of(candidate));
-                return again.difference.empty() ? ""
-                                                : again.difference + "; the other operation is:\n" +
-                                                      commented(text_of(other_of(candidate))) +
-                                                      "// the operation is:";
+                return again.difference.empty()
+                           ? ""
+                           : again.difference + "; the other operation is:\n" +
+                                 commented(text_of(other_of(candidate))) + "// the operation is:";
             }
             Test once(test.device);
             run_if_taken(once, candidate);
