@@ -154,7 +154,7 @@ verify::Operation operation_of(const RotateOptions& options, RotateInputs& input
         }
         set_tensor(inputs, which, operation);
         call.in[which].where = parts.add(tensor->array.data);
-        tensor->array.data = {};
+        tensor->array.data = std::vector<std::byte>();  // frees its memory
         if (has_outputs) {
             const TensorOps& ops = inputs.ops[which];
             const std::uint64_t count = elements_of(*tensor);

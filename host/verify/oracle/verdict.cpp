@@ -17,11 +17,14 @@ void compare_elements(const Definition& definition, const void* input, const voi
                       const std::function<void(double)>& progress, Verdict& verdict) {
     const ElementJudge judge(definition, input, output);
     const bool is_in_u = !has_steps(definition.ops);
-    const double allowance = definition.operation.absolute_allowance;
+    const long double allowance = definition.operation.absolute_allowance;
     const auto total = double(definition.in.batch * definition.in.tokens);
     const auto element = [&](const Compared& one) {
         verdict.add(one);
-        if (is_in_u && one.computed && one.distance > allowance) {
+        // Divides only for a new maximum.
+        if (is_in_u && one.computed &&
+            !((one.distance - allowance) * definition.bound_u <=
+              verdict.largest_error_u * (one.exact.error - allowance))) {
             verdict.largest_error_u = std::max(verdict.largest_error_u, judge.error_u(one));
         }
     };
