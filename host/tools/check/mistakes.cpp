@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "io/model_file.hpp"
+
 namespace vkrope::tools {
 namespace {
 
@@ -150,6 +152,9 @@ std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
                          operation.attention_factor != right.attention_factor;
     if (!groups || !fits(both.hypothesis) || !another) {
         return std::nullopt;
+    }
+    if (right.inv_freq.empty()) {
+        set_sections(both.hypothesis, both.hypothesis.sections);
     }
     std::string_view name = other.mistake;
     if (right.inv_freq.empty()) {

@@ -82,9 +82,10 @@ void ElementJudge::compare(std::uint64_t source, Compared& one) const {
         one.share = one.nan_mismatch ? infinity : 0;
     } else if (one.distance > 0) {
         // An infinity has no neighbours, so the output must be equal.
-        one.share = std::isinf(one.exact.value) || one.exact.error == 0
-                        ? infinity
-                        : one.distance / one.exact.error;
+        one.share = one.distance / one.exact.error;
+        if (std::isinf(one.exact.value) || std::isnan(one.share)) {
+            one.share = infinity;
+        }
     }
 }
 
@@ -103,7 +104,7 @@ void Verdict::add(const Compared& one) {
     within += one.is_right() ? 1 : 0;
     nan_mismatch = nan_mismatch || one.nan_mismatch;
     bits_changed = bits_changed || (!one.computed && !one.is_right());
-    if (!(one.share <= worst.share)) {  // a NaN is the worst
+    if (one.share > worst.share) {
         worst = one;
     }
 }
@@ -114,7 +115,7 @@ void Verdict::add(const Verdict& later) {
     largest_error_u = std::max(largest_error_u, later.largest_error_u);
     nan_mismatch = nan_mismatch || later.nan_mismatch;
     bits_changed = bits_changed || later.bits_changed;
-    if (!(later.worst.share <= worst.share)) {
+    if (later.worst.share > worst.share) {
         worst = later.worst;
     }
     codes.add(later.codes);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -24,9 +23,9 @@ struct Compared {
     bool nan_mismatch = false;  // it is computed, and it is NaN or must be NaN, but not both
     long double distance = 0;   // from the exact value to the reals that `got` stands for;
                                 // infinite if one of the two is NaN
-    long double share = 0;      // of the error that the contract allows
+    long double share = 0;      // of the error that the contract allows; never NaN
 
-    bool is_right() const { return share <= 1; }  // false for a NaN
+    bool is_right() const { return share <= 1; }
 };
 
 /// Compares the elements of an output that is not quantised. `input` and `output` point to the

@@ -21,7 +21,7 @@ verify        5880   6500  ^host/verify/
 tools        27730   9000  ^host/tools/
 python        2480   2000  ^host/python/
 bench         3540   3000  ^bench/
-tests        42580  28000  ^tests/
+tests        42590  28000  ^tests/
 pages         2861   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1330   1500  .'
 {

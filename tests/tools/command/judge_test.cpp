@@ -550,6 +550,7 @@ TEST_CASE("one position for all tokens") {
 TEST_CASE("a layer without RoPE is right unrotated, and a rotated one is named") {
     const Setup without = [](Observation& seen) {
         no_rotation(seen.right);
+        seen.right.operation.further.axes.clear();
         seen.right.operation.attention_factor = 1;
         seen.others = {{"other_layer_type", "of the sliding layers", rotation_with({0.5, 0.1}, 1)},
                        {"other_layer_type", "of the full layers",
@@ -566,6 +567,11 @@ TEST_CASE("a layer without RoPE is right unrotated, and a rotated one is named")
     }
     const Match match = check_named("rotated_without_rope", Case({rotate}, {without}));
     CHECK(match.meaning.find("of the full layers") != std::string::npos);
+    const Change by_axes = [&](Hypothesis& e) {
+        rotate(e);
+        set_sections(e, e.sections);
+    };
+    check_named("rotated_without_rope", Case({by_axes}, {with_sections(in_order), without}));
     const auto first = [&](const Change& change) {
         return Case({rotate, change}, {without}).judged().matches.front().mistake;
     };
