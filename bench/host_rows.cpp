@@ -147,8 +147,8 @@ void time_create(benchmark::State& state, Device& device, const KernelInfo& info
         ours.push_back(ns - watched::ns);
         vkrope_kernel_destroy(kernel);
     }
-    state.counters["without_driver_ns"] = median(ours);
-    state.counters["processor_ns"] = median(processor);
+    state.counters["without_driver_ns"] = tools::median(ours);
+    state.counters["processor_ns"] = tools::median(processor);
     state.SetLabel(warm ? "with a VkPipelineCache that has it"
                         : "without a VkPipelineCache; the driver may keep one of its own");
 }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/meaning.hpp"
 #include "cli/failure.hpp"
 #include "kernel/dispatch_sequence.hpp"
-#include "meaning.hpp"
 #include "shapes.hpp"
 #include "verify/definition.hpp"
 
@@ -71,8 +71,8 @@ std::uint64_t Layer::bytes_read() const {
     return bytes_read(Q) + bytes_read(K);
 }
 
-std::vector<Copied> Layer::copies() const {
-    std::vector<Copied> copies;
+std::vector<tools::Copied> Layer::copies() const {
+    std::vector<tools::Copied> copies;
     for (const TensorIndex which : {Q, K}) {
         const VkDeviceSize bytes = bytes_read(which) / 16 * 16;
         if (bytes != 0)

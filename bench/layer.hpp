@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "roof/copy_roof.hpp"
+#include "copy_roof/copy_roof.hpp"
 #include "verify.hpp"
 #include "verify/on_device.hpp"
 
@@ -27,7 +27,7 @@ class Layer {
     /// rotated channels count.
     std::uint64_t bytes_read() const;
     /// Returns copies that move the same number of bytes.
-    std::vector<Copied> copies() const;
+    std::vector<tools::Copied> copies() const;
 
     /// Returns the bytes of an output.
     verify::Bytes output(TensorIndex which, std::uint64_t first, std::uint64_t bytes);

@@ -131,8 +131,8 @@ class LayerWithOps {
     std::size_t number_of_passes() const { return passes_.size(); }
 
     /// Returns copies that move as many bytes as the one dispatch reads and writes.
-    std::vector<Copied> copies() const {
-        std::vector<Copied> all;
+    std::vector<tools::Copied> copies() const {
+        std::vector<tools::Copied> all;
         for (const TensorIndex which : every_tensor) {
             const Where &in = layer_.call().in[which].where, &out = layer_.call().out[which].where;
             const VkDeviceSize bytes = (in.range + out.range) / 2 / 16 * 16;

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "base/divide_up.hpp"
 #include "cli/failure.hpp"
-#include "divide_up.hpp"
 #include "interface.h"
 
 namespace vkrope::bench {
@@ -56,8 +56,8 @@ Rival::Rival(Device& device, const verify::Operation& operation, Way way)
       pairs_per_invocation_(operation.info.tensor[Q].in == VKROPE_F32 ? 1 : 2) {
     const std::vector<std::uint32_t> constants = {
         std::uint32_t(way), std::uint32_t(operation.info.tensor[Q].in), operation.info.rotary_dim};
-    shader_ = value_of(Shader::make(device, module, constants, sizeof(RivalPush), word_for(way),
-                                    {.along_y = way == Way::ggml}),
+    shader_ = value_of(tools::Shader::make(device, module, constants, sizeof(RivalPush),
+                                           word_for(way), {.along_y = way == Way::ggml}),
                        Subject::device);
     push_.tokens = operation.call.tokens;
     push_.theta_scale = float(operation.inv_freq[1]);
@@ -104,8 +104,8 @@ Status Rival::record(VkCommandBuffer commands, const Call& call) {
 Idle::Idle(Device& device, std::uint32_t workgroup_size) {
     const std::vector<std::uint32_t> constants = {std::uint32_t(Way::ggml_along_x),
                                                   std::uint32_t(VKROPE_F32), 2};
-    shader_ = value_of(Shader::make(device, module, constants, sizeof(RivalPush), "idle",
-                                    {.size = workgroup_size}),
+    shader_ = value_of(tools::Shader::make(device, module, constants, sizeof(RivalPush), "idle",
+                                           {.size = workgroup_size}),
                        Subject::device);
 }
 
@@ -123,9 +123,9 @@ MatrixProduct::MatrixProduct(Device& device, std::uint32_t n) : n_(n) {
     const std::vector<float> matrix = hadamard_matrix(n);
     matrix_ = value_of(Buffer::make(device, matrix.size() * 4), Subject::device);
     check(matrix_.upload(matrix.data(), matrix.size() * 4), Subject::device);
-    shader_ = value_of(
-        Shader::make(device, product_module, {n}, sizeof(std::uint32_t), "matrix_product", {}),
-        Subject::device);
+    shader_ = value_of(tools::Shader::make(device, product_module, {n}, sizeof(std::uint32_t),
+                                           "matrix_product", {}),
+                       Subject::device);
     check(reset(), Subject::device);
 }
 

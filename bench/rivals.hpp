@@ -2,8 +2,8 @@
 // Declares the rivals: shaders that obtain cos and sin as other libraries do, and a CPU rotation.
 #pragma once
 
+#include "copy_roof/shader.hpp"
 #include "layer.hpp"
-#include "roof/shader.hpp"
 
 namespace vkrope::bench {
 
@@ -48,7 +48,7 @@ class Rival {
     std::uint32_t pairs_, pairs_per_invocation_;
     AngleTable texture_;
     Buffer cos_, sin_;
-    Shader shader_;
+    tools::Shader shader_;
     RivalPush push_;
 };
 
@@ -61,7 +61,7 @@ class Idle {
                   std::uint64_t workgroups);
 
    private:
-    Shader shader_;
+    tools::Shader shader_;
 };
 
 /// Shader that multiplies rows by a Hadamard matrix. Move-only.
@@ -82,7 +82,7 @@ class MatrixProduct {
    private:
     std::uint32_t n_;
     Buffer matrix_;
-    Shader shader_;
+    tools::Shader shader_;
 };
 
 /// Rotates packed rows of `heads` heads on all cores, with half_split pairs in all channels and

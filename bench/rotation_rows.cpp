@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rotations of Q and K by vkrope, by rivals and on the processor, and copies of the same bytes.
+#include "base/meaning.hpp"
 #include "cli/words.hpp"
-#include "meaning.hpp"
 #include "rows.hpp"
 #include "verify/definition.hpp"
 
@@ -82,7 +82,7 @@ Bench::Row Bench::copy_buffer_row(const Shape& shape) {
     row.tokens = double(verify::tokens_of(shape.operation));
     const auto copy = function_of<PFN_vkCmdCopyBuffer>(device_, "vkCmdCopyBuffer");
     row.time = running([=, copies = row.copies](VkCommandBuffer commands) {
-        for (const Copied& copied : copies) {
+        for (const tools::Copied& copied : copies) {
             const VkBufferCopy region = {copied.from.offset, copied.to.offset, copied.from.range};
             copy(commands, copied.from.buffer, copied.to.buffer, 1, &region);
         }

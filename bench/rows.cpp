@@ -61,13 +61,13 @@ void Bench::free_row() {
 }
 
 double Bench::run(const Record& record) {
-    return value_of(time_ns(device_,
-                            [&](VkCommandBuffer commands) {
-                                const double start = now_ns();
-                                const Status status = record(commands);
-                                host_ns_ = now_ns() - start;
-                                return status;
-                            }),
+    return value_of(tools::time_ns(device_,
+                                   [&](VkCommandBuffer commands) {
+                                       const double start = now_ns();
+                                       const Status status = record(commands);
+                                       host_ns_ = now_ns() - start;
+                                       return status;
+                                   }),
                     Subject::device);
 }
 
@@ -90,9 +90,10 @@ bool Bench::fits(const Shape& shape) {
     return false;
 }
 
-CopyRoof& Bench::roof() {
+tools::CopyRoof& Bench::roof() {
     if (!roof_)
-        roof_ = std::make_unique<CopyRoof>(value_of(CopyRoof::make(device_), Subject::device));
+        roof_ = std::make_unique<tools::CopyRoof>(
+            value_of(tools::CopyRoof::make(device_), Subject::device));
     return *roof_;
 }
 
@@ -118,19 +119,20 @@ void Bench::time(benchmark::State& state, Row& row) {
             times.push_back(row.time ? row.time() : roof().last_ns());
             host.push_back(host_ns_);
         }
-        state.SetIterationTime(median({times.end() - std::ptrdiff_t(turns), times.end()}) * 1e-9);
+        state.SetIterationTime(tools::median({times.end() - std::ptrdiff_t(turns), times.end()}) *
+                               1e-9);
     }
     // Medians, because a mean would include every interruption.
-    const double ns = row.time ? median(times) : roof().best_ns();
+    const double ns = row.time ? tools::median(times) : roof().best_ns();
     const auto count = [&](const char* name, double number) {
         if (number > 0) state.counters[name] = number;
     };
     count("bytes_per_second", row.bytes / ns * 1e9);
     count("tokens_per_second", row.tokens / ns * 1e9);
-    count("host_ns", median(host));
+    count("host_ns", tools::median(host));
     if (has_roof && row.time) state.counters["roof"] = roof().best_ns() / ns;
     for (std::size_t i = 0; i < others.size(); ++i) {
-        const double quotient = median(others[i]) / ns;
+        const double quotient = tools::median(others[i]) / ns;
         state.counters[row.others[i].counter] = row.others[i].divides ? 1 / quotient : quotient;
     }
     for (const auto& [name, number] : row.counters) state.counters[name] = number;

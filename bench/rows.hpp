@@ -51,8 +51,8 @@ class Bench {
         std::string label;
         std::shared_ptr<void> tensors = {};  // what the copies access
         double bytes = 0, tokens = 0;        // read, written and rotated in one run; 0: no counter
-        std::vector<Copied> copies = {};     // timed alternately; none: the row has no roof
-        Time time = nullptr;                 // null: the fastest copy is timed
+        std::vector<tools::Copied> copies = {};  // timed alternately; none: the row has no roof
+        Time time = nullptr;                     // null: the fastest copy is timed
         std::vector<Other> others = {};
         std::map<std::string, double> counters = {};  // those that are known
         double first_ns = 0;                          // time of the checked run
@@ -68,7 +68,7 @@ class Bench {
     std::uint64_t memory() const;
     /// Returns whether the shape fits in memory; if not, adds a sentence to left_out().
     bool fits(const Shape& shape);
-    CopyRoof& roof();
+    tools::CopyRoof& roof();
 
     Row copy_row(const Shape& shape, const std::shared_ptr<Layer>& layer) const;
     Row checked_row(const Shape& shape, const std::shared_ptr<Layer>& layer, const Record& record,
@@ -88,7 +88,7 @@ class Bench {
     void register_host_rows();  // host_rows.cpp
 
     Device device_;
-    std::unique_ptr<CopyRoof> roof_;
+    std::unique_ptr<tools::CopyRoof> roof_;
     std::string set_up_;
     Row row_;
     double host_ns_ = 0;  // to record the last run

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/memory.hpp"
 #include "verify/oracle/verdict.hpp"

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "angle_layout.hpp"
-#include "bits.hpp"
+#include "base/angle_layout.hpp"
+#include "base/bits.hpp"
 #include "frequencies/angle_table_layout.hpp"
 #include "frequencies/table_entry.hpp"
 

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "angle_layout.hpp"
-#include "bits.hpp"
-#include "window_rules.hpp"
+#include "base/angle_layout.hpp"
+#include "base/bits.hpp"
+#include "base/window_rules.hpp"
 
 namespace vkrope {
 namespace {

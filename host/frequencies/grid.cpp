@@ -2,7 +2,7 @@
 // Represents grids of rational coordinates by integer ids, scaled frequencies and phases.
 #include <cmath>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 #include "frequencies/angle_table_layout.hpp"
 #include "frequencies/id_range.hpp"
 #include "frequencies/scaling_rules.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "angle_layout.hpp"
+#include "base/angle_layout.hpp"
+#include "base/parameter_layout.hpp"
+#include "base/window_rules.hpp"
 #include "frequencies/angle_table_layout.hpp"
-#include "parameter_layout.hpp"
-#include "window_rules.hpp"
 
 using namespace vkrope;
 

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <iterator>
 
-#include "bits.hpp"
-#include "parameter_layout.hpp"
-#include "status.hpp"
+#include "base/bits.hpp"
+#include "base/parameter_layout.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

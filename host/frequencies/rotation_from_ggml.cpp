@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/status.hpp"
 #include "frequencies/scaling_rules.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 namespace {

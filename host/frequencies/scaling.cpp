@@ -2,7 +2,7 @@
 // Computes inverse frequencies from a base, and the scalings that need one line of arithmetic.
 #include <algorithm>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 #include "frequencies/scaling_rules.hpp"
 
 namespace vkrope {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -2,7 +2,7 @@
 // Implements three variants of YaRN: transformers', DeepSeek's and ggml's.
 #include <algorithm>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 #include "frequencies/scaling_rules.hpp"
 
 namespace vkrope {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Implements the queries of vkrope.h: the version, the names of results, and properties of types
 // and fields.
-#include "defaults.hpp"
-#include "status.hpp"
+#include "base/defaults.hpp"
+#include "base/status.hpp"
 #include "vkrope/version.h"
 
 using namespace vkrope;

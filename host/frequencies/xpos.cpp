@@ -2,7 +2,7 @@
 // Implements XPos: cos and sin with a scale for each position and pair.
 #include <limits>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 #include "frequencies/scaling_rules.hpp"
 #include "frequencies/table_entry.hpp"
 

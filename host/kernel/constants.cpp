@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "bits.hpp"
+#include "base/bits.hpp"
+#include "base/meaning.hpp"
 #include "kernel/geometry/ops.hpp"
-#include "meaning.hpp"
 
 namespace vkrope {
 

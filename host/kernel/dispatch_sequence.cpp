@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "bits.hpp"
+#include "base/bits.hpp"
 
 namespace vkrope {
 

@@ -3,13 +3,13 @@
 #include <new>
 #include <utility>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/parameter_layout.hpp"
+#include "base/status.hpp"
 #include "kernel/constants.hpp"
 #include "kernel/geometry/ops.hpp"
 #include "kernel/kernel_object.hpp"
 #include "kernel/resolve/resolve.hpp"
-#include "parameter_layout.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/status.hpp"
 #include "kernel/geometry/ops.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

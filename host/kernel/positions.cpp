@@ -5,10 +5,10 @@
 #include <cinttypes>
 #include <new>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/status.hpp"
 #include "kernel/kernel_object.hpp"
 #include "kernel/resolve/rules.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Implements record(): resolve -> plan -> descriptors and push constants -> dispatch. No step
 // returns to an earlier one.
+#include "base/status.hpp"
 #include "kernel/dispatch_sequence.hpp"
 #include "kernel/vulkan/program.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <new>
 
+#include "base/status.hpp"
 #include "kernel/vulkan/functions.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "status.hpp"
+#include "base/status.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope {

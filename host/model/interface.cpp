@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/no_throw.hpp"
 #include "model/gguf/model.hpp"
 #include "model/hf/config.hpp"
-#include "no_throw.hpp"
 
 using namespace vkrope;
 

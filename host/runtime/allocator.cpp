@@ -8,8 +8,8 @@
 #define VMA_DYNAMIC_VULKAN_FUNCTIONS 1
 #include <vk_mem_alloc.h>
 
+#include "base/status.hpp"
 #include "runtime/device_impl.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

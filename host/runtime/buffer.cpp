@@ -4,9 +4,9 @@
 #include <cstring>
 #include <utility>
 
-#include "no_throw.hpp"
+#include "base/no_throw.hpp"
+#include "base/status.hpp"
 #include "runtime/device_impl.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -14,7 +14,7 @@
 #include <random>
 #include <system_error>
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

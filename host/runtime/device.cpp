@@ -4,10 +4,10 @@
 #include <cstring>
 #include <iterator>
 
-#include "defaults.hpp"
-#include "no_throw.hpp"
+#include "base/defaults.hpp"
+#include "base/no_throw.hpp"
+#include "base/status.hpp"
 #include "runtime/device_impl.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

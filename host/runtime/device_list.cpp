@@ -8,8 +8,8 @@
 #include <iterator>
 #include <memory>
 
-#include "no_throw.hpp"
-#include "status.hpp"
+#include "base/no_throw.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <limits>
 
-#include "defaults.hpp"
-#include "no_throw.hpp"
+#include "base/defaults.hpp"
+#include "base/no_throw.hpp"
+#include "base/section_rules.hpp"
 #include "runtime/device_impl.hpp"
-#include "section_rules.hpp"
 
 namespace vkrope {
 

@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/status.hpp"
 #include "runtime/loader.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

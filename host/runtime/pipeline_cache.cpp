@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "no_throw.hpp"
+#include "base/no_throw.hpp"
+#include "base/status.hpp"
 #include "runtime/device_impl.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

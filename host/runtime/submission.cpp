@@ -3,8 +3,8 @@
 // time.
 #include <cinttypes>
 
+#include "base/status.hpp"
 #include "runtime/device_impl.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/definition.hpp"
 
 namespace vkrope::verify {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 
 namespace vkrope::verify {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/memory.hpp"
 

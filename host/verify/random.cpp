@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/definition.hpp"
 
 namespace vkrope::verify {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/random.hpp"
 #include "verify/text.hpp"
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <string>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {

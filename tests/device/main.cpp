@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "support/test_device.hpp"
 #include "verify/compare.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {

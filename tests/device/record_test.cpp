@@ -3,7 +3,7 @@
 // any offset.
 #include <string>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "support/recording.hpp"
 
 namespace vkrope::test {

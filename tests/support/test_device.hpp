@@ -8,7 +8,7 @@
 #include <cstring>
 #include <random>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/elements.hpp"
 #include "vkrope/vkrope.hpp"

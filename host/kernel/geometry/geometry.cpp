@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "base/meaning.hpp"
 #include "kernel/geometry/ops.hpp"
-#include "meaning.hpp"
 
 namespace vkrope {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "divide_up.hpp"
+#include "base/divide_up.hpp"
 #include "interface.h"
 #include "vkrope/vkrope.hpp"
 

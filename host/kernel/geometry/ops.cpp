@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "bits.hpp"
-#include "defaults.hpp"
+#include "base/bits.hpp"
+#include "base/defaults.hpp"
 
 namespace vkrope {
 

@@ -3,9 +3,9 @@
 // transforms and quantised stores need: pure arithmetic.
 #pragma once
 
+#include "base/meaning.hpp"
+#include "base/parameter_layout.hpp"
 #include "kernel/geometry/geometry.hpp"
-#include "meaning.hpp"
-#include "parameter_layout.hpp"
 
 namespace vkrope {
 

@@ -3,7 +3,7 @@
 
 #include <cinttypes>
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

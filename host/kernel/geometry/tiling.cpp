@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cinttypes>
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -2,9 +2,9 @@
 // Resolves the angle table of a call, and its attention factor.
 #include <limits>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/status.hpp"
 #include "kernel/resolve/rules.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Checks the properties that are fixed when a kernel is created.
+#include "base/section_rules.hpp"
+#include "base/window_rules.hpp"
 #include "kernel/resolve/rules.hpp"
 #include "kernel/vulkan/program.hpp"
-#include "section_rules.hpp"
-#include "window_rules.hpp"
 
 namespace vkrope {
 

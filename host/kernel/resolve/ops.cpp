@@ -5,10 +5,10 @@
 #include <cinttypes>
 #include <cmath>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/parameter_layout.hpp"
+#include "base/status.hpp"
 #include "kernel/resolve/rules.hpp"
-#include "parameter_layout.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

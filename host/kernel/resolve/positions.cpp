@@ -3,9 +3,9 @@
 #include <cinttypes>
 #include <limits>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/status.hpp"
 #include "kernel/resolve/rules.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

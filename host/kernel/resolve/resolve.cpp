@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cinttypes>
 
-#include "angle_layout.hpp"
+#include "base/angle_layout.hpp"
+#include "base/status.hpp"
 #include "kernel/resolve/rules.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -3,9 +3,9 @@
 // have no effect. Each field has one row, and a test goes through all fields of all structs.
 #include <cstring>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/parameter_layout.hpp"
 #include "kernel/resolve/rules.hpp"
-#include "parameter_layout.hpp"
 
 namespace vkrope {
 

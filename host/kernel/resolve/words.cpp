@@ -2,9 +2,9 @@
 // Checks the buffers of words other than tensors: ids, slots, tables and the counter.
 #include <cinttypes>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/status.hpp"
 #include "kernel/resolve/rules.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -2,9 +2,9 @@
 #include <memory>
 #include <new>
 
+#include "base/status.hpp"
 #include "kernel/spirv/instruction.hpp"
 #include "kernel/spirv/spirv.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -2,10 +2,10 @@
 #include <cstring>
 #include <new>
 
+#include "base/status.hpp"
 #include "kernel/spirv/evaluate.hpp"
 #include "kernel/spirv/instruction.hpp"
 #include "kernel/spirv/spirv.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -6,9 +6,9 @@
 #include <iterator>
 #include <new>
 
+#include "base/status.hpp"
 #include "kernel/spirv/evaluate.hpp"
 #include "kernel/spirv/instruction.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

@@ -2,9 +2,9 @@
 // Copies an angle table from staging memory to its image or buffer.
 #include <cinttypes>
 
-#include "angle_layout.hpp"
+#include "base/angle_layout.hpp"
+#include "base/status.hpp"
 #include "kernel/vulkan/functions.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 

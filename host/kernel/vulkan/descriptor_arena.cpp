@@ -3,9 +3,9 @@
 #include <memory>
 #include <new>
 
+#include "base/status.hpp"
 #include "kernel/kernel_object.hpp"
 #include "kernel/vulkan/program.hpp"
-#include "status.hpp"
 
 // The arena has its own set layout, because sets must not be updated after their layout is
 // destroyed, and the arena may outlive every kernel.

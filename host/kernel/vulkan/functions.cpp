@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "kernel/vulkan/functions.hpp"
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <initializer_list>
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 #include "model/rotation_rules.hpp"
 #include "model/unread.hpp"
 

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <utility>
 
+#include "base/status.hpp"
 #include "model/gguf/import.hpp"
 #include "model/rotation_rules.hpp"
-#include "status.hpp"
 
 namespace vkrope {
 namespace {

@@ -6,7 +6,7 @@
 // vLLM's transformers_utils/configs/mistral.py and mistral_large_3.py.
 #include <string>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 #include "model/hf/class_fields.hpp"
 #include "model/hf/importers.hpp"
 #include "model/hf/nesting.hpp"

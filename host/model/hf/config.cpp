@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 #include "model/hf/importers.hpp"
 #include "model/hf/nesting.hpp"
 #include "model/hf/readers.hpp"

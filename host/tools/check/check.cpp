@@ -6,12 +6,12 @@
 #include <memory>
 #include <utility>
 
+#include "base/meaning.hpp"
 #include "check/others.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
 #include "io/array_file.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -70,7 +70,7 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
 }
 
 /// Reads an engine's output of a tensor.
-TensorFile read_output(const RotateOptions& options, const RotateInputs& inputs,
+TensorFile read_output(const OperationOptions& options, const OperationInputs& inputs,
                        TensorIndex which) {
     const char* option = options.output_options[which];
     const std::string& path = options.outputs[which];
@@ -89,7 +89,7 @@ TensorFile read_output(const RotateOptions& options, const RotateInputs& inputs,
 }
 
 /// Returns the part of an observation that is the same for all tensors: what the model says.
-Observation observation_of(const RotateOptions& options, const RotateInputs& inputs) {
+Observation observation_of(const OperationOptions& options, const OperationInputs& inputs) {
     const RopeParams& rotation = inputs.rotation;
     Observation observation;
     observation.with_ops = asks_for_ops(options.ops);
@@ -109,7 +109,7 @@ Observation observation_of(const RotateOptions& options, const RotateInputs& inp
 }
 
 /// Sets what is known of the other one of Q and K.
-void set_other(const RotateInputs& inputs, const verify::Operation& operation, TensorIndex which,
+void set_other(const OperationInputs& inputs, const verify::Operation& operation, TensorIndex which,
                const CheckResult& result, Observation& observation) {
     const TensorIndex other = which == Q ? K : Q;
     if (which == V || !inputs.tensors[other]) {
@@ -126,7 +126,7 @@ void set_other(const RotateInputs& inputs, const verify::Operation& operation, T
                                       norm.over_token == own.over_token;
 }
 
-void judge_tensors(const RotateOptions& options, RotateInputs& inputs, CheckResult& result) {
+void judge_tensors(const OperationOptions& options, OperationInputs& inputs, CheckResult& result) {
     const Observation of_all = observation_of(options, inputs);
     const verify::Operation operation = operation_of(options, inputs, false);
     const auto gain = static_cast<oracle::Gain>(options.gain);
@@ -168,11 +168,11 @@ void judge_tensors(const RotateOptions& options, RotateInputs& inputs, CheckResu
     }
 }
 
-ExitCode check_output(RotateOptions options, std::optional<double> tolerance) {
+ExitCode check_output(OperationOptions options, std::optional<double> tolerance) {
     // Reads the model with its attention factor, so that a missing factor is detected.
     const Gain gain = std::exchange(options.gain, VKROPE_GAIN_APPLY);
     options.ops.of_model = options.ops.of_model || !options.inputs[V].empty();
-    RotateInputs inputs = read_inputs(options);
+    OperationInputs inputs = read_inputs(options);
     options.gain = gain;
     CheckResult result;
     result.limits.tolerance = tolerance.value_or(result.limits.tolerance);
@@ -189,7 +189,7 @@ ExitCode check_output(RotateOptions options, std::optional<double> tolerance) {
 
 }  // namespace
 
-Hypothesis definition_for_engines(const RotateInputs& inputs, const verify::Operation& operation,
+Hypothesis definition_for_engines(const OperationInputs& inputs, const verify::Operation& operation,
                                   TensorIndex which) {
     Hypothesis right;
     static_cast<oracle::Definition&>(right) = definition_of(inputs, operation, which, false);
@@ -225,11 +225,11 @@ void add_check(CommandLine& vkrope) {
         "Judge another engine's rotation, the norms and other ops around it, and its quantised "
         "store, and name the mistake that explains it; needs no device.");
     struct Options {
-        RotateOptions given;  // the intended operation; its outputs are the engine's
+        OperationOptions given;  // the intended operation; its outputs are the engine's
         std::optional<double> tolerance;
     };
     const auto options = std::make_shared<Options>();
-    RotateOptions& given = options->given;
+    OperationOptions& given = options->given;
     given.output_options = {"--actual", "--actual-k", "--actual-v"};
     given.output_help = "The engine's output of {}, .npy or .safetensors.";
     given.ops.scale_options = {"--actual-scales", "--actual-k-scales", "--actual-v-scales"};

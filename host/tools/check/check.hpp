@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "check/judge.hpp"
-#include "rotate/rotate.hpp"
+#include "operation/operation.hpp"
 
 namespace vkrope::tools {
 
@@ -27,7 +27,7 @@ struct CheckResult {
 /// Q and K need not be given.
 ///
 /// operation  from operation_of() of the inputs
-Hypothesis definition_for_engines(const RotateInputs& inputs, const verify::Operation& operation,
+Hypothesis definition_for_engines(const OperationInputs& inputs, const verify::Operation& operation,
                                   TensorIndex which);
 
 /// Prints the report to stdout, as text or as JSON.

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-#include "divide_up.hpp"
+#include "base/divide_up.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/oracle/verdict.hpp"
 #include "vkrope/vkrope.hpp"
 

@@ -6,8 +6,8 @@
 #include <numbers>
 #include <utility>
 
+#include "base/meaning.hpp"
 #include "check/mistakes.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -10,12 +10,12 @@
 #include <numbers>
 #include <utility>
 
+#include "base/meaning.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "cli/terminal.hpp"
 #include "io/model_file.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

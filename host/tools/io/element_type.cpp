@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "io/element_type.hpp"
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -2,12 +2,12 @@
 // The second step of vkrope rotate: uploads, rotates and times, downloads.
 #include <algorithm>
 
+#include "base/meaning.hpp"
 #include "cli/device_text.hpp"
 #include "cli/failure.hpp"
 #include "cli/terminal.hpp"
-#include "meaning.hpp"
-#include "roof/copy_roof.hpp"
-#include "roof/median.hpp"
+#include "copy_roof/copy_roof.hpp"
+#include "copy_roof/median.hpp"
 #include "rotate/rotate.hpp"
 #include "verify/on_device.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 /// Returns the source of angles to use. Fails if the table of the requested source does not reach
 /// all positions on a device with these limits. Another source may reach them.
-AngleSource source_of_angles(const RotateOptions& options, const RotateInputs& inputs,
+AngleSource source_of_angles(const RotateOptions& options, const OperationInputs& inputs,
                              const verify::Operation& operation,
                              const VkPhysicalDeviceLimits& limits) {
     const auto plan = plan_angles(verify::rotation_of(operation), options.angles,
@@ -77,18 +77,17 @@ void make_arena(Device& device, Work& work) {
         Subject::device);
 }
 
-std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& device,
-                                         const Work& work) {
+std::optional<CopyRoof> make_roof(const RotateOptions& options, Device& device, const Work& work) {
     if (!options.roof) {
         return std::nullopt;
     }
-    std::vector<bench::Copied> copies;
+    std::vector<Copied> copies;
     for (const TensorIndex which : every_tensor) {
         if (work.call.in[which].heads != 0) {
             copies.push_back({work.call.in[which].where, work.call.out[which].where});
         }
     }
-    auto roof = value_of(bench::CopyRoof::make(device), Subject::device, "--roof: ");
+    auto roof = value_of(CopyRoof::make(device), Subject::device, "--roof: ");
     roof.aim(std::move(copies));
     const Status status = roof.settle();
     if (status.code == VKROPE_ERROR_NOT_SUPPORTED) {
@@ -100,7 +99,7 @@ std::optional<bench::CopyRoof> make_roof(const RotateOptions& options, Device& d
 
 void run(const RotateOptions& options, Device& device, Work& work, Measured& measured) {
     make_arena(device, work);
-    std::optional<bench::CopyRoof> roof = make_roof(options, device, work);
+    std::optional<CopyRoof> roof = make_roof(options, device, work);
     const auto once = [&] {
         vkrope_arena_reset(work.arena.get());
         return value_of(device.submit([&work](VkCommandBuffer commands) {
@@ -125,14 +124,14 @@ void run(const RotateOptions& options, Device& device, Work& work, Measured& mea
         }
     }
     if (!nanoseconds.empty()) {
-        measured.nanoseconds = bench::median(std::move(nanoseconds));
+        measured.nanoseconds = median(std::move(nanoseconds));
     }
     if (roof) {
         measured.copy = {.nanoseconds = roof->best_ns(), .shader = roof->best_name()};
     }
 }
 
-void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, Device& device,
+void rotate_tensors(const RotateOptions& options, const OperationInputs& inputs, Device& device,
                     Measured& measured) {
     verify::Operation& operation = measured.operation;
     operation.info.angles = source_of_angles(options, inputs, operation, measured.device.limits);
@@ -155,7 +154,7 @@ void rotate_tensors(const RotateOptions& options, const RotateInputs& inputs, De
 
 }  // namespace
 
-Measured rotate_on_device(const RotateOptions& options, RotateInputs& inputs) {
+Measured rotate_on_device(const RotateOptions& options, OperationInputs& inputs) {
     Device device = open_device(options);
     Measured measured;
     measured.device = device.info();

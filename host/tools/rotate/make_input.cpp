@@ -3,12 +3,12 @@
 #include <memory>
 #include <sstream>
 
+#include "base/meaning.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "io/element_type.hpp"
 #include "io/npy.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/meaning.hpp"
 #include "cli/device_text.hpp"
 #include "cli/ops_text.hpp"
 #include "cli/terminal.hpp"
-#include "meaning.hpp"
 #include "rotate/rotate.hpp"
 
 namespace vkrope::tools {
@@ -73,7 +73,7 @@ std::optional<double> share_of_bound(const OfTensor& of, const TensorOps& ops) {
                                            : std::nullopt;
 }
 
-nlohmann::ordered_json tensor_json(const RotateInputs& inputs, const Verification& verification,
+nlohmann::ordered_json tensor_json(const OperationInputs& inputs, const Verification& verification,
                                    TensorIndex which) {
     const std::optional<TensorFile>& tensor = inputs.tensors[which];
     if (!tensor) {
@@ -126,7 +126,7 @@ nlohmann::ordered_json model_json(const RopeParams& rotation) {
             {"attention_factor", rotation.attention_factor}};
 }
 
-nlohmann::ordered_json json_of(const RotateOptions& options, const RotateInputs& inputs,
+nlohmann::ordered_json json_of(const RotateOptions& options, const OperationInputs& inputs,
                                const Measured& measured, const Verification& verification) {
     const char* verdict = verification.passed      ? "correct"
                           : verification.asked_for ? "wrong"
@@ -169,7 +169,7 @@ std::string grouped(std::uint64_t number) {
 
 /// Returns "Q one, K other, V third" for the tensors that are present.
 template <class Text>
-std::string of_tensors(const RotateInputs& inputs, const Text& text_of) {
+std::string of_tensors(const OperationInputs& inputs, const Text& text_of) {
     std::string text;
     for (const TensorIndex which : every_tensor) {
         if (inputs.tensors[which]) {
@@ -194,7 +194,7 @@ std::string time_text(double nanoseconds, const RotateOptions& options) {
                                          : "a first, cold run; --repeat N times warm ones");
 }
 
-std::string verdict_text(const RotateInputs& inputs, const Measured& measured,
+std::string verdict_text(const OperationInputs& inputs, const Measured& measured,
                          const Verification& verification) {
     const auto share = share_of_copy(measured);
     const std::string speed =
@@ -216,7 +216,7 @@ std::string verdict_text(const RotateInputs& inputs, const Measured& measured,
 }
 
 /// Returns "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
-std::string channels_text(const RotateInputs& inputs) {
+std::string channels_text(const OperationInputs& inputs) {
     const std::optional<TensorFile>&q = inputs.tensors[Q], &k = inputs.tensors[K];
     const std::uint64_t first = (q ? q : k)->view.head_dim;
     const bool alike = !q || !k || k->view.head_dim == first;
@@ -224,7 +224,7 @@ std::string channels_text(const RotateInputs& inputs) {
                        alike ? "" : fmt::format(" of Q and of {} of K", k->view.head_dim));
 }
 
-std::string model_text(const RotateInputs& inputs) {
+std::string model_text(const OperationInputs& inputs) {
     const RopeParams& rotation = inputs.rotation;
     return fmt::format("{}, {}, {} rotated{}", rotation.rope_type,
                        word_for(pairings, rotation.pairing), channels_text(inputs),
@@ -233,7 +233,7 @@ std::string model_text(const RotateInputs& inputs) {
                            : fmt::format(", attention factor {}", rotation.attention_factor));
 }
 
-std::string error_text(const RotateInputs& inputs, const Verification& verification) {
+std::string error_text(const OperationInputs& inputs, const Verification& verification) {
     bool in_u = false;
     const auto error_of = [&](TensorIndex which) -> std::string {
         const auto& [verdict, has_ops] = *verification.verdicts[which];
@@ -277,7 +277,7 @@ std::string store_text(const TensorOps& ops) {
 }
 
 /// Returns a line for each tensor that has ops other than rotating or moving.
-std::string ops_lines(const RotateInputs& inputs) {
+std::string ops_lines(const OperationInputs& inputs) {
     std::string text;
     for (const TensorIndex which : every_tensor) {
         const TensorOps& ops = inputs.ops[which];
@@ -295,7 +295,7 @@ std::string ops_lines(const RotateInputs& inputs) {
 }
 
 /// Returns at most ten lines, followed by the lines of the ops.
-std::string text_of(const RotateOptions& options, const RotateInputs& inputs,
+std::string text_of(const RotateOptions& options, const OperationInputs& inputs,
                     const Measured& measured, const Verification& verification) {
     std::string text = row("device", device_text(measured.device));
     const auto shape_of = [&inputs](TensorIndex which) {
@@ -331,7 +331,7 @@ std::string text_of(const RotateOptions& options, const RotateInputs& inputs,
 
 }  // namespace
 
-void report(const RotateOptions& options, const RotateInputs& inputs, const Measured& measured,
+void report(const RotateOptions& options, const OperationInputs& inputs, const Measured& measured,
             const Verification& verification) {
     if (options.json) {
         write_json(json_of(options, inputs, measured, verification));

@@ -4,12 +4,12 @@
 
 #include <memory>
 
+#include "base/meaning.hpp"
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
 #include "cli/terminal.hpp"
 #include "io/element_type.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -22,7 +22,7 @@ struct Output {
 };
 
 /// Returns the outputs, followed by the scales.
-std::vector<Output> outputs_of(const RotateOptions& options, const RotateInputs& inputs) {
+std::vector<Output> outputs_of(const RotateOptions& options, const OperationInputs& inputs) {
     std::vector<Output> outputs;
     for (const bool of_scales : {false, true}) {
         for (const TensorIndex which : every_tensor) {
@@ -80,8 +80,25 @@ void add_run(CommandLine& command, RotateOptions& options) {
     command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
 }
 
+/// Rejects --roof where a copy would not move as many bytes as it writes.
+void check_roof(const OperationInputs& inputs) {
+    for (const TensorIndex which : every_tensor) {
+        const TensorOps& ops = inputs.ops[which];
+        if (inputs.tensors[which] &&
+            ops.stored_bytes(1024) != element_bytes(inputs.element) * 1024) {
+            fail(ExitCode::usage,
+                 "--roof: {} is stored as {}; a copy is of outputs that are as large as their "
+                 "inputs",
+                 tensor_names[which].name, word_for(stored_elements, ops.stored));
+        }
+    }
+}
+
 ExitCode rotate(const RotateOptions& options) {
-    RotateInputs inputs = read_inputs(options);
+    OperationInputs inputs = read_inputs(options);
+    if (options.roof) {
+        check_roof(inputs);
+    }
     const std::vector<Output> outputs = outputs_of(options, inputs);
     std::vector<OutputArray> arrays;
     arrays.reserve(outputs.size());

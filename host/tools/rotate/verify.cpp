@@ -7,7 +7,7 @@
 
 namespace vkrope::tools {
 
-Verification verify(const RotateOptions& options, const RotateInputs& inputs,
+Verification verify(const RotateOptions& options, const OperationInputs& inputs,
                     const Measured& measured) {
     const verify::Operation& operation = measured.operation;
     Verification verification;

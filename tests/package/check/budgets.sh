@@ -14,7 +14,7 @@ results        300    400  ^[a-z]+/results/
 shaders       5300   4400  ^shaders/
 interface     3140   3400  ^host/include/
 frequencies   2600   2300  ^host/frequencies/
-kernel        6720   5200  ^host/(kernel/|[^/]*\.hpp$)
+kernel        6720   5200  ^host/(kernel|base)/
 runtime       2530   2000  ^host/runtime/
 model         9150   6000  ^host/model/
 verify        5880   6500  ^host/verify/

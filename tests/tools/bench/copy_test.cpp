@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "roof/copy_roof.hpp"
+#include "copy_roof/copy_roof.hpp"
 
-namespace vkrope::bench {
+namespace vkrope::tools {
 namespace {
 
 template <class T>
@@ -76,4 +76,4 @@ TEST_CASE("every copy shader copies every byte of its ranges, and touches nothin
     CHECK(messages == 0);
 }
 
-}  // namespace vkrope::bench
+}  // namespace vkrope::tools

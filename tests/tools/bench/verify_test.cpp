@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "rivals.hpp"
 #include "shapes.hpp"
 #include "verify/definition.hpp"

@@ -50,7 +50,7 @@ void store_codes(const Given& given, const std::vector<float>& numbers, Stored& 
 }
 
 Hypothesis rotated(const Given& given, TensorIndex which) {
-    RotateInputs inputs = given.inputs;
+    OperationInputs inputs = given.inputs;
     const verify::Operation operation = operation_of({}, inputs, false);
     return definition_for_engines(inputs, operation, which);
 }

@@ -9,9 +9,9 @@
 #include <cmath>
 #include <span>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "model_classes.hpp"
-#include "rotate/rotate.hpp"
+#include "operation/operation.hpp"
 
 namespace vkrope::tools::right_engine {
 
@@ -36,7 +36,7 @@ struct Given {
     TensorIndex which;
     oracle::Type type;
     std::uint64_t tokens = 3, heads = 2, head_dim = 0;
-    RotateInputs inputs = {};  // the rotation, with the offsets of the rows, and the positions
+    OperationInputs inputs = {};  // the rotation, with the offsets of the rows, and the positions
     bool with_ops = false;
     oracle::Ops ops = {};
     std::optional<oracle::Store> store = {};

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/meaning.hpp"
 #include "io/element_type.hpp"
-#include "meaning.hpp"
 #include "rotate/rotate.hpp"
 #include "support/names.hpp"
 
@@ -30,7 +30,7 @@ void set(std::vector<std::byte>& bytes, std::size_t index, float value) {
 /// Inputs with one tensor [1, tokens, heads, head_dim], and a device's output for these inputs.
 struct Case {
     RotateOptions options;
-    RotateInputs inputs;
+    OperationInputs inputs;
     AngleSource source = VKROPE_ANGLES_DIRECT_TEXTURE;  // the tests expect its bounds
     OfEachTensor<std::vector<std::byte>> outputs;
     OfEachTensor<std::vector<float>> scales;
@@ -68,7 +68,7 @@ struct Case {
     }
 
     Verification verified() const {
-        RotateInputs given = inputs;
+        OperationInputs given = inputs;
         Measured measured;
         verify::Operation& operation = measured.operation;
         operation = operation_of(options, given, true);

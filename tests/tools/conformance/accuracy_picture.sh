@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks that shaders/accuracy.svg, the picture of errors against position, is the figure of a
+# Checks that host/guide/accuracy.svg, the picture of errors against position, is the figure of a
 # report's page, or draws a missing picture. Bits, and so errors, are the same on any device.
 #
 #     accuracy_picture.sh CONFORMANCE PICTURE LAVAPIPE

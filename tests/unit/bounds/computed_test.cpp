@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "proof.hpp"
 #include "search.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "conformance/shader_source/angles.hpp"
+#include "verify/shader_source/angles.hpp"
 
 namespace vkrope::bounds {
 

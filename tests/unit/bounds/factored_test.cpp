@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "proof.hpp"
 #include "search.hpp"
 

@@ -10,9 +10,9 @@
 #include <limits>
 #include <vector>
 
-#include "conformance/shader_source/shader.hpp"
 #include "search.hpp"
 #include "verify/oracle/quantise.hpp"
+#include "verify/shader_source/shader.hpp"
 
 using namespace vkrope::bounds;
 namespace shader = vkrope::shader;

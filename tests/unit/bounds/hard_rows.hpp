@@ -10,10 +10,10 @@
 #include <limits>
 #include <vector>
 
-#include "conformance/shader_source/shader.hpp"
 #include "search.hpp"
 #include "verify/oracle/oracle.hpp"
 #include "verify/oracle/quantise.hpp"
+#include "verify/shader_source/shader.hpp"
 
 namespace vkrope::bounds {
 

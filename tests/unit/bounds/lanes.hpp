@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "conformance/shader_source/shader.hpp"
+#include "verify/shader_source/shader.hpp"
 
 namespace vkrope::bounds {
 

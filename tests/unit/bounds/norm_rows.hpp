@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "conformance/shader_source/shader.hpp"
+#include "verify/shader_source/shader.hpp"
 
 namespace vkrope::bounds {
 

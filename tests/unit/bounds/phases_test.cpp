@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "search.hpp"
 #include "sources.hpp"
 

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstdio>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "search.hpp"
 #include "sources.hpp"
 

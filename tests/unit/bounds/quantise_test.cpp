@@ -12,8 +12,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "base/meaning.hpp"
 #include "flush.hpp"
-#include "meaning.hpp"
 #include "search.hpp"
 
 using namespace vkrope::bounds;

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/meaning.hpp"
 #include "flush.hpp"
 #include "hard_rows.hpp"
 #include "lanes.hpp"
-#include "meaning.hpp"
 
 using namespace vkrope::bounds;
 using namespace vkrope::shader;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "angle_tables.hpp"
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 
 using namespace vkrope::test;
 using namespace vkrope;

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "support/names.hpp"
 #include "unit/kernel/given.hpp"
 #include "vkrope/vkrope.hpp"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
 

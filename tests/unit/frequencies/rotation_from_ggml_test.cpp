@@ -3,7 +3,7 @@
 // ggml_rope_cache_init, as ggml-cpu/ops.cpp describes them, in long double.
 #include <doctest/doctest.h>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "scaling_checks.hpp"
 
 using namespace vkrope::test;

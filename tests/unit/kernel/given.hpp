@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 #include "kernel/resolve/resolve.hpp"
 #include "support/names.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "tiling_oracle.hpp"
 
 namespace vkrope {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/meaning.hpp"
 #include "gguf_reading.hpp"
-#include "meaning.hpp"
 
 using namespace vkrope;
 using namespace vkrope::test;

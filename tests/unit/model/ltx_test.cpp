@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
 

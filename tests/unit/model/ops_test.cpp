@@ -2,7 +2,7 @@
 // Makes the kernel of a model's ops with one call.
 #include <doctest/doctest.h>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "vkrope/vkrope.hpp"
 
 using namespace vkrope;

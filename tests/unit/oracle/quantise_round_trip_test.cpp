@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/oracle/quantise.hpp"
 
 using namespace vkrope::oracle;

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/place.hpp"
 

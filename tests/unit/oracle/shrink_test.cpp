@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/elements.hpp"
 #include "verify/random.hpp"
 #include "verify/text.hpp"

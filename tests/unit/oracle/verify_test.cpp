@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/compare.hpp"
 #include "verify/oracle/quantise.hpp"
 

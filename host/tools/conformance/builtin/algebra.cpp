@@ -11,8 +11,8 @@
 //   R(0) = 1              compared as numbers
 #include <cmath>
 
+#include "base/meaning.hpp"
 #include "conformance/builtin/trial.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

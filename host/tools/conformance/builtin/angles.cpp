@@ -3,8 +3,8 @@
 // of a call; direct tables in a texture and in a buffer, with the same bits; a cos_sin_cache.
 #include <cmath>
 
+#include "base/meaning.hpp"
 #include "conformance/builtin/trial.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -5,10 +5,10 @@
 #include <limits>
 #include <random>
 
+#include "base/meaning.hpp"
 #include "conformance/builtin/trial.hpp"
 #include "conformance/device_properties.hpp"
-#include "conformance/shader_source/angles.hpp"
-#include "meaning.hpp"
+#include "verify/shader_source/angles.hpp"
 
 namespace vkrope::conformance {
 namespace {

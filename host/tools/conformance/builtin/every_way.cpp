@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/oracle/quantise.hpp"
 #include "verify/place.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Checks how work is mapped to lanes, on a GPU and on a CPU: chunks of a row in neighbouring lanes
 // or one after another, and one head or several heads per lane.
+#include "base/meaning.hpp"
 #include "conformance/builtin/variant_trials.hpp"
-#include "meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/on_device.hpp"
 #include "verify/place.hpp"

@@ -6,9 +6,9 @@
 // range the device can bind, and a truncated offset leads to unused bytes. Distances exceed 4 MiB
 // on every device and 128 MiB if it has the memory; with Level::full there is one check for each
 // power of two from 256 MiB to 4 GiB. Only the rows and some bytes at the start are ever accessed.
+#include "base/meaning.hpp"
 #include "conformance/builtin/trial.hpp"
 #include "conformance/device_properties.hpp"
-#include "meaning.hpp"
 #include "verify/on_device.hpp"
 
 namespace vkrope::conformance {

@@ -2,8 +2,8 @@
 // Checks ops and quantised outputs in calls of unusual sizes: long rows, many heads, few tokens,
 // tensors of different shapes, calls in parts, two sets of parameters, and caches in which K and V
 // share rows. All run at Level::full, since their kernels take long to compile.
+#include "base/meaning.hpp"
 #include "conformance/builtin/every_way.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

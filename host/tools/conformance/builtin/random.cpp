@@ -11,8 +11,8 @@
 #include <random>
 #include <sstream>
 
+#include "base/meaning.hpp"
 #include "conformance/builtin/trial.hpp"
-#include "meaning.hpp"
 #include "verify/shrink.hpp"
 #include "verify/text.hpp"
 

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <random>
 
+#include "base/meaning.hpp"
 #include "conformance/builtin/trial.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

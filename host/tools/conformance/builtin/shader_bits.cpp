@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/meaning.hpp"
 #include "conformance/builtin/symptoms.hpp"
-#include "meaning.hpp"
 #include "verify/oracle/rows.hpp"
 #include "verify/oracle/turns.hpp"
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "conformance/builtin/check.hpp"
-#include "conformance/shader_source/angles.hpp"
 #include "verify/definition.hpp"
+#include "verify/shader_source/angles.hpp"
 
 namespace vkrope::conformance {
 

@@ -3,8 +3,8 @@
 // at any byte offset, and to slots.
 #include <limits>
 
+#include "base/meaning.hpp"
 #include "conformance/builtin/every_way.hpp"
-#include "meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/oracle/code_edges.hpp"
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "conformance/shader_source/angles.hpp"
 #include "verify/oracle/oracle.hpp"
+#include "verify/shader_source/angles.hpp"
 
 namespace vkrope::conformance {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <random>
 
+#include "base/meaning.hpp"
 #include "conformance/builtin/shader_bits.hpp"
-#include "meaning.hpp"
 #include "verify/compare.hpp"
 #include "verify/on_device.hpp"
 #include "verify/place.hpp"

@@ -2,8 +2,8 @@
 // Checks V with Q and K: V is moved to its output and never rotated. If its type does not change,
 // its bits do not either, including NaNs and subnormals. V shares the dispatch of K if it has the
 // same layout, and otherwise has a separate dispatch; neither changes a bit of Q, K or V.
+#include "base/meaning.hpp"
 #include "conformance/builtin/value_trials.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/builtin/variant_trials.hpp"
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/meaning.hpp"
 #include "io/element_type.hpp"
-#include "meaning.hpp"
 #include "verify/oracle/oracle.hpp"
 #include "verify/oracle/quantise.hpp"
 

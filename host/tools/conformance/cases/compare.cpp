@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/meaning.hpp"
 #include "conformance/cases/codes.hpp"
 #include "conformance/suite.hpp"
 #include "io/element_type.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <bit>
 
+#include "base/meaning.hpp"
 #include "cli/ops_text.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

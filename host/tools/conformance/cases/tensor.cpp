@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/meaning.hpp"
 #include "conformance/cases/fields.hpp"
 #include "conformance/suite.hpp"
 #include "io/element_type.hpp"
-#include "meaning.hpp"
 
 namespace vkrope::conformance {
 namespace {

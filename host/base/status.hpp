@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "meaning.hpp"
+#include "base/meaning.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope {

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
 
 namespace vkrope {
 

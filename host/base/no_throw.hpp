@@ -7,7 +7,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/meaning.hpp"
 #include "cli/command_line.hpp"
 #include "io/tensor_file.hpp"
-#include "meaning.hpp"
 #include "verify/oracle/ops.hpp"
 #include "vkrope/vkrope.hpp"
 

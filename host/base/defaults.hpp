@@ -2,7 +2,7 @@
 // Replaces fields that are 0 by their defaults, which vkrope.h documents.
 #pragma once
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

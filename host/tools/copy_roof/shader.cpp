@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "roof/shader.hpp"
+#include "copy_roof/shader.hpp"
 
 #include <algorithm>
 #include <chrono>
 
-#include "divide_up.hpp"
+#include "base/divide_up.hpp"
+#include "base/status.hpp"
 #include "runtime/device_impl.hpp"
-#include "status.hpp"
 
-namespace vkrope::bench {
+namespace vkrope::tools {
 
 Result<double> time_ns(Device& device,
                        const std::function<Status(VkCommandBuffer)>& record_commands) {
@@ -96,4 +96,4 @@ void Shader::record(VkCommandBuffer commands, const Descriptors& descriptors, co
     dispatch(commands, impl_->program, impl_->pipeline, push, impl_->push_bytes, shape);
 }
 
-}  // namespace vkrope::bench
+}  // namespace vkrope::tools

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace vkrope::bench {
+namespace vkrope::tools {
 
 /// Returns the median: for an even count the mean of the two middle values, for no values 0.
 inline double median(std::vector<double> values) {
@@ -14,4 +14,4 @@ inline double median(std::vector<double> values) {
     return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-}  // namespace vkrope::bench
+}  // namespace vkrope::tools

@@ -9,7 +9,7 @@
 
 #include "vkrope/vkrope.hpp"
 
-namespace vkrope::bench {
+namespace vkrope::tools {
 
 /// One copy. Both ranges have the same size, a multiple of 16, and do not overlap.
 struct Copied {
@@ -55,4 +55,4 @@ class CopyRoof {
     std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace vkrope::bench
+}  // namespace vkrope::tools

@@ -3,7 +3,7 @@
 // kernel tier those of a kernel.
 #pragma once
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "roof/copy_roof.hpp"
+#include "copy_roof/copy_roof.hpp"
 
 #include <algorithm>
 
-#include "divide_up.hpp"
-#include "roof/shader.hpp"
+#include "base/divide_up.hpp"
+#include "base/status.hpp"
+#include "copy_roof/shader.hpp"
 #include "runtime/device_impl.hpp"
-#include "status.hpp"
 
-namespace vkrope::bench {
+namespace vkrope::tools {
 
 namespace {
 
@@ -212,4 +212,4 @@ std::string CopyRoof::best_name() const {
     return impl_->best().name();
 }
 
-}  // namespace vkrope::bench
+}  // namespace vkrope::tools

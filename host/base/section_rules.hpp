@@ -2,7 +2,7 @@
 // Checks the sections of a rotation, of an angle layout and of a kernel.
 #pragma once
 
-#include "status.hpp"
+#include "base/status.hpp"
 
 namespace vkrope {
 

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "conformance/shader_source/shader.hpp"
 #include "frequencies/table_entry.hpp"
+#include "verify/shader_source/shader.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::shader_source {

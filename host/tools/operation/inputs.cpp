@@ -4,13 +4,13 @@
 
 #include "cli/failure.hpp"
 #include "cli/terminal.hpp"
-#include "rotate/rotate.hpp"
+#include "operation/operation.hpp"
 
 namespace vkrope::tools {
 namespace {
 
 /// Rejects the options of a rotation for a layer without RoPE.
-void refuse_rotation(const RotateOptions& options) {
+void refuse_rotation(const OperationOptions& options) {
     const char* given = options.inverse                             ? "--inverse"
                         : options.gain != VKROPE_GAIN_APPLY         ? "--gain"
                         : options.angles != VKROPE_ANGLES_AUTOMATIC ? "--angles"
@@ -24,7 +24,7 @@ void refuse_rotation(const RotateOptions& options) {
     }
 }
 
-RopeParams rotation_of(const RotateOptions& options, RopeParams rotation) {
+RopeParams rotation_of(const OperationOptions& options, RopeParams rotation) {
     if (options.float32_angles) {
         if (options.angles == VKROPE_ANGLES_FACTORED_TEXTURE ||
             options.angles == VKROPE_ANGLES_COMPUTED) {
@@ -63,7 +63,7 @@ struct RowForm {
 /// Returns the row formats of a tensor. Most models have one. Latent attention has several, because
 /// its head_dim counts only the rotated channels, which are a separate tensor or follow other
 /// channels. K is as in the cache, or as in Q if the heads have been assembled.
-std::vector<RowForm> forms_of(const RotateOptions& options, const RopeParams& rotation,
+std::vector<RowForm> forms_of(const OperationOptions& options, const RopeParams& rotation,
                               TensorIndex which) {
     const bool key = which == K;
     const std::uint32_t q = rotation.q_rotary_offset, k = rotation.k_rotary_offset;
@@ -89,7 +89,7 @@ std::vector<RowForm> forms_of(const RotateOptions& options, const RopeParams& ro
 }
 
 /// Returns the forms whose window is inside the row. Fails if there is none.
-std::vector<RowForm> fitting_forms(const RotateOptions& options, const RopeParams& rotation,
+std::vector<RowForm> fitting_forms(const OperationOptions& options, const RopeParams& rotation,
                                    TensorIndex which) {
     std::vector<RowForm> forms = forms_of(options, rotation, which);
     const RowForm widest = forms.front();
@@ -110,7 +110,7 @@ std::vector<RowForm> fitting_forms(const RotateOptions& options, const RopeParam
 ///
 /// least  lower limit of --head-dim in channels
 RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
-                const RotateOptions& options, std::uint64_t least) {
+                const OperationOptions& options, std::uint64_t least) {
     std::string known;
     for (const RowForm& form : forms) {
         if (form.head_dim == tensor.view.head_dim) {
@@ -128,14 +128,15 @@ RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
                                          : "");
 }
 
-TensorFile read_file(const RotateOptions& options, TensorIndex which) {
+TensorFile read_file(const OperationOptions& options, TensorIndex which) {
     return read_tensor(tensor_names[which].input_option, options.inputs[which], options.layout,
                        options.dtype);
 }
 
 /// Reads Q or K and sets the rotary offset of its row form.
-TensorFile read_rotated(const RotateOptions& options, const RopeParams& rotation, TensorIndex which,
-                        std::optional<std::uint64_t> heads, std::uint32_t& rotary_offset) {
+TensorFile read_rotated(const OperationOptions& options, const RopeParams& rotation,
+                        TensorIndex which, std::optional<std::uint64_t> heads,
+                        std::uint32_t& rotary_offset) {
     const std::vector<RowForm> forms = fitting_forms(options, rotation, which);
     TensorFile tensor = read_file(options, which);
     const std::uint64_t offset = options.rotary_offset.value_or(
@@ -151,7 +152,7 @@ TensorFile read_rotated(const RotateOptions& options, const RopeParams& rotation
 }
 
 /// Reads V. The model does not define its rows, so any row that the kernel supports is accepted.
-TensorFile read_value(const RotateOptions& options) {
+TensorFile read_value(const OperationOptions& options) {
     TensorFile tensor = read_file(options, V);
     if (tensor.view.head_dim < 2 || tensor.view.head_dim > 65534) {
         fail(ExitCode::bad_file, "{}: '{}' has shape {}, head_dim {}; it must be 2 to 65534",
@@ -192,7 +193,7 @@ void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tens
 }
 
 /// Checks that Q or K is given, and that each given tensor has both files.
-void check_tensors(const RotateOptions& options) {
+void check_tensors(const OperationOptions& options) {
     if (options.inputs[Q].empty() && options.inputs[K].empty()) {
         fail(ExitCode::usage, "--q and --k are missing; give at least one of them");
     }
@@ -209,10 +210,10 @@ void check_tensors(const RotateOptions& options) {
 
 }  // namespace
 
-RotateInputs read_inputs(const RotateOptions& options) {
+OperationInputs read_inputs(const OperationOptions& options) {
     check_tensors(options);
     Model model = load_model(options.model);
-    RotateInputs inputs;
+    OperationInputs inputs;
     const RopeParams rotation = rotation_of(options, model.rotation);
     inputs.rotation = rotation;
     inputs.rotation.head_dim = options.head_dim.value_or(rotation.head_dim);

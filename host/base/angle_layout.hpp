@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "defaults.hpp"
+#include "base/defaults.hpp"
+#include "base/section_rules.hpp"
 #include "interface.h"
-#include "section_rules.hpp"
 
 namespace vkrope {
 

@@ -2,11 +2,11 @@
 // The store of the outputs of vkrope rotate: reads the options and checks them against the tensors.
 #include <cmath>
 
+#include "base/meaning.hpp"
 #include "cli/terminal.hpp"
 #include "io/array_file.hpp"
 #include "io/element_type.hpp"
-#include "meaning.hpp"
-#include "rotate/rotate.hpp"
+#include "operation/operation.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -32,7 +32,7 @@ void check_head_dim(const TensorFile& tensor, const TensorOps& ops) {
     }
 }
 
-void choose_hadamard(const OpsOptions& options, RotateInputs& inputs) {
+void choose_hadamard(const OpsOptions& options, OperationInputs& inputs) {
     OfEachTensor<TensorOps>& ops = inputs.ops;
     if (!options.hadamard_of_llama_cpp) {
         for (const TensorIndex which : every_tensor) {
@@ -130,7 +130,7 @@ std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexc
     return channel / view.head_dim;
 }
 
-void read_stores(const OpsOptions& options, RotateInputs& inputs) {
+void read_stores(const OpsOptions& options, OperationInputs& inputs) {
     for (const TensorIndex which : every_tensor) {
         inputs.ops[which].stored = options.types.of(which).value_or(inputs.element);
     }

@@ -7,11 +7,11 @@
 #include <memory>
 #include <vector>
 
+#include "copy_roof/median.hpp"
 #include "kernel/vulkan/program.hpp"
-#include "roof/median.hpp"
 #include "vkrope/vkrope.hpp"
 
-namespace vkrope::bench {
+namespace vkrope::tools {
 
 /// Submits the recorded commands and returns nanoseconds: device time, or the wall time of
 /// submitting and waiting if the device has no timestamps.
@@ -55,4 +55,4 @@ class Shader {
     std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace vkrope::bench
+}  // namespace vkrope::tools

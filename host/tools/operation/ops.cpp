@@ -3,12 +3,13 @@
 // do not give come from the model.
 #include <fmt/format.h>
 
+#include "base/meaning.hpp"
 #include "cli/ops_text.hpp"
 #include "cli/terminal.hpp"
 #include "io/array_file.hpp"
 #include "io/element_type.hpp"
-#include "meaning.hpp"
-#include "rotate/rotate.hpp"
+#include "operation/operation.hpp"
+#include "verify/oracle/rows.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -144,7 +145,7 @@ void read_parameters(const OpsOptions& options, TensorIndex which, const TensorF
 }
 
 /// Returns the number of tokens that use the first set of parameters; 0 if there is only one set.
-std::uint32_t first_set_tokens(const OpsOptions& options, const RotateInputs& inputs) {
+std::uint32_t first_set_tokens(const OpsOptions& options, const OperationInputs& inputs) {
     bool any = false;
     for (const TensorIndex which : every_tensor) {
         for (const std::string& path : options.parameters[1][which]) {
@@ -209,7 +210,7 @@ void check_norm_options(const OpsOptions& options, const OfEachTensor<TensorOps>
 }
 
 /// Returns a factor for each token. The factors of one sequence apply to all sequences.
-std::vector<float> read_scales(const std::string& path, const RotateInputs& inputs) {
+std::vector<float> read_scales(const std::string& path, const OperationInputs& inputs) {
     const TensorFile& q = *inputs.tensors[Q];
     std::vector<float> scales = read_floats("--q-scale-tokens", path,
                                             {{inputs.tokens}, {inputs.batch, inputs.tokens}},
@@ -222,7 +223,7 @@ std::vector<float> read_scales(const std::string& path, const RotateInputs& inpu
 }
 
 /// Returns the factors by position for a model that has a formula for them.
-std::vector<float> scales_by_position(const RotateInputs& inputs) {
+std::vector<float> scales_by_position(const OperationInputs& inputs) {
     const std::vector<std::int64_t> positions = expanded(inputs.positions, inputs.batch,
                                                          inputs.tokens);
     const std::vector<std::int32_t> narrow(positions.begin(), positions.end());
@@ -235,7 +236,7 @@ std::vector<float> scales_by_position(const RotateInputs& inputs) {
 
 /// Returns the model's ops if any op was requested. Otherwise returns no ops and prints a note that
 /// lists the model's ops.
-ModelOps model_ops(const RotateOptions& options, const RotateInputs& inputs) {
+ModelOps model_ops(const OperationOptions& options, const OperationInputs& inputs) {
     const ModelOps& model = inputs.rotation.ops;
     if (asks_for_ops(options.ops)) {
         return model;
@@ -277,7 +278,7 @@ bool TensorOps::any() const noexcept {
            scale_call || scale_tokens || hadamard != 0;
 }
 
-void read_ops(const RotateOptions& options, RotateInputs& inputs) {
+void read_ops(const OperationOptions& options, OperationInputs& inputs) {
     const OpsOptions& given = options.ops;
     const ModelOps model = model_ops(options, inputs);
     for (const TensorIndex which : every_tensor) {
@@ -303,16 +304,6 @@ void read_ops(const RotateOptions& options, RotateInputs& inputs) {
         inputs.ops[Q].scale_tokens = !inputs.q_scale_tokens.empty();
     }
     read_stores(given, inputs);
-    for (const TensorIndex which : every_tensor) {
-        const TensorOps& ops = inputs.ops[which];
-        if (options.roof && inputs.tensors[which] &&
-            ops.stored_bytes(1024) != element_bytes(inputs.element) * 1024) {
-            fail(ExitCode::usage,
-                 "--roof: {} is stored as {}; a copy is of outputs that are as large as their "
-                 "inputs",
-                 tensor_names[which].name, word_for(stored_elements, ops.stored));
-        }
-    }
 }
 
 }  // namespace vkrope::tools

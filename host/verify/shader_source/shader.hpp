@@ -3,8 +3,8 @@
 // blocks, hadamard.
 #pragma once
 
-#include "conformance/shader_source/glsl.hpp"
 #include "interface.h"
+#include "verify/shader_source/glsl.hpp"
 
 namespace vkrope::glsl {
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The tensors, positions and parameters of the files as one operation.
+#include "operation/operation.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include "meaning.hpp"
-#include "rotate/rotate.hpp"
+#include "base/meaning.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -42,7 +43,7 @@ class Parts {
 
 /// Returns a rotation of at least one pair, which the kernel requires. For a layer without RoPE the
 /// pair has the angle 0, which leaves it unchanged.
-RopeParams rotation_of(const RotateInputs& inputs) {
+RopeParams rotation_of(const OperationInputs& inputs) {
     RopeParams rotation = inputs.rotation;
     if (rotation.no_rope) {
         rotation.no_rope = false;
@@ -57,7 +58,7 @@ RopeParams rotation_of(const RotateInputs& inputs) {
     return rotation;
 }
 
-void set_rotation(const RotateInputs& inputs, verify::Operation& operation) {
+void set_rotation(const OperationInputs& inputs, verify::Operation& operation) {
     const RopeParams rotation = rotation_of(inputs);
     KernelInfo info = {.pairing = rotation.pairing, .rotary_dim = rotation.rotary_dim};
     std::copy(std::begin(rotation.windows), std::end(rotation.windows), info.windows);
@@ -78,7 +79,7 @@ void set_rotation(const RotateInputs& inputs, verify::Operation& operation) {
     operation.max_position = static_cast<std::uint32_t>(largest_distance(inputs.positions) + 1);
 }
 
-void set_positions(const RotateInputs& inputs, Parts& parts, vkrope_positions& positions) {
+void set_positions(const OperationInputs& inputs, Parts& parts, vkrope_positions& positions) {
     const std::vector<std::int32_t>& ids = inputs.positions.ids;
     positions.ids = parts.add(ids);
     positions.first = inputs.positions.first;
@@ -96,7 +97,7 @@ verify::Parameters parameters_of(const TensorOps& ops, std::size_t set) {
 }
 
 /// Sets the format and the layout of a tensor, and its parameters.
-void set_tensor(const RotateInputs& inputs, TensorIndex which, verify::Operation& operation) {
+void set_tensor(const OperationInputs& inputs, TensorIndex which, verify::Operation& operation) {
     const oracle::Tensor& view = inputs.tensors[which]->view;
     const TensorOps& ops = inputs.ops[which];
     TensorInfo& info = operation.info.tensor[which];
@@ -119,7 +120,7 @@ void set_tensor(const RotateInputs& inputs, TensorIndex which, verify::Operation
 }
 
 /// Returns the bytes that the memory needs, or a few more.
-std::size_t bytes_of(const RotateInputs& inputs, bool has_outputs) {
+std::size_t bytes_of(const OperationInputs& inputs, bool has_outputs) {
     std::size_t bytes = 4 * (inputs.positions.ids.size() + inputs.q_scale_tokens.size() + 8);
     for (const TensorIndex which : every_tensor) {
         if (const std::optional<TensorFile>& tensor = inputs.tensors[which]) {
@@ -135,7 +136,7 @@ std::size_t bytes_of(const RotateInputs& inputs, bool has_outputs) {
 
 }  // namespace
 
-verify::Operation operation_of(const RotateOptions& options, RotateInputs& inputs,
+verify::Operation operation_of(const OperationOptions& options, OperationInputs& inputs,
                                bool has_outputs) {
     verify::Operation operation;
     set_rotation(inputs, operation);
@@ -169,7 +170,7 @@ verify::Operation operation_of(const RotateOptions& options, RotateInputs& input
     return operation;
 }
 
-oracle::Definition definition_of(const RotateInputs& inputs, const verify::Operation& operation,
+oracle::Definition definition_of(const OperationInputs& inputs, const verify::Operation& operation,
                                  TensorIndex which, bool flushes) {
     oracle::Definition definition = verify::definition_of(operation, which, flushes);
     if (inputs.rotation.no_rope) {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "cli/ops_text.hpp"
-#include "rotate/ops.hpp"
+#include "operation/ops.hpp"
 
 namespace vkrope::tools {
 namespace {
