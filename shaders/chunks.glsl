@@ -87,15 +87,17 @@ void pairs_angles(const Token token, const Angle angle, const uint pair, const u
                   out Unit s) {
     const uint row = token.covered ? angle.row : 0;
     if (angles == angles_texture)
-        vkrope_texture_angles(row, pair, n, VKROPE_PUSH.table_stride, VKROPE_PUSH.table_texels, c,
-                              s);
+        vkrope_texture_angles(row, pair, n, VKROPE_PUSH.texture_fold_log2,
+                              VKROPE_PUSH.texture_row_texels, c, s);
     else if (angles == angles_factored) {
         if (phase == 0)
-            vkrope_factored_angles(row, VKROPE_PUSH.table_rows, pair, n, VKROPE_PUSH.table_stride,
-                                   VKROPE_PUSH.table_texels, c, s);
+            vkrope_factored_angles(row, VKROPE_PUSH.table_rows, pair, n,
+                                   VKROPE_PUSH.texture_fold_log2, VKROPE_PUSH.texture_row_texels,
+                                   c, s);
         else
-            vkrope_phased_angles(row, VKROPE_PUSH.table_rows, pair, n, VKROPE_PUSH.table_stride,
-                                 VKROPE_PUSH.table_texels, c, s);
+            vkrope_phased_angles(row, VKROPE_PUSH.table_rows, pair, n,
+                                 VKROPE_PUSH.texture_fold_log2, VKROPE_PUSH.texture_row_texels, c,
+                                 s);
     } else if (angles == angles_computed) {
         if (vkrope_signed_positions == 0)
             vkrope_computed_angles(row, pair, n, c, s);
@@ -106,7 +108,7 @@ void pairs_angles(const Token token, const Angle angle, const uint pair, const u
                              c, s);
     else
         vkrope_angle_apart(angles - angles_cos_sin_cache, VKROPE_OFFSET(offset_table),
-                           VKROPE_PUSH.table_texels, row * VKROPE_PUSH.table_stride + pair, c, s);
+                           VKROPE_PUSH.table_sin_offset, row * VKROPE_PUSH.table_stride + pair, c, s);
     s = vkrope_flip(s, angle.sign);
 }
 

@@ -271,26 +271,42 @@ struct RowLayout {
     uint z, token, head;
 };
 
-// Push constants: 128 bytes, which every device supports.
+// A word of the push constants whose name depends on the kernel's constants.
+#ifdef __cplusplus
+#define VKROPE_EITHER(a, b) union { uint a, b; }
+#define VKROPE_ONE_OF_3(a, b, c) union { uint a, b, c; }
+#else
+#define VKROPE_EITHER(a, b) uint a
+#define VKROPE_ONE_OF_3(a, b, c) uint a
+#define ids_z position_z
+#define ids_token first_position
+#define table_stride texture_fold_log2
+#define first_head_group texture_fold_log2
+#define table_sin_offset texture_row_texels
+#endif
+
+// Push constants: 128 bytes, which every device supports. Strides of ids and slots are in words.
+// Implicit positions are first_position + z * position_z + token; ids have strides.
 struct Push {
     RowLayout q_in, q_out, k_in, k_out;  //  48
     uint offsets[4];                     //  64  a byte for each offset_*
     uint tokens;                         //  68
     uint heads;                          //  72  Q's | K's << 16; V has K's
     uint flags;                          //  76
-    uint first_position;                 //  80  implicit: int32 bits; ids: first_set_tokens
-    uint index_z;                        //  84  z stride: words of ids, or implicit positions
-    uint index_axis, index_token;        //  92  strides of ids, in words; implicit: the latter is
-                                         //      first_set_tokens, of this dispatch
-    uint slot_z;                         //  96  z stride, in words
+    VKROPE_EITHER(first_position, ids_token);  //  80  first_position: int32 bits
+    VKROPE_EITHER(position_z, ids_z);    //  84
+    uint ids_axis;                       //  88
+    uint first_set_tokens;               //  92  of this dispatch
+    uint slot_z;                         //  96
     uint page_size;                      // 100  rows per page
     uint slot_first, slot_rows;          // 108  contiguous slots that this dispatch stores to
     uint table_rows;                     // 112  positions with |position| < table_rows are covered
-    uint table_stride;  // 116  log2 of rows per column; words, or elements, per row;
-                        //      computed: the first head group of this dispatch
-    uint table_texels;  // 120  texels per row; separate sin: its start, in words
-    uint gain;          // 124  f32 bits: cos and sin are multiplied by it
-    uint q_scale;       // 128  f32 bits; op_scale_call
+    // 116  a texture: log2 of its rows per column; a buffer: words, or elements, per row; computed:
+    //      the first head group of this dispatch
+    VKROPE_ONE_OF_3(texture_fold_log2, table_stride, first_head_group);
+    VKROPE_EITHER(texture_row_texels, table_sin_offset);  // 120
+    uint gain;                           // 124  f32 bits: cos and sin are multiplied by it
+    uint q_scale;                        // 128  f32 bits; op_scale_call
 };
 
 // Flags of positions.comp.

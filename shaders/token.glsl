@@ -83,11 +83,11 @@ Angle vkrope_axis_angle(const uint axis) {
 // Returns the angle of a token on an axis. Sets `covered` to false if the table does not cover the
 // token's position.
 Angle vkrope_angle_at(const uint index, const uint z, const uint axis, inout bool covered) {
-    uint low = VKROPE_PUSH.first_position + z * VKROPE_PUSH.index_z + index;
+    uint low = VKROPE_PUSH.first_position + z * VKROPE_PUSH.position_z + index;
     bool is_int32 = true;
     if (positions == positions_ids) {
-        const uint at = VKROPE_OFFSET(offset_ids) + z * VKROPE_PUSH.index_z +
-                        axis * VKROPE_PUSH.index_axis + index * VKROPE_PUSH.index_token;
+        const uint at = VKROPE_OFFSET(offset_ids) + z * VKROPE_PUSH.ids_z +
+                        axis * VKROPE_PUSH.ids_axis + index * VKROPE_PUSH.ids_token;
         low = VKROPE_ID_WORD(at);
         if (vkrope_has(flag_ids_64)) is_int32 = VKROPE_ID_WORD(at + 1) == 0u - (low >> 31);
     }
@@ -145,7 +145,7 @@ Token vkrope_token(const uint index, const uint z) {
     if (rotary_dim != 0 || counter != 0) vkrope_locate(index, z, token);
     token.head_group = 0;
     if (head_groups != 1) {
-        token.head_group = VKROPE_PUSH.table_stride;
+        token.head_group = VKROPE_PUSH.first_head_group;
         if (vkrope_has(flag_z_is_group)) token.head_group += z;
     }
     token.page = token.line = 0;
@@ -155,9 +155,7 @@ Token vkrope_token(const uint index, const uint z) {
         if ((VKROPE_PUSH.heads >> 16) != 0) vkrope_scatter(index, z, token);
     }
     if (second_parameters != 0) {
-        uint first_set_tokens = VKROPE_PUSH.index_token;
-        if (positions == positions_ids) first_set_tokens = VKROPE_PUSH.first_position;
-        vkrope_parameter_set = index < first_set_tokens ? 0 : second_parameters;
+        vkrope_parameter_set = index < VKROPE_PUSH.first_set_tokens ? 0 : second_parameters;
     }
     return token;
 }

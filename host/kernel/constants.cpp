@@ -69,9 +69,9 @@ void set_ops(const TensorInfo& tensor, const TensorParameters& parameters,
 
 }  // namespace
 
-shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geometry& geometry,
-                               bool counts) {
-    const KernelInfo& info = part.info;
+shader::Constants constants_of(const Kernel& kernel, const PipelineSet& set,
+                               const Geometry& geometry, bool counts) {
+    const KernelInfo& info = set.info;
     const Windows windows = windows_of(info);
     const auto& sections = info.sections;
     static_assert(max_windows == shader::max_windows && max_axes == shader::max_axes);
@@ -129,7 +129,7 @@ shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geo
         own.element_out = std::uint32_t(tensor.out);
         own.batch = t == Q ? geometry.q_batch : geometry.k_batch;
         if (geometry.ops != shader::ops_none && tensor.head_dim != 0)
-            set_ops(tensor, part.parameters.tensor[t], own);
+            set_ops(tensor, set.parameters.tensor[t], own);
     }
     return constants;
 }

@@ -7,7 +7,7 @@
 namespace vkrope {
 
 /// Returns the constants. `counts` is true if the kernel can count tokens that are out of range.
-shader::Constants constants_of(const Kernel& kernel, const Part& part, const Geometry& geometry,
-                               bool counts);
+shader::Constants constants_of(const Kernel& kernel, const PipelineSet& set,
+                               const Geometry& geometry, bool counts);
 
 }  // namespace vkrope

@@ -9,30 +9,30 @@ namespace vkrope {
 
 namespace {
 
-// ---- One dispatch: a box of a job ----
+// ---- One dispatch: a tile of some tensors ----
 
-// Binds the part of a tensor in a box. Sets `layout` to its strides and `offset` to its first
+// Binds the part of a tensor in a tile. Sets `layout` to its strides and `offset` to its first
 // element in the binding.
-VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Box& box,
+VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const Tile& tile,
                              bool z_is_group, const StorageLimits& limits,
                              shader::RowLayout& layout, std::uint32_t& offset) noexcept {
     const std::uint64_t first = view.first_byte +
-                                offset_of(view, group_heads, box.first) * view.element_bytes;
+                                offset_of(view, group_heads, tile.first) * view.element_bytes;
     const VkDescriptorBufferInfo bound = binding_of(
-        view.buffer, first, span_of(view, group_heads, box.count) * view.element_bytes, limits);
+        view.buffer, first, span_of(view, group_heads, tile.count) * view.element_bytes, limits);
     const auto step = [](std::uint32_t count, std::uint64_t stride) {
         return count > 1 ? std::uint32_t(stride) : 0u;
     };
     offset = std::uint32_t((first - bound.offset) / view.offset_bytes);
-    layout.head = step(box.count.heads, view.head);
+    layout.head = step(tile.count.heads, view.head);
     if (view.page_size != 0) {
-        layout.z = step(box.count.pages, view.batch);
-        layout.token = step(box.count.rows, view.token);
+        layout.z = step(tile.count.pages, view.batch);
+        layout.token = step(tile.count.rows, view.token);
         return bound;
     }
-    layout.z = z_is_group ? step(box.count.groups, view.group_step(group_heads))
-                          : step(box.count.batch, view.batch);
-    layout.token = step(box.count.tokens, view.token);
+    layout.z = z_is_group ? step(tile.count.groups, view.group_step(group_heads))
+                          : step(tile.count.batch, view.batch);
+    layout.token = step(tile.count.tokens, view.token);
     return bound;
 }
 
@@ -59,127 +59,171 @@ struct Offsets {
     }
 };
 
-Dispatch dispatch_of(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
-                     const Job& job, const Box& box) noexcept {
-    Dispatch dispatch = {};
-    dispatch.pipeline = job.pipeline;
-    Bindings& bindings = dispatch.bindings;
-    shader::Push& push = dispatch.push;
-    const bool z_is_group = job.tiling.box.groups > 1;
-    Work work = {};
-    work.z = z_is_group ? box.count.groups : box.count.batch;
-    work.tokens = box.count.tokens;
-    Offsets offsets;
-    std::uint32_t in_place = 0;
-    // The tensors as the shader sees them: Q, K, and a V that shares K's dispatch and strides.
-    const struct {
-        std::uint32_t& heads;
-        shader::RowLayout &in, &out;
-        std::uint32_t in_place_flag;
-    } seen_as[tensor_count] = {{work.q_heads, push.q_in, push.q_out, shader::flag_q_in_place},
-                               {work.k_heads, push.k_in, push.k_out, shader::flag_k_in_place},
-                               {work.k_heads, push.k_in, push.k_out, 0}};
-    for (const TensorIndex t : every_tensor) {
-        if (!job.has[t]) continue;
-        const ResolvedTensor& of = resolved.tensor[t];
-        const TensorIndex index = kernel.separate_dispatches ? Q : t == V && !job.has[K] ? K : t;
-        const auto& seen = seen_as[index];
-        const std::uint32_t group_heads = of.heads / job.tiling.whole.groups;
-        Box own = box;
-        // Tensors share a tiling only if it does not split the heads of a group.
-        if (job.together()) own.count.heads = group_heads;
-        seen.heads = own.count.heads;
-        bindings.of[shader::binding_q_in + t] = place(of.in, group_heads, own, z_is_group,
-                                                      kernel.storage_limits, seen.in,
-                                                      offsets.of[shader::offset_q_in + index]);
-        bindings.of[shader::binding_q_out + t] = place(of.out, group_heads, own, z_is_group,
-                                                       kernel.storage_limits, seen.out,
-                                                       offsets.of[shader::offset_q_out + index]);
-        if (of.in_place) in_place |= seen.in_place_flag;
-        shader::RowLayout packed;  // unused, since the shader computes these strides
-        if (of.scales)
-            bindings.of[shader::binding_q_scales + index] = place(
-                *of.scales, 1, box, z_is_group, kernel.storage_limits, packed,
-                offsets.of[shader::offset_q_scales + index]);
-        if (!of.scales_out) continue;
-        Box tokens = box;  // the scales of a token cover all heads
+// Makes one dispatch from a tile of some tensors.
+class DispatchBuilder {
+   public:
+    DispatchBuilder(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
+                    const TiledTensors& tensors, const Tile& tile) noexcept
+        : kernel_(kernel), call_(call), resolved_(resolved), tensors_(tensors), tile_(tile),
+          z_is_group_(tensors.tiling.tile.groups > 1) {}
+
+    Dispatch build() noexcept {
+        dispatch_.pipeline = tensors_.pipeline;
+        add_tensors();
+        add_positions();
+        add_slots();
+        add_angles();
+        add_counter();
+        push_.q_scale = bits_of(resolved_.q_scale);
+        bindings_.of[shader::binding_parameters] = resolved_.parameters;
+        offsets_.of[shader::offset_parameters] = resolved_.parameters_offset;
+        offsets_.pack(push_.offsets);
+        return dispatch_;
+    }
+
+   private:
+    // Binds rows at `binding`, whose offset is Push::offsets[offset]. Returns their strides.
+    shader::RowLayout bind(const View& view, std::uint32_t group_heads, const Tile& tile,
+                           bool z_is_group, std::uint32_t binding, std::uint32_t offset) noexcept {
+        shader::RowLayout layout;
+        bindings_.of[binding] = place(view, group_heads, tile, z_is_group, kernel_.storage_limits,
+                                      layout, offsets_.of[offset]);
+        return layout;
+    }
+
+    void add_tensors() noexcept {
+        Work work = {};
+        work.z = z_is_group_ ? tile_.count.groups : tile_.count.batch;
+        work.tokens = tile_.count.tokens;
+        // The tensors as the shader sees them: Q, K, and a V that shares K's dispatch and strides.
+        const struct {
+            std::uint32_t& heads;
+            shader::RowLayout &in, &out;
+            std::uint32_t in_place_flag;
+        } seen_as[tensor_count] = {{work.q_heads, push_.q_in, push_.q_out, shader::flag_q_in_place},
+                                   {work.k_heads, push_.k_in, push_.k_out, shader::flag_k_in_place},
+                                   {work.k_heads, push_.k_in, push_.k_out, 0}};
+        for (const TensorIndex t : every_tensor) {
+            if (!tensors_.has[t]) continue;
+            const ResolvedTensor& tensor = resolved_.tensor[t];
+            const TensorIndex index = kernel_.separate_dispatches  ? Q
+                                      : t == V && !tensors_.has[K] ? K
+                                                                   : t;
+            const auto& seen = seen_as[index];
+            const std::uint32_t group_heads = tensor.heads / tensors_.tiling.whole.groups;
+            Tile rows = tile_;
+            // Tensors share a tiling only if it does not split the heads of a group.
+            if (tensors_.together()) rows.count.heads = group_heads;
+            seen.heads = rows.count.heads;
+            seen.in = bind(tensor.in, group_heads, rows, z_is_group_, shader::binding_q_in + t,
+                           shader::offset_q_in + index);
+            seen.out = bind(tensor.out, group_heads, rows, z_is_group_, shader::binding_q_out + t,
+                            shader::offset_q_out + index);
+            if (tensor.in_place) push_.flags |= seen.in_place_flag;
+            add_scales(tensor, index);
+        }
+        dispatch_.shape = shape_of(tensors_.pipeline->geometry, work);
+        push_.tokens = work.tokens;
+        push_.heads = work.q_heads | work.k_heads << 16;
+        // Parameters of each head need the first head of this dispatch.
+        const std::uint32_t first_head = tensors_.pipeline->geometry.ops != shader::ops_none
+                                             ? tile_.first.groups * tensors_.tiling.whole.heads +
+                                                   tile_.first.heads
+                                             : 0;
+        push_.flags |= offsets_.of[shader::offset_q_scales_out + V] * shader::flag_v_scales_out |
+                       (tensors_.has[K] && tensors_.has[V] ? shader::flag_v : 0) |
+                       (call_.direction == VKROPE_INVERSE ? shader::flag_inverse : 0) |
+                       (z_is_group_ ? shader::flag_z_is_group : 0) |
+                       first_head * shader::flag_first_head;
+    }
+
+    // The shader computes the strides of scales.
+    void add_scales(const ResolvedTensor& tensor, TensorIndex index) noexcept {
+        if (tensor.scales)
+            bind(*tensor.scales, 1, tile_, z_is_group_, shader::binding_q_scales + index,
+                 shader::offset_q_scales + index);
+        if (!tensor.scales_out) return;
+        Tile tokens = tile_;  // the scales of a token cover all heads
         tokens.first.groups = tokens.first.heads = 0;
         tokens.count.groups = tokens.count.heads = 1;
-        bindings.of[shader::binding_q_scales_out + index] = place(
-            *of.scales_out, 1, tokens, false, kernel.storage_limits, packed,
-            offsets.of[shader::offset_q_scales_out + index]);
+        bind(*tensor.scales_out, 1, tokens, false, shader::binding_q_scales_out + index,
+             shader::offset_q_scales_out + index);
     }
-    dispatch.shape = shape_of(job.pipeline->geometry, work);
 
-    // Each token is counted in one box: the box of its first heads and, if the cache is split, of
+    void add_positions() noexcept {
+        push_.first_set_tokens = call_.first_set_tokens -
+                                 std::min(call_.first_set_tokens, tile_.first.tokens);
+        if (resolved_.ids.buffer) {
+            const shader::RowLayout ids = bind(resolved_.ids, 1, tile_, z_is_group_,
+                                               shader::binding_ids, shader::offset_ids);
+            push_.ids_z = ids.z;
+            push_.ids_token = ids.token;
+            push_.ids_axis = resolved_.ids_axis;
+            if (call_.positions.int64) push_.flags |= shader::flag_ids_64;
+            return;
+        }
+        push_.first_position = std::uint32_t(call_.positions.first) + tile_.first.tokens +
+                               tile_.first.batch * resolved_.position_step;
+        push_.position_z = z_is_group_ ? 0 : resolved_.position_step;
+    }
+
+    void add_slots() noexcept {
+        if ((tensors_.has[K] || tensors_.has[V]) && resolved_.slot_mapping.buffer)
+            push_.slot_z = bind(resolved_.slot_mapping, 1, tile_, z_is_group_,
+                                shader::binding_slot_mapping, shader::offset_slots)
+                               .z;
+        push_.page_size = resolved_.page_size;
+        push_.slot_first = tile_.first.pages * resolved_.page_size + tile_.first.rows;
+        push_.slot_rows = (tile_.count.pages - 1) * resolved_.page_size + tile_.count.rows;
+        if (call_.paged_cache.int64) push_.flags |= shader::flag_slot_mapping_64;
+    }
+
+    void add_angles() noexcept {
+        const AngleTableLayout& layout = *call_.angles.layout;
+        bindings_.of[shader::binding_table] = resolved_.table;
+        bindings_.of[shader::binding_table_sin] = resolved_.table_sin;
+        offsets_.of[shader::offset_table] = resolved_.table_offset;
+        push_.gain = bits_of(resolved_.gain);
+        push_.table_rows = layout.rows;
+        switch (kernel_.info.angles) {
+            case VKROPE_ANGLES_COS_SIN_CACHE:
+                push_.table_stride = layout.row_stride;
+                push_.table_sin_offset = resolved_.table_sin_offset;
+                break;
+            case VKROPE_ANGLES_DIRECT_BUFFER: push_.table_stride = 2 * layout.pairs; break;
+            case VKROPE_ANGLES_COMPUTED: push_.first_head_group = tile_.first.groups; break;
+            default:
+                push_.texture_fold_log2 = layout.fold_log2;
+                push_.texture_row_texels = layout.row_texels;
+        }
+    }
+
+    // Each token is counted in one tile: the tile of its first heads and, if the cache is split, of
     // the last pages.
-    const Counts& whole = job.tiling.whole;
-    const bool counts = box.first.heads == 0 && box.first.groups == 0 &&
-                        box.first.pages + box.count.pages == whole.pages &&
-                        box.first.rows + box.count.rows == whole.rows;
-    const std::uint32_t first_head = job.pipeline->geometry.ops != shader::ops_none
-                                         ? box.first.groups * whole.heads + box.first.heads
-                                         : 0;
-    push.tokens = work.tokens;
-    push.heads = work.q_heads | work.k_heads << 16;
-    push.flags = in_place |
-                 offsets.of[shader::offset_q_scales_out + V] * shader::flag_v_scales_out |
-                 (job.has[K] && job.has[V] ? shader::flag_v : 0) |
-                 (call.direction == VKROPE_INVERSE ? shader::flag_inverse : 0) |
-                 (counts && job.counts_positions ? shader::flag_count_positions : 0) |
-                 (counts && job.counts_slots ? shader::flag_count_slots : 0) |
-                 (z_is_group ? shader::flag_z_is_group : 0) |
-                 (call.paged_cache.int64 ? shader::flag_slot_mapping_64 : 0) |
-                 (call.positions.int64 ? shader::flag_ids_64 : 0) |
-                 first_head * shader::flag_first_head;
-    push.q_scale = bits_of(resolved.q_scale);
-    bindings.of[shader::binding_parameters] = resolved.parameters;
-    offsets.of[shader::offset_parameters] = resolved.parameters_offset;
-    push.gain = bits_of(resolved.gain);
-    push.first_position = std::uint32_t(call.positions.first) + box.first.tokens +
-                          box.first.batch * resolved.position_step;
-    shader::RowLayout ids = {}, slots = {};
-    if (resolved.ids.buffer) {
-        bindings.of[shader::binding_ids] = place(resolved.ids, 1, box, z_is_group,
-                                                 kernel.storage_limits, ids,
-                                                 offsets.of[shader::offset_ids]);
+    void add_counter() noexcept {
+        const Counts& whole = tensors_.tiling.whole;
+        offsets_.of[shader::offset_out_of_range] = resolved_.out_of_range_offset;
+        if (tile_.first.heads != 0 || tile_.first.groups != 0 ||
+            tile_.first.pages + tile_.count.pages != whole.pages ||
+            tile_.first.rows + tile_.count.rows != whole.rows ||
+            !(tensors_.counts_positions || tensors_.counts_slots))
+            return;
+        push_.flags |= (tensors_.counts_positions ? shader::flag_count_positions : 0) |
+                       (tensors_.counts_slots ? shader::flag_count_slots : 0);
+        bindings_.of[shader::binding_out_of_range] = resolved_.out_of_range;
     }
-    if ((job.has[K] || job.has[V]) && resolved.slot_mapping.buffer) {
-        bindings.of[shader::binding_slot_mapping] = place(resolved.slot_mapping, 1, box, z_is_group,
-                                                          kernel.storage_limits, slots,
-                                                          offsets.of[shader::offset_slots]);
-    }
-    push.index_z = resolved.ids.buffer ? ids.z : z_is_group ? 0 : resolved.position_step;
-    push.index_token = ids.token;
-    push.index_axis = resolved.ids_axis;
-    // The kernel's kind of positions leaves this field free for the tokens of the first set.
-    if (kernel.info.two_parameter_sets)
-        (resolved.ids.buffer ? push.first_position : push.index_token) =
-            call.first_set_tokens - std::min(call.first_set_tokens, box.first.tokens);
-    push.slot_z = slots.z;
-    push.page_size = resolved.page_size;
-    push.slot_first = box.first.pages * resolved.page_size + box.first.rows;
-    push.slot_rows = (box.count.pages - 1) * resolved.page_size + box.count.rows;
-    if (push.flags & (shader::flag_count_positions | shader::flag_count_slots))
-        bindings.of[shader::binding_out_of_range] = resolved.out_of_range;
-    bindings.of[shader::binding_table] = resolved.table;
-    bindings.of[shader::binding_table_sin] = resolved.table_sin;
-    offsets.of[shader::offset_out_of_range] = resolved.out_of_range_offset;
-    offsets.of[shader::offset_table] = resolved.table_offset;
-    offsets.pack(push.offsets);
-    const AngleTableLayout& plan = *call.angles.layout;
-    push.table_rows = plan.rows;
-    switch (kernel.info.angles) {
-        case VKROPE_ANGLES_COS_SIN_CACHE:
-            push.table_stride = plan.row_stride;
-            push.table_texels = resolved.table_sin_offset;
-            break;
-        case VKROPE_ANGLES_DIRECT_BUFFER: push.table_stride = 2 * plan.pairs; break;
-        case VKROPE_ANGLES_COMPUTED: push.table_stride = box.first.groups; break;
-        default: push.table_stride = plan.fold_log2; push.table_texels = plan.row_texels;
-    }
-    return dispatch;
-}
+
+    const Kernel& kernel_;
+    const Call& call_;
+    const ResolvedCall& resolved_;
+    const TiledTensors& tensors_;
+    const Tile& tile_;
+    const bool z_is_group_;  // otherwise z counts sequences
+    Dispatch dispatch_;
+    Bindings& bindings_ = dispatch_.bindings;
+    shader::Push& push_ = dispatch_.push;
+    Offsets offsets_;
+};
 
 // ---- Barriers between dispatches of one call ----
 
@@ -221,9 +265,10 @@ void extend(Bindings& hull, const Bindings& bindings) noexcept {
 }  // namespace
 
 Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
-    const Job* job = jobs_.of;
-    for (; index >= job->tiling.count(); ++job) index -= job->tiling.count();
-    return dispatch_of(kernel_, call_, resolved_, *job, job->tiling.at(index));
+    const TiledTensors* tensors = plan_.of;
+    for (; index >= tensors->tiling.count(); ++tensors) index -= tensors->tiling.count();
+    const Tile tile = tensors->tiling.at(index);
+    return DispatchBuilder(kernel_, call_, resolved_, *tensors, tile).build();
 }
 
 bool DispatchSequence::needs_barrier(const Bindings& next) noexcept {

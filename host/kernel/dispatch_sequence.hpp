@@ -13,7 +13,7 @@ struct Bindings {
     VkDescriptorBufferInfo of[shader::binding_turns] = {};
 };
 
-/// Dispatch of one box of a job.
+/// Dispatch of one tile of some tensors.
 struct Dispatch {
     const Pipeline* pipeline = nullptr;
     Bindings bindings;
@@ -25,8 +25,8 @@ struct Dispatch {
 class DispatchSequence {
    public:
     DispatchSequence(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
-                     const Jobs& jobs) noexcept
-        : kernel_(kernel), call_(call), resolved_(resolved), jobs_(jobs) {}
+                     const Plan& plan) noexcept
+        : kernel_(kernel), call_(call), resolved_(resolved), plan_(plan) {}
 
     Dispatch at(std::uint64_t index) const noexcept;
 
@@ -38,7 +38,7 @@ class DispatchSequence {
     const Kernel& kernel_;
     const Call& call_;
     const ResolvedCall& resolved_;
-    const Jobs& jobs_;
+    const Plan& plan_;
     std::uint64_t index_ = 0, first_since_barrier_ = 0;
     Bindings since_barrier_;  // hulls of the ranges bound since the last barrier: a range that
                               // does not overlap a hull overlaps none of these ranges

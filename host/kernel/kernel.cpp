@@ -21,29 +21,28 @@ const char* access_name(std::uint32_t access) {
                                            : "vkrope, narrow access";
 }
 
-// Chooses the pipelines that record() may use for one part: one for each load and each kind of
+// Chooses the pipelines that record() may use for one set: one for each load and each kind of
 // access that the formats allow. V alone and tensors in separate dispatches have only the load
 // few_tokens, because they share no angles with another tensor, and max_pipelines is small.
-void choose_geometries(Kernel& kernel, Part& part, bool processor) {
-    part.first_pipeline = kernel.pipeline_count;
-    const bool words_are_elements = unit_elements(part.info, shader::access_word) ==
+void choose_geometries(Kernel& kernel, PipelineSet& set, bool processor) {
+    set.first_pipeline = kernel.pipeline_count;
+    const bool words_are_elements = unit_elements(set.info, shader::access_word) ==
                                     1;  // all f32: narrow access is the same as word access
     for (const std::uint32_t access :
          {shader::access_wide, shader::access_word, shader::access_narrow}) {
-        if (!formats_allow(part.info, access) ||
+        if (!formats_allow(set.info, access) ||
             (access == shader::access_narrow && words_are_elements))
             continue;
         const auto geometry = [&](Load load) {
-            return geometry_for(part.info, access, load, kernel.dispatch_limits);
+            return geometry_for(set.info, access, load, kernel.dispatch_limits);
         };
         const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
         const Geometry many = geometry(Load::many_tokens);
-        if (!processor && &part == &kernel.part[Q] && !kernel.separate_dispatches &&
-            !(many == last))
-            kernel.pipelines[kernel.pipeline_count++] = {&part, many};
-        kernel.pipelines[kernel.pipeline_count++] = {&part, last};
+        if (!processor && &set == &kernel.set[Q] && !kernel.separate_dispatches && !(many == last))
+            kernel.pipelines[kernel.pipeline_count++] = {&set, many};
+        kernel.pipelines[kernel.pipeline_count++] = {&set, last};
     }
-    part.pipeline_count = kernel.pipeline_count - part.first_pipeline;
+    set.pipeline_count = kernel.pipeline_count - set.first_pipeline;
 }
 
 // Returns whether V can have K's strides in a call.
@@ -54,25 +53,25 @@ bool v_may_join(const KernelInfo& info) {
            !heads_differ;
 }
 
-// Creates the part for a V that has its own dispatches. Its shader treats V as a K that does not
+// Creates the set for a V that has its own dispatches. Its shader treats V as a K that does not
 // rotate, or as Q if `separate_dispatches` is set.
 void make_part_of_v(Kernel& kernel, bool processor) {
-    Part& part = kernel.part[V];
+    PipelineSet& set = kernel.set[V];
     const TensorIndex seen = kernel.separate_dispatches ? Q : K;
-    for (TensorInfo& tensor : part.info.tensor) tensor = {};
-    part.info.tensor[seen] = kernel.info.tensor[V];
-    part.parameters.tensor[seen] = kernel.part[Q].parameters.tensor[V];
-    part.info.rotary_dim = 0;
-    for (Window& window : part.info.windows) window = {};
-    choose_geometries(kernel, part, processor);
+    for (TensorInfo& tensor : set.info.tensor) tensor = {};
+    set.info.tensor[seen] = kernel.info.tensor[V];
+    set.parameters.tensor[seen] = kernel.set[Q].parameters.tensor[V];
+    set.info.rotary_dim = 0;
+    for (Window& window : set.info.windows) window = {};
+    choose_geometries(kernel, set, processor);
 }
 
-// Puts Q, K and V in one part, or each in its own part. K uses Q's if formats and heads are equal.
+// Puts Q, K and V in one set, or each in its own set. K uses Q's if formats and heads are equal.
 void make_parts(Kernel& kernel, bool processor) {
     const TensorInfo(&tensor)[tensor_count] = kernel.info.tensor;
-    Part &q = kernel.part[Q], &k = kernel.part[K];
+    PipelineSet &q = kernel.set[Q], &k = kernel.set[K];
     kernel.pipeline_count = 0;
-    for (Part& part : kernel.part) part = {kernel.info, {}};
+    for (PipelineSet& set : kernel.set) set = {kernel.info, {}};
     lay_out_parameters(kernel.info, q.parameters);
     if (!kernel.v_joins) q.info.tensor[V] = k.info.tensor[V] = {};
     if (tensor[V].head_dim != 0) make_part_of_v(kernel, processor);
@@ -95,7 +94,7 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
     kernel.binds = {};
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
-        const shader::Constants constants = constants_of(kernel, *pipeline.part, pipeline.geometry,
+        const shader::Constants constants = constants_of(kernel, *pipeline.set, pipeline.geometry,
                                                          counts);
         const std::uint32_t modes = kernel.conversion == shader::conversion_integer
                                         ? kernel.modes
@@ -152,7 +151,7 @@ Status check_shared_memory(const Kernel& kernel) {
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
         if (pipeline.geometry.ops != shader::ops_shared) continue;
-        const std::uint64_t bytes = shared_bytes(pipeline.part->info, pipeline.geometry);
+        const std::uint64_t bytes = shared_bytes(pipeline.set->info, pipeline.geometry);
         if (bytes <= max_shared_bytes) continue;
         return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "head_dim is too large for these norms, Hadamard transforms and quantised "

@@ -11,17 +11,17 @@ namespace vkrope {
 /// and three for V.
 inline constexpr std::uint32_t max_pipelines = 9;
 
-struct Part;
+struct PipelineSet;
 
 struct Pipeline {
-    const Part* part = nullptr;  ///< the part that the pipeline belongs to
+    const PipelineSet* set = nullptr;  ///< the set that the pipeline belongs to
     Geometry geometry;
     VkPipeline handle = VK_NULL_HANDLE;
 };
 
 /// The tensors of one dispatch: Q, K and V, or some of them. With `separate_dispatches`, the shader
 /// sees each tensor as Q; otherwise it sees a V without K as a K that does not rotate.
-struct Part {
+struct PipelineSet {
     KernelInfo info;             ///< as the shader sees it
     ParameterLayout parameters;  ///< layout of the parameters, as the shader sees it
     std::uint32_t first_pipeline =
@@ -34,12 +34,12 @@ struct Part {
 struct vkrope_kernel : vkrope::Program {
     vkrope::KernelInfo info;
     vkrope::OpsNeeds needs;
-    bool separate_dispatches = false;  ///< each tensor has its own part
-    bool v_joins = false;              ///< K's part also takes V, in calls where V has K's strides
+    bool separate_dispatches = false;  ///< each tensor has its own set
+    bool v_joins = false;              ///< K's set also takes V, in calls where V has K's strides
     std::uint32_t conversion = 0;      ///< shader::conversion_*
-    /// Without `separate_dispatches`, the part of Q is also that of K, and of a V that joins. The
-    /// part of V is for V alone.
-    vkrope::Part part[vkrope::tensor_count];
+    /// Without `separate_dispatches`, the set of Q is also that of K, and of a V that joins. The
+    /// set of V is for V alone.
+    vkrope::PipelineSet set[vkrope::tensor_count];
     std::uint32_t storage_buffers_to_count = 0;  ///< needed by a dispatch that counts tokens
     vkrope::Pipeline pipelines[vkrope::max_pipelines];
     std::uint32_t pipeline_count = 0;

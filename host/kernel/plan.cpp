@@ -26,14 +26,14 @@ bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept 
 
 // Returns the work as the shader sees it. With `separate_dispatches`, each tensor is a Q. V has K's
 // heads.
-Work work_of(const Kernel& kernel, const ResolvedCall& call, const Job& job) noexcept {
-    const std::uint32_t k_heads = job.has[K]   ? call.tensor[K].heads
-                                  : job.has[V] ? call.tensor[V].heads
-                                               : 0;
+Work work_of(const Kernel& kernel, const ResolvedCall& call, const TiledTensors& tensors) noexcept {
+    const std::uint32_t k_heads = tensors.has[K]   ? call.tensor[K].heads
+                                  : tensors.has[V] ? call.tensor[V].heads
+                                                   : 0;
     Work work = {};
     work.z = call.batch;
     work.tokens = call.tokens;
-    work.q_heads = job.has[Q] ? call.tensor[Q].heads : kernel.separate_dispatches ? k_heads : 0;
+    work.q_heads = tensors.has[Q] ? call.tensor[Q].heads : kernel.separate_dispatches ? k_heads : 0;
     work.k_heads = kernel.separate_dispatches ? 0 : k_heads;
     return work;
 }
@@ -44,19 +44,19 @@ bool angles_allow(const Kernel& kernel, const ResolvedCall& call, std::uint32_t 
            call.table_offset % 4 == 0;
 }
 
-// Chooses the pipeline with the widest access that the tensors allow. The last pipeline of a part
+// Chooses the pipeline with the widest access that the tensors allow. The last pipeline of a set
 // fits every call.
 const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
-                                const Job& job) noexcept {
-    const Pipeline* pipelines = kernel.pipelines + job.part->first_pipeline;
-    const Work work = work_of(kernel, call, job);
-    for (std::uint32_t i = 0; i + 1 < job.part->pipeline_count; ++i) {
+                                const TiledTensors& tensors) noexcept {
+    const Pipeline* pipelines = kernel.pipelines + tensors.set->first_pipeline;
+    const Work work = work_of(kernel, call, tensors);
+    for (std::uint32_t i = 0; i + 1 < tensors.set->pipeline_count; ++i) {
         const Geometry& geometry = pipelines[i].geometry;
         const auto refuses = [&](TensorIndex t) {
-            return job.has[t] && !tensor_allows(call.tensor[t], geometry.access);
+            return tensors.has[t] && !tensor_allows(call.tensor[t], geometry.access);
         };
         if (std::any_of(std::begin(every_tensor), std::end(every_tensor), refuses) ||
-            ((job.has[Q] || job.has[K]) && !angles_allow(kernel, call, geometry.access)))
+            ((tensors.has[Q] || tensors.has[K]) && !angles_allow(kernel, call, geometry.access)))
             continue;
         const bool shares = geometry.q_batch > 1 || geometry.k_batch > 1;
         const DispatchShape shape = shape_of(geometry, work);
@@ -65,7 +65,7 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
         if (shares && lanes < many_lanes) continue;
         return pipelines[i];
     }
-    return pipelines[job.part->pipeline_count - 1];
+    return pipelines[tensors.set->pipeline_count - 1];
 }
 
 // Returns whether the parameters or the made scales of a tensor depend on the head.
@@ -78,32 +78,33 @@ bool differs_by_head(const Ops& ops) noexcept {
 
 // Checks the heads of a tiling. A norm over a token needs all of its heads in one dispatch.
 // Parameters per head need a common first head for all tensors of a dispatch.
-Status check_heads(const Job& job, TensorIndex index, const Ops& ops,
+Status check_heads(const TiledTensors& tensors, TensorIndex index, const Ops& ops,
                    const Tiling& tiling) noexcept {
     const char* const name = names_of[index].in;
-    const Geometry& geometry = job.pipeline->geometry;
-    const Counts &whole = tiling.whole, &box = tiling.box;
+    const Geometry& geometry = tensors.pipeline->geometry;
+    const Counts &whole = tiling.whole, &tile = tiling.tile;
     const bool token = ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
     if (token && whole.groups > 1)
         return error(VKROPE_ERROR_NOT_SUPPORTED,
                      "%s has %u groups of heads: a norm over a token takes heads of one stride",
                      name, whole.groups);
     const bool too_long = geometry.ops == shader::ops_owned &&
-                          owned_iterations(job.part->info, geometry).row > max_iterations;
-    if (token && (box.heads != whole.heads || too_long))
+                          owned_iterations(tensors.set->info, geometry).row > max_iterations;
+    if (token && (tile.heads != whole.heads || too_long))
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s has %u heads: a norm over a token needs all in one dispatch, which has %u "
                      "on this device",
-                     name, whole.heads, too_long ? 0 : box.heads);
-    if (!differs_by_head(ops) || box.groups == 1 || box.heads == whole.heads) return {};
+                     name, whole.heads, too_long ? 0 : tile.heads);
+    if (!differs_by_head(ops) || tile.groups == 1 || tile.heads == whole.heads) return {};
     return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "%s has groups of %u heads: with parameters of each head a dispatch takes whole "
                  "groups, here it takes %u heads",
-                 name, whole.heads, box.heads);
+                 name, whole.heads, tile.heads);
 }
 
-Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const Job& job,
-                           TensorIndex index, std::uint32_t group_heads) noexcept {
+Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call,
+                           const TiledTensors& tensors, TensorIndex index,
+                           std::uint32_t group_heads) noexcept {
     const ResolvedTensor& tensor = call.tensor[index];
     const TensorNames& names = names_of[index];
     Bound bound;
@@ -127,10 +128,10 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, const
     whole.tokens = call.tokens;
     whole.pages = tensor.pages;
     whole.rows = std::max(tensor.out.page_size, 1u);
-    Result<Tiling> tiling = tile(job.part->info, job.pipeline->geometry, whole, group_heads, bound,
-                                 kernel.storage_limits, kernel.dispatch_limits);
-    if (tiling && job.pipeline->geometry.ops != shader::ops_none)
-        tiling.status = check_heads(job, index, kernel.info.tensor[index].ops, tiling.value);
+    Result<Tiling> tiling = tile(tensors.set->info, tensors.pipeline->geometry, whole, group_heads,
+                                 bound, kernel.storage_limits, kernel.dispatch_limits);
+    if (tiling && tensors.pipeline->geometry.ops != shader::ops_none)
+        tiling.status = check_heads(tensors, index, kernel.info.tensor[index].ops, tiling.value);
     return tiling;
 }
 
@@ -147,34 +148,35 @@ bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
     return v.heads == k.heads && same_rows(v.in, k.in) && same_rows(v.out, k.out);
 }
 
-// Tiles the tensors of a job together, in one dispatch for each sequence or group of heads, or in
+// Tiles the tensors together, in one dispatch for each sequence or group of heads, or in
 // one dispatch for all. Returns false if a tensor does not fit or steps along z differently.
-bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noexcept {
+bool tile_together(const Kernel& kernel, const ResolvedCall& call, TiledTensors& tensors) noexcept {
     std::uint32_t groups = 1;
     for (const TensorIndex t : every_tensor) {
         const ResolvedTensor& tensor = call.tensor[t];
-        if (job.has[t]) groups = std::max(groups, tensor.heads / tensor.group_heads);
+        if (tensors.has[t]) groups = std::max(groups, tensor.heads / tensor.group_heads);
     }
     bool first = true;
     for (const TensorIndex t : every_tensor) {
-        if (!job.has[t]) continue;
+        if (!tensors.has[t]) continue;
         const std::uint32_t heads = call.tensor[t].heads,
                             own_groups = heads / call.tensor[t].group_heads;
         if (heads % groups != 0 || (own_groups != groups && own_groups != 1)) return false;
-        const Result<Tiling> tiling = tile_tensor(kernel, call, job, t, heads / groups);
+        const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, t, heads / groups);
         if (!tiling) return false;
-        const Counts &box = tiling->box, &whole = tiling->whole;
-        if (box.heads != whole.heads || box.pages != whole.pages || box.rows != whole.rows)
+        const Counts &tile = tiling->tile, &whole = tiling->whole;
+        if (tile.heads != whole.heads || tile.pages != whole.pages || tile.rows != whole.rows)
             return false;
         // A dispatch has one index of the first head for all of its tensors.
-        if (differs_by_head(kernel.info.tensor[t].ops) && box.groups != whole.groups) return false;
-        Counts& shared = job.tiling.box;
-        if (first) job.tiling = tiling.value;
-        if (box.batch != shared.batch || box.groups != shared.groups || box.tokens != shared.tokens)
+        if (differs_by_head(kernel.info.tensor[t].ops) && tile.groups != whole.groups) return false;
+        Counts& shared = tensors.tiling.tile;
+        if (first) tensors.tiling = tiling.value;
+        if (tile.batch != shared.batch || tile.groups != shared.groups ||
+            tile.tokens != shared.tokens)
             return false;
         if (t != Q) {
-            job.tiling.whole.pages = shared.pages = box.pages;
-            job.tiling.whole.rows = shared.rows = box.rows;
+            tensors.tiling.whole.pages = shared.pages = tile.pages;
+            tensors.tiling.whole.rows = shared.rows = tile.rows;
         }
         first = false;
     }
@@ -183,9 +185,9 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, Job& job) noe
 
 }  // namespace
 
-Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
-    Result<Jobs> result;
-    Jobs& jobs = result.value;
+Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
+    Result<Plan> result;
+    Plan& planned = result.value;
     if (!kernel.binds.has(shader::binding_out_of_range) && call.out_of_range.buffer) {
         result.status = error(VKROPE_ERROR_LIMIT_EXCEEDED,
                               "out_of_range: the kernel then binds %u storage buffers, but the "
@@ -194,18 +196,18 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         return result;
     }
     const bool counts = call.out_of_range.buffer != VK_NULL_HANDLE;
-    bool left[tensor_count];  // tensors without a job
+    bool left[tensor_count];  // tensors without a tiling
     for (const TensorIndex t : every_tensor) left[t] = call.tensor[t].heads != 0;
     // A V that is in place without ops needs no copy. If it is alone, its tokens are still counted.
     const bool v_changes = !call.tensor[V].in_place || has_ops(kernel.info.tensor[V].ops);
     left[V] = left[V] && (v_changes || (counts && !left[Q] && !left[K]));
     // The first tensor with slots counts those outside the cache.
     const TensorIndex counts_slots = left[K] ? K : V;
-    const auto add = [&](Job job) {
-        job.counts_positions = counts && jobs.count == 0;  // each token is counted once
-        job.counts_slots = counts && call.slot_mapping.buffer && job.has[counts_slots];
-        for (const TensorIndex t : every_tensor) left[t] = left[t] && !job.has[t];
-        jobs.of[jobs.count++] = job;
+    const auto add = [&](TiledTensors tensors) {
+        tensors.counts_positions = counts && planned.count == 0;  // each token is counted once
+        tensors.counts_slots = counts && call.slot_mapping.buffer && tensors.has[counts_slots];
+        for (const TensorIndex t : every_tensor) left[t] = left[t] && !tensors.has[t];
+        planned.of[planned.count++] = tensors;
     };
     const bool v_joins = left[V] && left[K] && kernel.v_joins &&
                          lies_as_k(call.tensor[V], call.tensor[K]);
@@ -216,8 +218,8 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
                  {v_joins && left[Q], false, true}};
     for (const auto& [possible, q, v] : pairs) {
         if (kernel.separate_dispatches || !possible) continue;
-        Job together = {};
-        together.part = &kernel.part[Q];
+        TiledTensors together = {};
+        together.set = &kernel.set[Q];
         together.has[Q] = q;
         together.has[K] = left[K];
         together.has[V] = v;
@@ -228,14 +230,15 @@ Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     }
     for (const TensorIndex t : every_tensor) {
         if (!left[t]) continue;
-        Job job = {};
-        job.part = &kernel.part[t == K && !kernel.separate_dispatches ? Q : t];
-        job.has[t] = true;
-        job.pipeline = &choose_pipeline(kernel, call, job);
-        const Result<Tiling> tiling = tile_tensor(kernel, call, job, t, call.tensor[t].group_heads);
+        TiledTensors tensors = {};
+        tensors.set = &kernel.set[t == K && !kernel.separate_dispatches ? Q : t];
+        tensors.has[t] = true;
+        tensors.pipeline = &choose_pipeline(kernel, call, tensors);
+        const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, t,
+                                                  call.tensor[t].group_heads);
         if (result.status = tiling.status; !result.status) return result;
-        job.tiling = tiling.value;
-        add(job);
+        tensors.tiling = tiling.value;
+        add(tensors);
     }
     return result;
 }

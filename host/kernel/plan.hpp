@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Divides a call into jobs: groups the tensors that share dispatches, chooses their pipeline, and
+// Divides a call: groups the tensors that share dispatches, chooses their pipeline, and
 // tiles them. Reads the kernel; makes no Vulkan call.
 #pragma once
 
@@ -10,8 +10,8 @@
 namespace vkrope {
 
 /// Tensors that share one tiling of a call: Q, K and V, or some of them.
-struct Job {
-    const Part* part = nullptr;
+struct TiledTensors {
+    const PipelineSet* set = nullptr;
     const Pipeline* pipeline = nullptr;
     bool has[tensor_count] = {};
     bool counts_positions = false, counts_slots = false;
@@ -20,8 +20,8 @@ struct Job {
     bool together() const noexcept { return has[Q] + has[K] + has[V] > 1; }
 };
 
-struct Jobs {
-    Job of[3];
+struct Plan {
+    TiledTensors of[3];
     std::uint32_t count = 0;
 
     std::uint64_t dispatches() const noexcept {
@@ -32,6 +32,6 @@ struct Jobs {
 };
 
 /// Plans a call. Returns limit_exceeded if it does not fit the limits of the device.
-Result<Jobs> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
+Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 
 }  // namespace vkrope

@@ -61,9 +61,9 @@ vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_ca
         if (Status s = not_null(call, "call"); !s) return s;
         const Result<ResolvedCall> resolved = resolve(*kernel, *call);
         if (!resolved || resolved->tokens == 0) return resolved.status;
-        const Result<Jobs> jobs = plan(*kernel, resolved.value);
-        if (jobs) *dispatches = jobs->dispatches();
-        return jobs.status;
+        const Result<Plan> planned = plan(*kernel, resolved.value);
+        if (planned) *dispatches = planned->dispatches();
+        return planned.status;
     });
 }
 
@@ -75,13 +75,13 @@ vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kerne
         if (Status s = not_null(call, "call"); !s) return s;
         const Result<ResolvedCall> resolved = resolve(*kernel, *call);
         if (!resolved || resolved->tokens == 0) return resolved.status;
-        const Result<Jobs> jobs = plan(*kernel, resolved.value);
-        if (!jobs) return jobs.status;
-        const std::uint64_t count = jobs->dispatches();
+        const Result<Plan> planned = plan(*kernel, resolved.value);
+        if (!planned) return planned.status;
+        const std::uint64_t count = planned->dispatches();
         if (Status s = check_arena(*kernel, arena, count); !s) return s;
 
         begin_label(commands, *kernel);
-        DispatchSequence sequence(*kernel, *call, resolved.value, jobs.value);
+        DispatchSequence sequence(*kernel, *call, resolved.value, planned.value);
         for (std::uint64_t i = 0; i < count; ++i) {
             const Dispatch next = sequence.at(i);
             if (sequence.needs_barrier(next.bindings)) record_barrier(commands, *kernel);

@@ -103,10 +103,10 @@ TEST_CASE(
             {shader::offset_out_of_range, (2052 - status_at) / 4}};
         for (std::uint32_t which = 0; which < 16; ++which)
             CHECK(offset_of(push, which) == offsets[which]);
-        CHECK(push.index_z == 10);
+        CHECK(push.ids_z == 10);
         CHECK(push.table_rows == 4096);
-        CHECK(push.table_stride == 12);
-        CHECK(push.table_texels == 32);
+        CHECK(push.texture_fold_log2 == 12);
+        CHECK(push.texture_row_texels == 32);
     }
 }
 

@@ -301,22 +301,22 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
         const bool ids = info.positions == VKROPE_POSITIONS_IDS, cache = is_cache(info, t);
         const std::uint32_t bytes = bytes_out(info, t);
         const std::uint32_t heads = as == Q ? push.heads & 0xffff : push.heads >> 16,
-                            token = row.batch * call.tokens + row.token, of_z = z * push.index_z,
+                            token = row.batch * call.tokens + row.token,
                             group = has(shader::flag_z_is_group) ? z : 0,
                             nth = index + (has(shader::flag_z_is_group) ? 0 : z * push.tokens),
                             of_call = push.flags / shader::flag_first_head + group * heads + head;
         if (ops.norm.kind != VKROPE_NORM_NONE)
             right(of_call == row.head, "has the parameters of its head");
         if (ids)
-            right(at(shader::binding_ids, shader::offset_ids, of_z + index * push.index_token) ==
-                      place(call.positions.ids, token),
+            right(at(shader::binding_ids, shader::offset_ids,
+                     z * push.ids_z + index * push.ids_token) == place(call.positions.ids, token),
                   "has the id of its token");
         else
-            right(push.first_position + of_z + index == 5 + 50 * row.batch + row.token,
-                  "has the position of its token");
+            right(
+                push.first_position + z * push.position_z + index == 5 + 50 * row.batch + row.token,
+                "has the position of its token");
         if (info.two_parameter_sets)
-            right((index < (ids ? push.first_position : push.index_token)) ==
-                      (row.token < call.first_set_tokens),
+            right((index < push.first_set_tokens) == (row.token < call.first_set_tokens),
                   "has the parameters of its token");
         if (ops.scale_tokens)
             right(at(shader::binding_q_scales + as, shader::offset_q_scales + as, nth) ==

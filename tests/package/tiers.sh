@@ -21,7 +21,7 @@ may_include model/hf "$shared|model/(hf/.*|[a-z_]+\.hpp)"
 may_include model/gguf "$shared|model/(gguf/.*|[a-z_]+\.hpp)"
 may_include runtime "$shared|runtime/.*"
 may_include verify/oracle 'verify/oracle/.*'
-may_include verify/shader_source 'verify/shader_source/.*|frequencies/.*|base/.*|interface\.h'
+may_include verify/shader_source 'verify/shader_source/.*|frequencies/.*|base/.*|vkrope/vkrope\.hpp|interface\.h'
 for folder in verify/*.?pp verify/oracle; do
     may_include "$folder" 'verify/.*|base/meaning\.hpp|vkrope/vkrope\.hp?p?'
 done

@@ -10,7 +10,7 @@ namespace vkrope {
 
 namespace {
 
-// Members of Counts in the order of the boxes, slowest first.
+// Members of Counts in the order of the tiles, slowest first.
 using Along = std::uint32_t Counts::*;
 constexpr Along tokens_first[] = {&Counts::pages,  &Counts::rows,   &Counts::batch,
                                   &Counts::groups, &Counts::tokens, &Counts::heads};
@@ -29,46 +29,46 @@ std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along directi
     return direction == &Counts::tokens ? view.token : direction == &Counts::batch ? view.batch : 0;
 }
 
-// Returns the maximum bytes lost to alignment: a box in the middle may start anywhere between two
+// Returns the maximum bytes lost to alignment: a tile in the middle may start anywhere between two
 // offsets that the device can bind, and end anywhere in a word.
 std::uint64_t max_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
 
-// Returns whether the span of `view` in any box of this size fits a binding.
+// Returns whether the span of `view` in any tile of this size fits a binding.
 bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
-                const Counts& whole, const Counts& box) {
-    const std::uint64_t bytes = span_of(view, group_heads, box) * view.element_bytes;
+                const Counts& whole, const Counts& tile) {
+    const std::uint64_t bytes = span_of(view, group_heads, tile) * view.element_bytes;
     bool divided = false;
     for (const Along direction : tokens_first)
-        divided = divided || (box.*direction != whole.*direction &&
+        divided = divided || (tile.*direction != whole.*direction &&
                               step_of(view, group_heads, direction) != 0);
     if (!divided)
         return binding_of(view.buffer, view.first_byte, bytes, limits).range <= limits.range;
     return bytes + max_lost(limits) <= limits.range;
 }
 
-// Shrinks the box, along the direction of the largest step first, until its span of `view` fits a
+// Shrinks the tile, along the direction of the largest step first, until its span of `view` fits a
 // binding.
 bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
-                     Counts& box) {
+                     Counts& tile) {
     const std::uint64_t lost = max_lost(limits);
     const std::uint64_t room = limits.range > lost ? (limits.range - lost) / view.element_bytes : 0;
-    while (span_of(view, group_heads, box) > room) {
+    while (span_of(view, group_heads, tile) > room) {
         Along widest = nullptr;
         for (const Along direction : tokens_first) {
-            if (box.*direction == 1 || step_of(view, group_heads, direction) == 0) continue;
-            if (direction == &Counts::rows && box.pages > 1)
-                continue;  // slots of a box must be contiguous
+            if (tile.*direction == 1 || step_of(view, group_heads, direction) == 0) continue;
+            if (direction == &Counts::rows && tile.pages > 1)
+                continue;  // slots of a tile must be contiguous
             if (!widest ||
                 step_of(view, group_heads, direction) > step_of(view, group_heads, widest))
                 widest = direction;
         }
         if (!widest) return false;
-        box.*widest = 1;
-        const std::uint64_t rest = span_of(view, group_heads, box);
+        tile.*widest = 1;
+        const std::uint64_t rest = span_of(view, group_heads, tile);
         if (rest <= room)
-            box.*widest = std::uint32_t((room - rest) / step_of(view, group_heads, widest) + 1);
+            tile.*widest = std::uint32_t((room - rest) / step_of(view, group_heads, widest) + 1);
     }
     return true;
 }
@@ -76,19 +76,20 @@ bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageL
 }  // namespace
 
 std::uint64_t Tiling::count() const noexcept {
-    std::uint64_t boxes = 1;
-    for (const Along direction : tokens_first) boxes *= divide_up(whole.*direction, box.*direction);
-    return boxes;
+    std::uint64_t tiles = 1;
+    for (const Along direction : tokens_first)
+        tiles *= divide_up(whole.*direction, tile.*direction);
+    return tiles;
 }
 
-Box Tiling::at(std::uint64_t index) const noexcept {
-    Box part;
+Tile Tiling::at(std::uint64_t index) const noexcept {
+    Tile part;
     const auto& order = heads_outer ? heads_first : tokens_first;
     for (std::uint32_t i = directions; i-- > 0;) {
         const Along direction = order[i];
-        const std::uint64_t steps = divide_up(whole.*direction, box.*direction);
-        part.first.*direction = std::uint32_t(index % steps * (box.*direction));
-        part.count.*direction = std::min(box.*direction, whole.*direction - part.first.*direction);
+        const std::uint64_t steps = divide_up(whole.*direction, tile.*direction);
+        part.first.*direction = std::uint32_t(index % steps * (tile.*direction));
+        part.count.*direction = std::min(tile.*direction, whole.*direction - part.first.*direction);
         index /= steps;
     }
     return part;
@@ -99,43 +100,44 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
                     const DispatchLimits& dispatch) noexcept {
     Result<Tiling> result;
     Tiling& tiling = result.value;
-    tiling.whole = tiling.box = whole;
-    Counts& box = tiling.box;
+    tiling.whole = tiling.tile = whole;
+    Counts& tile = tiling.tile;
 
     bool even = true;
     for (std::uint32_t i = 0; i < bound.count; ++i)
         even = even && bound.views[i]->steps_evenly(group_heads);
     if (!even || whole.groups < whole.batch) {
-        box.groups = 1;
+        tile.groups = 1;
     } else {
-        box.batch = 1;
+        tile.batch = 1;
     }
-    box.batch = std::min(box.batch, dispatch.workgroup_count[2]);
-    box.groups = std::min(box.groups, dispatch.workgroup_count[2]);
-    box.heads = std::min(box.heads, max_heads(info, geometry, dispatch));
-    box.tokens = std::uint32_t(std::min<std::uint64_t>(box.tokens, max_tokens(geometry, dispatch)));
+    tile.batch = std::min(tile.batch, dispatch.workgroup_count[2]);
+    tile.groups = std::min(tile.groups, dispatch.workgroup_count[2]);
+    tile.heads = std::min(tile.heads, max_heads(info, geometry, dispatch));
+    tile.tokens = std::uint32_t(
+        std::min<std::uint64_t>(tile.tokens, max_tokens(geometry, dispatch)));
 
     // A view that fits unsplit may not fit once another view has been split.
     const auto misfit = [&]() -> std::uint32_t {
         std::uint32_t i = 0;
-        while (i < bound.count && fits_range(*bound.views[i], group_heads, storage, whole, box))
+        while (i < bound.count && fits_range(*bound.views[i], group_heads, storage, whole, tile))
             ++i;
         return i;
     };
     for (std::uint32_t i = misfit(); i < bound.count; i = misfit()) {
-        if (shrink_to_range(*bound.views[i], group_heads, storage, box)) continue;
+        if (shrink_to_range(*bound.views[i], group_heads, storage, tile)) continue;
         result.status = error(
             VKROPE_ERROR_LIMIT_EXCEEDED,
             "%s: one row spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
             " (maxStorageBufferRange)",
             bound.names[i],
-            span_of(*bound.views[i], group_heads, box) * bound.views[i]->element_bytes,
+            span_of(*bound.views[i], group_heads, tile) * bound.views[i]->element_bytes,
             storage.range);
         return result;
     }
 
     // The shader uses the tokens of the dispatch as the stride of sequences.
-    if (bound.packed_tokens && box.tokens != whole.tokens) box.batch = 1;
+    if (bound.packed_tokens && tile.tokens != whole.tokens) tile.batch = 1;
 
     const View& out = *bound.views[1];
     tiling.heads_outer = out.page_size == 0 && out.head > out.token;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Splits a call into boxes that the device can bind and dispatch: pure arithmetic, no Vulkan call.
+// Splits a call into tiles that the device can bind and dispatch: pure arithmetic, no Vulkan call.
 // A head row is never split.
 #pragma once
 
@@ -11,12 +11,12 @@ namespace vkrope {
 /// Boxes of one size, except the last in each direction.
 struct Tiling {
     Counts whole;  ///< counts of the call
-    Counts box;    ///< counts of the largest box; batch or groups is 1, and z counts the other
+    Counts tile;   ///< counts of the largest tile; batch or groups is 1, and z counts the other
     bool heads_outer =
-        false;  ///< heads vary more slowly than tokens, so that the boxes' outputs ascend
+        false;  ///< heads vary more slowly than tokens, so that the tiles' outputs ascend
 
     std::uint64_t count() const noexcept;
-    Box at(std::uint64_t index) const noexcept;
+    Tile at(std::uint64_t index) const noexcept;
 };
 
 /// Views that are bound for a tensor: input and output and, if present, ids, slots, factors of

@@ -15,7 +15,7 @@ struct Counts {
 };
 
 /// Part of a call: `count` steps from `first` on, in every direction.
-struct Box {
+struct Tile {
     Counts first = {0, 0, 0, 0, 0, 0}, count;
 };
 

@@ -18,8 +18,8 @@ Wide byte_of(const View& v, std::uint32_t group_heads, std::uint64_t slow, std::
     return Wide{v.first_byte} + elements * v.element_bytes;
 }
 
-Wide steps(std::uint32_t whole, std::uint32_t box) {
-    return (Wide{whole} + box - 1) / box;
+Wide steps(std::uint32_t whole, std::uint32_t tile) {
+    return (Wide{whole} + tile - 1) / tile;
 }
 
 // Returns the most bytes of a binding that are not rows: it starts at an aligned offset, and ends
@@ -28,23 +28,23 @@ std::uint64_t max_lost(const StorageLimits& limits) {
     return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
 }
 
-const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random& random) {
+const char* wrong_in_view(const Tuple& t, const View& v, const Tile& tile, Random& random) {
     const bool paged = v.page_size != 0;
-    const std::uint64_t slow = paged ? box.first.pages : box.first.batch,
-                        fast = paged ? box.first.rows : box.first.tokens;
-    const std::uint64_t slows = paged ? box.count.pages : box.count.batch,
-                        fasts = paged ? box.count.rows : box.count.tokens;
+    const std::uint64_t slow = paged ? tile.first.pages : tile.first.batch,
+                        fast = paged ? tile.first.rows : tile.first.tokens;
+    const std::uint64_t slows = paged ? tile.count.pages : tile.count.batch,
+                        fasts = paged ? tile.count.rows : tile.count.tokens;
     const auto at = [&](std::uint64_t s, std::uint64_t f, std::uint64_t g, std::uint64_t h) {
-        return byte_of(v, t.group_heads, slow + s, fast + f, box.first.groups + g,
-                       box.first.heads + h);
+        return byte_of(v, t.group_heads, slow + s, fast + f, tile.first.groups + g,
+                       tile.first.heads + h);
     };
     const std::uint64_t row_bytes = std::uint64_t{v.head_dim} * v.element_bytes;
     const Wide first = at(0, 0, 0, 0);
-    const Wide end = at(slows - 1, fasts - 1, box.count.groups - 1, box.count.heads - 1) +
+    const Wide end = at(slows - 1, fasts - 1, tile.count.groups - 1, tile.count.heads - 1) +
                      row_bytes;
-    // These are the library's values, with which dispatch_sequence.cpp places boxes.
-    const std::uint64_t offset = offset_of(v, t.group_heads, box.first),
-                        span = span_of(v, t.group_heads, box.count);
+    // These are the library's values, with which dispatch_sequence.cpp places tiles.
+    const std::uint64_t offset = offset_of(v, t.group_heads, tile.first),
+                        span = span_of(v, t.group_heads, tile.count);
     if (Wide{v.first_byte} + Wide{offset} * v.element_bytes != first)
         return "offset_of is not where the first row is";
     if (first + Wide{span} * v.element_bytes != end)
@@ -61,10 +61,10 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
         return "an element offset needs more than 32 bits";
     // A random row starts at a sum of multiples of the strides.
     const std::uint64_t s = random.below(slows), f = random.below(fasts),
-                        g = random.below(box.count.groups), h = random.below(box.count.heads);
-    const std::uint64_t group_step = box.count.groups > 1 ? v.group_step(t.group_heads) : 0;
-    if (box.count.groups > 1 && !v.steps_evenly(t.group_heads))
-        return "groups that do not step evenly are in one box";
+                        g = random.below(tile.count.groups), h = random.below(tile.count.heads);
+    const std::uint64_t group_step = tile.count.groups > 1 ? v.group_step(t.group_heads) : 0;
+    if (tile.count.groups > 1 && !v.steps_evenly(t.group_heads))
+        return "groups that do not step evenly are in one tile";
     const Wide row = first + (Wide{s} * v.batch + Wide{f} * v.token + Wide{g} * group_step +
                               Wide{h} * v.head) *
                                  v.element_bytes;
@@ -75,8 +75,8 @@ const char* wrong_in_view(const Tuple& t, const View& v, const Box& box, Random&
 
 const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t index,
                          Random& random) {
-    const Box box = tiling.at(index);
-    // The boxes are the cells of a grid, numbered in mixed radix, so different numbers are
+    const Tile tile = tiling.at(index);
+    // The tiles are the cells of a grid, numbered in mixed radix, so different numbers are
     // different cells.
     using Along = std::uint32_t Counts::*;
     constexpr Along by_token[] = {&Counts::pages,  &Counts::rows,   &Counts::batch,
@@ -85,21 +85,21 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
                                  &Counts::groups, &Counts::heads, &Counts::tokens};
     Wide number = 0;
     for (const Along along : tiling.heads_outer ? by_head : by_token) {
-        const std::uint32_t whole = t.whole.*along, size = tiling.box.*along,
-                            first = box.first.*along;
-        if (first % size != 0 || first >= whole) return "a box is not in the grid";
-        if (box.count.*along != std::min(size, whole - first))
-            return "a box is not as large as its cell";
+        const std::uint32_t whole = t.whole.*along, size = tiling.tile.*along,
+                            first = tile.first.*along;
+        if (first % size != 0 || first >= whole) return "a tile is not in the grid";
+        if (tile.count.*along != std::min(size, whole - first))
+            return "a tile is not as large as its cell";
         number = number * steps(whole, size) + first / size;
     }
-    if (number != index) return "a box is not the one of its number";
+    if (number != index) return "a tile is not the one of its number";
     for (std::uint32_t i = 0; i < t.bound.count; ++i) {
-        if (const char* wrong = wrong_in_view(t, *t.bound.views[i], box, random)) return wrong;
+        if (const char* wrong = wrong_in_view(t, *t.bound.views[i], tile, random)) return wrong;
     }
     Work work = t.work;
-    work.z = std::max(box.count.batch, box.count.groups);
-    work.tokens = box.count.tokens;
-    work.q_heads = box.count.heads;
+    work.z = std::max(tile.count.batch, tile.count.groups);
+    work.tokens = tile.count.tokens;
+    work.q_heads = tile.count.heads;
     const DispatchShape shape = shape_of(t.geometry, work);
     for (int i = 0; i < 3; ++i) {
         if (shape.groups[i] == 0 || shape.groups[i] > t.dispatch.workgroup_count[i])
@@ -172,14 +172,15 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
         return row_may_not_fit(t) ? nullptr : "refused, though every row fits";
     }
     const Tiling& tiling = result.value;
-    const Counts& box = tiling.box;
-    if (box.pages > 1 && box.rows != t.whole.rows) return "slots of a box do not follow each other";
-    if (box.batch > 1 && box.groups > 1) return "both sequences and groups fall along z";
-    if (box.heads > max_heads(t.info, t.geometry, t.dispatch))
+    const Counts& tile = tiling.tile;
+    if (tile.pages > 1 && tile.rows != t.whole.rows)
+        return "slots of a tile do not follow each other";
+    if (tile.batch > 1 && tile.groups > 1) return "both sequences and groups fall along z";
+    if (tile.heads > max_heads(t.info, t.geometry, t.dispatch))
         return "more heads than a dispatch counts";
-    const Wide count = steps(t.whole.batch, box.batch) * steps(t.whole.groups, box.groups) *
-                       steps(t.whole.heads, box.heads) * steps(t.whole.tokens, box.tokens) *
-                       steps(t.whole.pages, box.pages) * steps(t.whole.rows, box.rows);
+    const Wide count = steps(t.whole.batch, tile.batch) * steps(t.whole.groups, tile.groups) *
+                       steps(t.whole.heads, tile.heads) * steps(t.whole.tokens, tile.tokens) *
+                       steps(t.whole.pages, tile.pages) * steps(t.whole.rows, tile.rows);
     if (count >> 64 == 0 && tiling.count() != count) return "count() is not the number of cells";
     if (count >> 64 != 0) return nullptr;  // too many dispatches to record
     const bool whole = count == 1;
@@ -193,17 +194,17 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
             rows += Wide{part.batch} * part.groups * part.heads * part.tokens * part.pages *
                     part.rows;
         }
-        seen.boxes += std::uint64_t(count);
+        seen.tiles += std::uint64_t(count);
         if (rows != Wide{t.whole.batch} * t.whole.groups * t.whole.heads * t.whole.tokens *
                         t.whole.pages * t.whole.rows)
-            return "the boxes do not hold as many rows as the call";
+            return "the tiles do not hold as many rows as the call";
         return nullptr;
     }
     for (const std::uint64_t i :
          {std::uint64_t{0}, random.below(std::uint64_t(count)), std::uint64_t(count) - 1}) {
         if (const char* wrong = wrong_in_box(t, tiling, i, random)) return wrong;
     }
-    seen.boxes += 3;
+    seen.tiles += 3;
     return nullptr;
 }
 

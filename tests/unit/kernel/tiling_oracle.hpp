@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks how a call is cut into boxes, in 128-bit arithmetic: every row is in exactly one box, no
-// box exceeds the limits of bindings, dispatches and the shader, nothing is cut without need.
+// Checks how a call is cut into tiles, in 128-bit arithmetic: every row is in exactly one tile, no
+// tile exceeds the limits of bindings, dispatches and the shader, nothing is cut without need.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ struct Random {
     }
 };
 
-// A call, and the device for which it is cut into boxes.
+// A call, and the device for which it is cut into tiles.
 struct Tuple {
     KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
     Geometry geometry;
@@ -59,11 +59,11 @@ std::string text(const Tuple& t);
 
 // Counts what the tuples contained.
 struct Seen {
-    std::uint64_t whole = 0, cut = 0, refused = 0, terabyte = 0, paged = 0, uneven = 0, boxes = 0;
+    std::uint64_t whole = 0, cut = 0, refused = 0, terabyte = 0, paged = 0, uneven = 0, tiles = 0;
 };
 
 // Returns what is wrong with the tiling of a tuple, or null if nothing is. Looks at some of its
-// boxes if it has many.
+// tiles if it has many.
 const char* wrong_in(const Tuple& t, Random& random, Seen& seen);
 
 }  // namespace vkrope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks how random calls are cut into boxes, up to tensors of more than 1 TiB.
+// Checks how random calls are cut into tiles, up to tensors of more than 1 TiB.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -180,7 +180,7 @@ TEST_CASE("random calls of up to 1 TiB") {
                        !t.views[1].steps_evenly(t.group_heads);
     }
     MESSAGE(seen.whole << " whole, " << seen.cut << " cut, " << seen.refused << " refused; "
-                       << seen.boxes << " boxes checked; " << seen.terabyte
+                       << seen.tiles << " tiles checked; " << seen.terabyte
                        << " of 512 GiB or more, " << seen.paged << " scattered, " << seen.uneven
                        << " with uneven groups");
     CHECK(seen.whole > tuples / 10);

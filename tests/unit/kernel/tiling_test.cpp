@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks how calls are cut into boxes where a limit is met or just exceeded.
+// Checks how calls are cut into tiles where a limit is met or just exceeded.
 #include <doctest/doctest.h>
 
 #include "support/names.hpp"
@@ -60,26 +60,26 @@ TEST_CASE(
     CHECK(view.group_step(2) == 20);
 }
 
-TEST_CASE("128 MiB at offset 0 are one box; a token more, or an offset of one element, are two") {
+TEST_CASE("128 MiB at offset 0 are one tile; a token more, or an offset of one element, are two") {
     CHECK(boxes_of(Packed(1, 1u << 16, 8)) == 1);
     CHECK(boxes_of(Packed(1, (1u << 16) + 1, 8)) == 2);
     CHECK(boxes_of(Packed(1, 1u << 16, 8, 2)) == 2);
     CHECK(boxes_of(Packed(1, 1u << 16, 8, 256)) == 1);
     CHECK(boxes_of(Packed(1, 1u << 16, 8, 258)) == 2);
-    // 512 GiB and 1 TiB: boxes of 65535 tokens, since a box in the middle may start at any byte.
+    // 512 GiB and 1 TiB: tiles of 65535 tokens, since a tile in the middle may start at any byte.
     CHECK(boxes_of(Packed(1, 1u << 28, 8)) == ((1u << 28) + 65534) / 65535);
     CHECK(boxes_of(Packed(1u << 12, 1u << 17, 8)) == (1u << 12) * 3);
     CHECK(boxes_of(Packed(1u << 20, 512, 8)) == ((1u << 20) + 126) / 127);
 }
 
-TEST_CASE("65535 sequences or heads are one box, one more are two") {
+TEST_CASE("65535 sequences or heads are one tile, one more are two") {
     CHECK(boxes_of(Packed(65535, 1, 1)) == 1);
     CHECK(boxes_of(Packed(65536, 1, 1)) == 2);
     CHECK(boxes_of(Packed(1, 1, 65535)) == 1);
     CHECK(boxes_of(Packed(1, 1, 65536)) == 2);
 }
 
-TEST_CASE("heads step more slowly than tokens: boxes ascend in the output") {
+TEST_CASE("heads step more slowly than tokens: tiles ascend in the output") {
     Packed t(2, 1u << 16, 8);
     t.views[0].token = 128;
     t.views[0].head = std::uint64_t{128} << 16;
