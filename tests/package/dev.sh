@@ -12,12 +12,9 @@ rm -rf "$SCRATCH" && mkdir -p "$SCRATCH/bin" "$SCRATCH/a \$b 'c'" || exit 1
 cd "$SCRATCH/a \$b 'c'" || exit 1
 # take_dev FOLDER: copies the entry script and the scripts that it sources.
 take_dev() {
-    mkdir -p "$1/tests/support" "$1/host/tools/conformance" "$1/bench" &&
-        cp "$SOURCE/dev" "$1" && cp "$SOURCE/bench/run.sh" "$1/bench" &&
-        mkdir -p "$1/host/packaging" && cp "$SOURCE"/host/packaging/*.sh "$1/host/packaging" &&
-        cp "$SOURCE/tests/run.sh" "$1/tests" &&
-        cp "$SOURCE/tests/support/devices.sh" "$1/tests/support" &&
-        cp "$SOURCE/host/tools/conformance/every_device.sh" "$1/host/tools/conformance"
+    mkdir -p "$1/host/packaging" "$1/bench" && cp "$SOURCE/dev" "$1" &&
+        cp -r "$SOURCE/host/dev" "$1/host" &&
+        cp "$SOURCE"/host/packaging/*.sh "$1/host/packaging"
 }
 take_dev . || exit 1
 failed=0
@@ -32,7 +29,7 @@ echo 'shift 3; for name; do [ "$name" = "${MISSING:-}" ] || echo "installed $nam
     stub dpkg-query
 echo 'echo 0' | stub id
 # The groups unit and device take 1.5 times and 100 times their budgets of the quick level.
-budget() { sed -n "s/^\(budgets='\)*$1 \([0-9]*\) .*/\2/p" "$SOURCE/tests/run.sh"; }
+budget() { sed -n "s/^\(budgets='\)*$1 \([0-9]*\) .*/\2/p" "$SOURCE/host/dev/test.sh"; }
 unit=$(($(budget unit) * 3 / 2)) device=$(($(budget device) * 100))
 stub ctest <<END
 echo "ctest \$*, \$VKROPE_TIME_FACTOR"
@@ -106,7 +103,7 @@ says 0 'built: ' build
 # A violation must fail ./dev check. Git must not find the checkout around this folder.
 GIT_CEILING_DIRECTORIES=$(dirname "$(pwd -P)")
 export GIT_CEILING_DIRECTORIES
-mkdir -p tests/package/check && cp "$SOURCE/tests/package/check/run.sh" tests/package/check &&
+mkdir -p tests/package/check &&
     echo 'echo "checked $1"' >tests/package/check/check.sh && : >bench/pages.sh &&
     : >tests/package/check/budgets.sh || exit 1
 says 0 "checked $PWD" check
@@ -115,8 +112,8 @@ says 1 "checked $PWD" check
 
 # A slow machine has longer time limits, and a group that exceeds its budget only because of that is
 # named but does not fail. The stub of ctest prints its arguments.
-limit=$(sed -n 's/^time_limit=//p' tests/run.sh)
-limit_prove=$(sed -n 's/^time_limit_prove=//p' tests/run.sh)
+limit=$(sed -n 's/^time_limit=//p' host/dev/test.sh)
+limit_prove=$(sed -n 's/^time_limit_prove=//p' host/dev/test.sh)
 says 0 'took 2.5 times' test
 for text in "--timeout $((3 * limit)) -C quick, 3" 'slow machine' 'over budget'; do
     grep -qF -e "$text" "$SCRATCH/log" ||

@@ -19,7 +19,7 @@ fetch_vma() {
         "$mirror/pool/main/v/vulkan-memory-allocator/$file" \
         "$PWD/build/deps/part/$file" "SHA256:$vma_sha256" ||
         unavailable vma "$file could not be downloaded with the expected SHA256" \
-            'if Debian 13 has a newer version, update host/packaging/vma.sh'
+            'if Debian 13 has a newer version, update host/dev/vma.sh'
     dpkg-deb -x "build/deps/part/$file" build/deps/part/vma
     mv build/deps/part/vma build/deps/vma
     rm -r build/deps/part
