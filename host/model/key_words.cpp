@@ -11,43 +11,43 @@ namespace vkrope {
 namespace {
 
 /// Parts of keys with one meaning.
-struct Letters {
-    Says says;
+struct KeyPattern {
+    KeyClass key_class;
     bool begins_a_word;
     std::initializer_list<std::string_view> parts;
 };
 
 // The first matching row applies.
-const Letters letters[] = {
-    {Says::scaled_layers, false, {"_only_types"}},
-    {Says::nothing, false, {"nope_head", "qk_nope"}},
-    {Says::layers,
+const KeyPattern key_patterns[] = {
+    {KeyClass::scaled_layers, false, {"_only_types"}},
+    {KeyClass::nothing, false, {"nope_head", "qk_nope"}},
+    {KeyClass::layers,
      false,
      {"no_rope", "rope_layout", "rope_layers", "rope_pattern", "no_pos_emb", "irope"}},
-    {Says::layers, true, {"nope"}},
-    {Says::angles, false, {"rope", "rotary", "condense_ratio", "yarn", "ntk"}},
-    {Says::norm,
+    {KeyClass::layers, true, {"nope"}},
+    {KeyClass::angles, false, {"rope", "rotary", "condense_ratio", "yarn", "ntk"}},
+    {KeyClass::norm,
      false,
      {"qk_norm", "qknorm", "qk_layernorm", "qk_layer_norm", "qk_rms", "qk_l2", "qk_ln", "qk_gn",
       "ln_qk", "gn_qk", "qkv_norm", "normalize_q", "normalise_q", "norm_qk"}},
-    {Says::norm,
+    {KeyClass::norm,
      true,
      {"q_ln", "k_ln", "query_norm", "key_norm", "q_norm", "k_norm", "q_layernorm", "k_layernorm",
       "q_layer_norm", "k_layer_norm", "query_layernorm", "key_layernorm", "query_layer_norm",
       "key_layer_norm"}},
-    {Says::layers,
+    {KeyClass::layers,
      false,
      {"layer_group", "attention_types", "attention_layers", "attn_layer", "sliding_layers",
       "swa_layers", "window_layers", "window_layout", "window_pattern", "layer_pattern",
       "layers_pattern", "attn_pattern", "attention_pattern", "override_pattern", "global_attn",
       "full_attn", "full_attention", "linear_attn"}},
-    {Says::layers, true, {"local_layer", "global_layer", "full_layer"}},
-    {Says::scores,
+    {KeyClass::layers, true, {"local_layer", "global_layer", "full_layer"}},
+    {KeyClass::scores,
      false,
      {"query_pre_attn", "max_attn_value", "temperature_", "llama_4_scal", "llama4_scal"}},
-    {Says::scores, true, {"logn", "mscale"}},
-    {Says::scaling, false, {"dual_chunk"}},
-    {Says::scaling,
+    {KeyClass::scores, true, {"logn", "mscale"}},
+    {KeyClass::scaling, false, {"dual_chunk"}},
+    {KeyClass::scaling,
      false,
      {"beta_fast", "beta_slow", "low_freq_factor", "high_freq_factor", "long_factor",
       "short_factor", "attn_factor", "extrapolation_factor", "scaling"}},
@@ -184,23 +184,24 @@ bool is_interpolation(const std::string& name) {
            !contains_any(words, embedding_words);
 }
 
-Says what_says(const std::string& name, bool states) {
+KeyClass classify_key(const std::string& name, bool states) {
     std::string key = name;  // names in mixed case: YaRN, QKNorm
     for (char& letter : key) {
         if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
     }
-    const auto row = std::find_if(std::begin(letters), std::end(letters), [&](const Letters& each) {
-        return std::any_of(each.parts.begin(), each.parts.end(), [&](std::string_view part) {
-            return in_key(key, part, each.begins_a_word);
+    const auto row = std::find_if(
+        std::begin(key_patterns), std::end(key_patterns), [&](const KeyPattern& each) {
+            return std::any_of(each.parts.begin(), each.parts.end(), [&](std::string_view part) {
+                return in_key(key, part, each.begins_a_word);
+            });
         });
-    });
-    const bool weak = row == std::end(letters) || row->says == Says::scaling;
+    const bool weak = row == std::end(key_patterns) || row->key_class == KeyClass::scaling;
     const std::vector<std::string> words = words_of(key);
     const bool of_table = contains_any(words, names("max")) &&
                           contains_any(words, names("len", "length", "seqlen"));
-    if (row != std::end(letters) && row->says == Says::angles && !scales(words) &&
+    if (row != std::end(key_patterns) && row->key_class == KeyClass::angles && !scales(words) &&
         (of_table || contains_any(words, arithmetic_words))) {
-        return Says::nothing;
+        return KeyClass::nothing;
     }
     const bool of_position = contains_any(words, position_words) &&
                              (scales(words) || contains_any(words, interpolation_words));
@@ -208,18 +209,19 @@ Says what_says(const std::string& name, bool states) {
                            contains_any(words, interpolation_words) ||
                            (contains_any(words, names("freq", "frequency")) && scales(words));
     if (weak && states && (of_position || (of_number && !contains_any(words, other_numbers)))) {
-        return Says::angles;
+        return KeyClass::angles;
     }
     const bool other = std::any_of(
         std::begin(others), std::end(others),
         [&](std::string_view part) { return key.find(part) != key.npos; });
     if (weak && (!other || contains_any(words, names("mla"))) && changes_scores(words)) {
-        return Says::scores;
+        return KeyClass::scores;
     }
-    if (row == std::end(letters)) return Says::nothing;
-    const bool may_be_other = row->says == Says::scaling || row->says == Says::scores ||
-                              row->says == Says::layers;
-    return may_be_other && other ? Says::nothing : row->says;
+    if (row == std::end(key_patterns)) return KeyClass::nothing;
+    const bool may_be_other = row->key_class == KeyClass::scaling ||
+                              row->key_class == KeyClass::scores ||
+                              row->key_class == KeyClass::layers;
+    return may_be_other && other ? KeyClass::nothing : row->key_class;
 }
 
 }  // namespace vkrope

@@ -9,7 +9,7 @@
 namespace vkrope {
 
 /// What a key may change.
-enum class Says {
+enum class KeyClass {
     nothing,
     angles,         ///< the angles: rope, rotary, theta, base, interpolation ...
     scaling,        ///< the angles, if it belongs to a scaling: scaling, beta_fast ...
@@ -23,7 +23,7 @@ enum class Says {
 ///
 /// states  the value contains numbers or names a scaling: words such as "base" or "fraction" mean
 ///         angles only there
-Says what_says(const std::string& name, bool states);
+KeyClass classify_key(const std::string& name, bool states);
 
 /// Returns whether a key is a switch that turns RoPE off, such as use_nope.
 bool is_switch_of_no_rope(const std::string& name);

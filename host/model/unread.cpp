@@ -13,7 +13,7 @@ namespace {
 constexpr auto plain_names = names("", "default", "disabled", "mrope", "no_scaling", "none", "off",
                                    "origin", "original", "rope", "rotary", "standard");
 
-/// Names of scalings that what_says() does not know by their letters.
+/// Names of scalings that classify_key() does not know by their words.
 constexpr auto scaling_names = names("dynamic", "linear", "llama3", "longrope", "proportional",
                                      "su", "xdrope");
 
@@ -24,7 +24,7 @@ bool is_string_of(const json& value, const auto& names) {
 bool names_a_scaling(const json& value) {
     return is_string_of(value, scaling_names) ||
            (value.is_string() && !is_plain(value) &&
-            what_says(value.get_ref<const std::string&>(), false) == Says::angles);
+            classify_key(value.get_ref<const std::string&>(), false) == KeyClass::angles);
 }
 
 bool has_numbers(const json& value) {
@@ -89,38 +89,41 @@ bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope)
     const bool by_value = value.is_string() && contains(names("type", "method", "strategy"), key);
     const bool states = has_numbers(value) || names_a_scaling(value) ||
                         (value == true && is_interpolation(key));
-    Says says = what_says(by_value ? value.get<std::string>() : key, states);
+    KeyClass key_class = classify_key(by_value ? value.get<std::string>() : key, states);
     // The words of the object around a key count too: "position" of "position.scale".
     const std::size_t dot = field.name.rfind('.');
-    if (says == Says::nothing && states && !by_value && dot != field.name.npos) {
+    if (key_class == KeyClass::nothing && states && !by_value && dot != field.name.npos) {
         const std::string outer = field.name.substr(field.name.rfind('.', dot - 1) + 1);
-        const Says both = what_says(outer, value.is_number());
-        if (both == Says::scores || both == Says::angles) says = both;
+        const KeyClass both = classify_key(outer, value.is_number());
+        if (both == KeyClass::scores || both == KeyClass::angles) key_class = both;
     }
     // A section of RoPE says when it was fine-tuned; anything else there may scale.
-    if (in_rope && says == Says::nothing && !in_key(key, "finetun", false)) says = Says::angles;
-    const bool may_turn = says == Says::angles || says == Says::scaling || says == Says::scores;
-    const bool denies = says == Says::norm && model_.has_norms && value == false;
+    if (in_rope && key_class == KeyClass::nothing && !in_key(key, "finetun", false))
+        key_class = KeyClass::angles;
+    const bool may_turn = key_class == KeyClass::angles || key_class == KeyClass::scaling ||
+                          key_class == KeyClass::scores;
+    const bool denies = key_class == KeyClass::norm && model_.has_norms && value == false;
     if (may_turn ? is_plain(value) && !(value == 0 && is_share(key))
-                 : (!is_set(value) || (says == Says::layers && value == 1)) && !denies) {
+                 : (!is_set(value) || (key_class == KeyClass::layers && value == 1)) && !denies) {
         return true;
     }
-    if (may_turn && says != Says::scores && !model_.rotates) return true;
-    const bool scales = (says == Says::scaling || says == Says::scores) && says_a_scaling(value);
-    if (scales || (says == Says::angles && !(value == true && is_switch_of_rope(key)))) {
+    if (may_turn && key_class != KeyClass::scores && !model_.rotates) return true;
+    const bool scales = (key_class == KeyClass::scaling || key_class == KeyClass::scores) &&
+                        says_a_scaling(value);
+    if (scales || (key_class == KeyClass::angles && !(value == true && is_switch_of_rope(key)))) {
         not_supported(
             "{}: its name concerns the angles, and nothing reads it for {}; {}give the name to "
             "query.ignore (--ignore)",
             stated(field), model_.name, model_.instead);
     }
-    switch (says) {
-        case Says::scaling: warn(field, model_.name + " is not known to have it"); return false;
-        case Says::scores:
+    switch (key_class) {
+        case KeyClass::scaling: warn(field, model_.name + " is not known to have it"); return false;
+        case KeyClass::scores:
             warn(field, "it may change the scale of the scores, and is not in softmax_scale");
             return true;
-        case Says::layers: layers(field, false); return true;
-        case Says::scaled_layers: layers(field, true); return true;
-        case Says::norm: norms(field); return true;
+        case KeyClass::layers: layers(field, false); return true;
+        case KeyClass::scaled_layers: layers(field, true); return true;
+        case KeyClass::norm: norms(field); return true;
         default: return false;
     }
 }

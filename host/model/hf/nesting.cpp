@@ -41,7 +41,7 @@ constexpr auto sizes = names("hidden_size", "max_position_embeddings", "model_ty
                              "num_attention_heads", "num_hidden_layers");
 
 bool shapes_rotation(const std::string& key) {
-    return what_says(key, false) != Says::nothing || contains(widths, key);
+    return classify_key(key, false) != KeyClass::nothing || contains(widths, key);
 }
 
 Field nested(const Scope& scope, const char* name) {
@@ -75,7 +75,7 @@ bool is_nested(const std::string& key) {
 bool has_key_of_rope(const json& object) {
     bool rope = false;
     for (const auto& [key, value] : object.items()) {
-        rope = rope || what_says(key, false) == Says::angles;
+        rope = rope || classify_key(key, false) == KeyClass::angles;
     }
     return rope;
 }
@@ -189,7 +189,7 @@ void judge_object(const Scope& scope, UnreadKeys& keys, bool in_rope) {
         const bool read = scope.reads->count(name) != 0;
         const Field field = {scope.prefix + shown_key(key), &value};
         if (!read && keys.judge(field, key, in_rope)) continue;
-        const bool of_rope = in_rope || (read && what_says(key, false) == Says::angles);
+        const bool of_rope = in_rope || (read && classify_key(key, false) == KeyClass::angles);
         judge_value(value, inside(scope, field), keys, of_rope);
     }
 }
@@ -264,9 +264,10 @@ void judge_unread(const Scope& scope, UnreadKeys& keys) {
 
 /// Returns whether ignored_around() reports a key, which is then not an error.
 bool is_warning(const std::string& key, const json& value) {
-    const Says says = what_says(key, value.is_number());
-    return says == Says::norm || says == Says::layers || says == Says::scores ||
-           says == Says::scaling || says == Says::scaled_layers;
+    const KeyClass key_class = classify_key(key, value.is_number());
+    return key_class == KeyClass::norm || key_class == KeyClass::layers ||
+           key_class == KeyClass::scores || key_class == KeyClass::scaling ||
+           key_class == KeyClass::scaled_layers;
 }
 
 void judge_unread_around(const LanguageModel& model, UnreadKeys& keys) {

@@ -38,7 +38,7 @@ constexpr auto other_words = names("absolute", "alibi", "bias", "key", "learned"
 bool names_rope(const Scopes& scopes) {
     for (const Scope& scope : scopes) {
         for (const auto& [key, value] : scope.object->items()) {
-            if (what_says(key, false) == Says::angles) return true;
+            if (classify_key(key, false) == KeyClass::angles) return true;
         }
     }
     const Field type = position_embedding(scopes);
