@@ -261,6 +261,23 @@ TEST_CASE("record: V shares a dispatch with K if its rows lie as K's do") {
     }
 }
 
+TEST_CASE("record: norms, transforms and quantised caches of Q, K and V take one dispatch") {
+    KernelInfo info = with_ops(
+        with_v(kernel_info()),
+        {.norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f, .weight = VKROPE_PARAMETER_CHANNEL},
+         .scale_call = true,
+         .hadamard = 128},
+        8, 2, 2);
+    info.tensor[V].ops = {.hadamard = 64};
+    info.tensor[K].out = info.tensor[V].out = VKROPE_Q8_0;
+    info.scatter_kv = true;
+    Recorder recorder({}, info);
+    const KernelHost& host = recorder.host;
+    Call call = with_ops(host, info, with_v(host, kernel_call(host)));
+    call.paged_cache.slot_mapping = {host.words, 256, 7 * 4};
+    CHECK(dispatches_of(recorder, call).size() == 1);
+}
+
 TEST_CASE("record: one dispatch of a call counts tokens, and one counts slots") {
     constexpr std::uint32_t counts = shader::flag_count_positions | shader::flag_count_slots;
     KernelInfo info = with_v(kernel_info());

@@ -167,7 +167,7 @@ runs() {
 runs "$lavapipe" engine
 runs "$lavapipe" no_push
 runs "$lavapipe" vulkan_1_2
-runs "$lavapipe" walk
+runs "$lavapipe" guide_gemma3
 runs "$lavapipe" subdirectory/subdirectory
 [ ! -x "$work/build/c_app/c_app" ] || runs "$lavapipe" c_app/c_app
 # prints PROGRAM PAGE: checks that the program prints the line that the page shows.
