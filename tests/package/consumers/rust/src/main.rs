@@ -190,7 +190,7 @@ fn main() {
     match run() {
         Ok(sentence) => println!("{sentence}"),
         Err(sentence) => {
-            eprintln!("walk: {sentence}");
+            eprintln!("rotate: {sentence}");
             std::process::exit(1);
         }
     }

@@ -1,3 +1,0 @@
-module walk
-
-go 1.19
