@@ -5,6 +5,7 @@
 #include <set>
 
 #include "support/fake_vulkan/kernel_host.hpp"
+#include "support/spirv.hpp"
 
 namespace vkrope::test {
 
@@ -14,8 +15,9 @@ constexpr VkShaderFloatControlsIndependence independences[] = {
     VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL,
     VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE};
 
-// Execution modes of SPV_KHR_float_controls, in the order of the properties below.
-constexpr std::uint32_t rounding_mode_rte = 4462, denorm_preserve = 4459, keep_zero_inf_nan = 4461;
+constexpr std::uint32_t rounding_mode_rte = spv::ExecutionModeRoundingModeRTE,
+                        denorm_preserve = spv::ExecutionModeDenormPreserve,
+                        keep_zero_inf_nan = spv::ExecutionModeSignedZeroInfNanPreserve;
 
 // An execution mode and its width in bits.
 using Mode = std::pair<std::uint32_t, std::uint32_t>;
@@ -29,21 +31,18 @@ struct Declared {
 };
 
 Declared declared_by(const std::vector<std::uint32_t>& words) {
-    constexpr std::uint32_t op_execution_mode = 16, op_capability = 17, op_function = 54,
-                            op_f_convert = 115;
     Declared found;
     bool in_function = false;
-    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
-        const std::uint32_t op = words[at] & 0xffff;
-        if (op == op_capability && words[at + 1] == 9) found.float16 = true;
-        if (op == op_capability && words[at + 1] >= 4464) found.capabilities.insert(words[at + 1]);
-        if (op == op_execution_mode && words[at + 2] >= denorm_preserve) {
-            CHECK(found.modes.insert({words[at + 2], words[at + 3]}).second);
-        }
-        in_function = in_function || op == op_function;
+    each_instruction(words, [&](spv::Op op, Words operands) {
+        if (op == spv::OpCapability && operands[0] == spv::CapabilityFloat16) found.float16 = true;
+        if (op == spv::OpCapability && operands[0] >= spv::CapabilityDenormPreserve)
+            found.capabilities.insert(operands[0]);
+        if (op == spv::OpExecutionMode && operands[1] >= denorm_preserve)
+            CHECK(found.modes.insert({operands[1], operands[2]}).second);
+        in_function = in_function || op == spv::OpFunction;
         found.instructions += in_function;
-        found.conversions += op == op_f_convert;
-    }
+        found.conversions += op == spv::OpFConvert;
+    });
     return found;
 }
 

@@ -6,18 +6,17 @@
 
 #include "kernel/kernel_object.hpp"
 #include "support/fake_vulkan/kernel_host.hpp"
+#include "support/spirv.hpp"
 
 namespace vkrope::test {
 
 namespace {
 
-// Counts OpSpecConstantTrue to OpSpecConstantOp (SPIR-V 1.3, section 3.32).
 std::size_t specialisation_constants(const std::vector<std::uint32_t>& words) {
     std::size_t count = 0;
-    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
-        const std::uint32_t op = words[at] & 0xffff;
-        count += op >= 48 && op <= 52;
-    }
+    each_instruction(words, [&](spv::Op op, Words) {
+        count += op >= spv::OpSpecConstantTrue && op <= spv::OpSpecConstantOp;
+    });
     return count;
 }
 

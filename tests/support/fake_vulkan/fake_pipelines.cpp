@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "entry_points.hpp"
+#include "support/spirv.hpp"
 
 namespace vkrope::test {
 
@@ -11,58 +12,53 @@ namespace {
 
 // Checks that a capability of a module is enabled, and that the device reports it.
 void check_capability(std::uint32_t capability) {
-    constexpr std::uint32_t float16 = 9, denorm_preserve = 4464, rounding_mode_rtz = 4468;
-    if (capability == float16 && !fake().float16_enabled())
+    if (capability == spv::CapabilityFloat16 && !fake().float16_enabled())
         fake().fault("vkCreateShaderModule: shaderFloat16 is not enabled");
-    if (capability >= denorm_preserve && capability <= rounding_mode_rtz &&
+    if (capability >= spv::CapabilityDenormPreserve &&
+        capability <= spv::CapabilityRoundingModeRTZ &&
         !fake().enabled(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) {
         fake().fault("vkCreateShaderModule: VK_KHR_shader_float_controls is not enabled");
     }
 }
 
 void check_mode(std::uint32_t mode, std::uint32_t width) {
-    constexpr std::uint32_t denorm_preserve = 4459, keep_zero_inf_nan = 4461,
-                            rounding_mode_rte = 4462;
+    using namespace spv;
     const VkPhysicalDeviceFloatControlsProperties reports = fake().config.float_controls.value_or(
         VkPhysicalDeviceFloatControlsProperties{});
     const bool half = width == 16;
-    const VkBool32 has = mode == denorm_preserve ? (half ? reports.shaderDenormPreserveFloat16
-                                                         : reports.shaderDenormPreserveFloat32)
-                         : mode == keep_zero_inf_nan
-                             ? (half ? reports.shaderSignedZeroInfNanPreserveFloat16
-                                     : reports.shaderSignedZeroInfNanPreserveFloat32)
-                         : mode == rounding_mode_rte ? (half ? reports.shaderRoundingModeRTEFloat16
-                                                             : reports.shaderRoundingModeRTEFloat32)
-                                                     : VK_TRUE;  // not a float control
+    const VkBool32 has =
+        mode == ExecutionModeDenormPreserve
+            ? (half ? reports.shaderDenormPreserveFloat16 : reports.shaderDenormPreserveFloat32)
+        : mode == ExecutionModeSignedZeroInfNanPreserve
+            ? (half ? reports.shaderSignedZeroInfNanPreserveFloat16
+                    : reports.shaderSignedZeroInfNanPreserveFloat32)
+        : mode == ExecutionModeRoundingModeRTE
+            ? (half ? reports.shaderRoundingModeRTEFloat16 : reports.shaderRoundingModeRTEFloat32)
+            : VK_TRUE;  // not a float control
     if (!has) fake().fault("vkCreateShaderModule: a float mode that is not offered");
 }
 
-void check_words(const std::vector<std::uint32_t>& words) {
-    constexpr std::uint32_t op_execution_mode = 16, op_capability = 17;
-    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
-        const std::uint32_t op = words[at] & 0xffff;
-        if (op == op_capability) check_capability(words[at + 1]);
-        if (op == op_execution_mode && words[at] >> 16 == 4)
-            check_mode(words[at + 2], words[at + 3]);
-    }
+void check_words(Words words) {
+    each_instruction(words, [](spv::Op op, Words operands) {
+        if (op == spv::OpCapability) check_capability(operands[0]);
+        if (op == spv::OpExecutionMode && operands.size() == 3)
+            check_mode(operands[1], operands[2]);
+    });
 }
 
 // Returns the bindings that an instruction of a function names. Only these must be bound.
-std::set<std::uint32_t> static_uses(const std::vector<std::uint32_t>& words) {
-    constexpr std::uint32_t op_load = 61, op_access_chain = 65, op_in_bounds_access_chain = 66,
-                            op_array_length = 68, op_decorate = 71, binding = 33;
+std::set<std::uint32_t> static_uses(Words words) {
     std::map<std::uint32_t, std::uint32_t> binding_of;
     std::set<std::uint32_t> uses;
-    for (std::size_t at = 5; at < words.size() && words[at] >> 16 != 0; at += words[at] >> 16) {
-        const std::uint32_t op = words[at] & 0xffff;
-        if (op == op_decorate && words[at + 2] == binding)
-            binding_of[words[at + 1]] = words[at + 3];
-        if (op != op_load && op != op_access_chain && op != op_in_bounds_access_chain &&
-            op != op_array_length)
-            continue;
-        if (const auto found = binding_of.find(words[at + 3]); found != binding_of.end())
+    each_instruction(words, [&](spv::Op op, Words operands) {
+        if (op == spv::OpDecorate && operands[1] == spv::DecorationBinding)
+            binding_of[operands[0]] = operands[2];
+        if (op != spv::OpLoad && op != spv::OpAccessChain && op != spv::OpInBoundsAccessChain &&
+            op != spv::OpArrayLength)
+            return;
+        if (const auto found = binding_of.find(operands[2]); found != binding_of.end())
             uses.insert(found->second);
-    }
+    });
     return uses;
 }
 

@@ -39,7 +39,7 @@ VKAPI_ATTR VkResult VKAPI_CALL create_rewritten_module(VkDevice device,
                                                        const VkShaderModuleCreateInfo* given,
                                                        const VkAllocationCallbacks* allocator,
                                                        VkShaderModule* made) {
-    Module module(given->pCode, given->codeSize / sizeof(std::uint32_t));
+    Module module({given->pCode, given->codeSize / sizeof(std::uint32_t)});
     for (const Chosen& one : chosen) {
         if (one.fault->rewrite != nullptr) one.fault->rewrite(module);
     }

@@ -6,7 +6,7 @@
 namespace vkrope::faults {
 namespace {
 
-constexpr std::size_t header_words = 5, bound_word = 3;
+constexpr std::size_t bound_word = 3;
 
 /// Returns the index of the result among the operands, or -1 if there is no result.
 int result_place(spv::Op op) {
@@ -24,21 +24,15 @@ Id Substitute::add(spv::Op op, Id type, std::initializer_list<std::uint32_t> ope
     return made.result();
 }
 
-Module::Module(const std::uint32_t* words, std::size_t count)
-    : header_(words, words + header_words), bound_(words[bound_word]) {
-    for (std::size_t at = header_words; at < count;) {
-        const std::size_t length = words[at] >> 16;
-        code_.push_back({spv::Op(words[at] & 0xffff), {words + at + 1, words + at + length}});
-        at += length;
-    }
-}
+Module::Module(test::Words words)
+    : header_(words.begin(), words.begin() + header_words), bound_(words[bound_word]),
+      code_(test::instructions(words)) {}
 
 std::vector<std::uint32_t> Module::words() const {
     std::vector<std::uint32_t> words = header_;
     words[bound_word] = bound_;
     const auto add = [&words](const Instruction& instruction) {
-        words.push_back(std::uint32_t(instruction.operands.size() + 1) << 16 |
-                        std::uint32_t(instruction.op));
+        words.push_back(first_word(instruction.op, std::uint32_t(instruction.operands.size() + 1)));
         words.insert(words.end(), instruction.operands.begin(), instruction.operands.end());
     };
     bool declared = false;

@@ -2,29 +2,15 @@
 // Reads, changes and writes the instructions of a SPIR-V module.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <map>
-#include <vector>
 
-#define SPV_ENABLE_UTILITY_CODE
-#include <spirv/unified1/spirv.hpp>
+#include "support/spirv.hpp"
 
 namespace vkrope::faults {
 
 using Id = std::uint32_t;
-
-/// An instruction. `operands` are the words after the first word, which contains opcode and length.
-struct Instruction {
-    spv::Op op;
-    std::vector<std::uint32_t> operands;
-
-    /// Only for an instruction with a type and a result, both of which operand() skips.
-    Id type() const { return operands[0]; }
-    Id result() const { return operands[1]; }
-    std::uint32_t operand(std::size_t index) const { return operands[index + 2]; }
-};
+using test::Instruction;
 
 class Module;
 
@@ -44,7 +30,7 @@ class Substitute {
 
 class Module {
    public:
-    Module(const std::uint32_t* words, std::size_t count);
+    explicit Module(test::Words words);
 
     std::vector<std::uint32_t> words() const;
 

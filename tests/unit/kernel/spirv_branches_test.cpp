@@ -8,7 +8,7 @@
 #include <set>
 
 #include "kernel_words.hpp"
-#include "spirv_reader.hpp"
+#include "support/spirv.hpp"
 
 namespace vkrope::test {
 
@@ -26,7 +26,7 @@ struct Function {
     }
     std::size_t calls(const std::set<std::uint32_t>& functions) const {
         return std::size_t(std::count_if(body.begin(), body.end(), [&](const Instruction& i) {
-            return i.op == op_function_call && functions.count(i.operands[2]) != 0;
+            return i.op == spv::OpFunctionCall && functions.count(i.operands[2]) != 0;
         }));
     }
 };
@@ -34,7 +34,7 @@ struct Function {
 std::vector<Function> functions_of(const std::vector<Instruction>& all) {
     std::vector<Function> functions;
     for (const Instruction& i : all) {
-        if (i.op == op_function) functions.push_back({i.operands[1], {}});
+        if (i.op == spv::OpFunction) functions.push_back({i.operands[1], {}});
         if (!functions.empty()) functions.back().body.push_back(i);
     }
     return functions;
@@ -52,22 +52,22 @@ Branches branches_of(const std::vector<std::uint32_t>& words) {
     const auto functions = functions_of(instructions(words));
     std::set<std::uint32_t> converting, smallest;
     for (const Function& f : functions) {
-        if (f.count(op_f_convert) != 0) converting.insert(f.id);
+        if (f.count(spv::OpFConvert) != 0) converting.insert(f.id);
         const auto is_u_min = [](const Instruction& i) {
-            return i.op == op_ext_inst && i.operands[3] == u_min;
+            return i.op == spv::OpExtInst && i.operands[3] == u_min;
         };
-        if (f.count(op_u_less_than) == 1 &&
+        if (f.count(spv::OpULessThan) == 1 &&
             std::count_if(f.body.begin(), f.body.end(), is_u_min) == 4)
             smallest.insert(f.id);
     }
     for (const Function& f : functions) {
-        found.selections += f.count(op_selection_merge);
+        found.selections += f.count(spv::OpSelectionMerge);
         found.conversions += f.calls(converting);
         std::set<std::uint32_t> conditions;
         for (const Instruction& i : f.body) {
-            if (i.op == op_function_call && smallest.count(i.operands[2]) != 0)
+            if (i.op == spv::OpFunctionCall && smallest.count(i.operands[2]) != 0)
                 conditions.insert(i.operands[1]);
-            found.on_subnormals += i.op == op_branch_conditional &&
+            found.on_subnormals += i.op == spv::OpBranchConditional &&
                                    conditions.count(i.operands[0]) != 0;
         }
     }
@@ -121,32 +121,33 @@ class IndexReader {
         bool unrolled = false;  // the next comparison is the condition of a loop with [[unroll]]
         for (const Instruction& i : all_) {
             const auto& o = i.operands;
-            if (i.op == op_loop_merge) unrolled = o[2] == unroll;
-            if (i.op == op_constant) constants_.insert(o[1]);
-            if (i.op == op_type_array) element_[o[0]] = o[1];
-            if (i.op == op_type_struct) members_[o[0]] = {o.begin() + 1, o.end()};
-            if (i.op == op_type_pointer) pointee_[o[0]] = o[2];
-            if (i.op == op_variable && (o[2] == storage_private || o[2] == storage_function))
+            if (i.op == spv::OpLoopMerge) unrolled = o[2] == unroll;
+            if (i.op == spv::OpConstant) constants_.insert(o[1]);
+            if (i.op == spv::OpTypeArray) element_[o[0]] = o[1];
+            if (i.op == spv::OpTypeStruct) members_[o[0]] = {o.begin() + 1, o.end()};
+            if (i.op == spv::OpTypePointer) pointee_[o[0]] = o[2];
+            if (i.op == spv::OpVariable &&
+                (o[2] == spv::StorageClassPrivate || o[2] == spv::StorageClassFunction))
                 variables_[o[1]] = {o[0], o[2]};
-            if (i.op == op_load) loads_[o[1]] = o[2];
-            if (i.op == op_i_add) sums_[o[1]] = {o[2], o[3]};
-            if (i.op == op_store) stores_[o[0]].push_back(o[1]);
-            if (i.op == op_u_less_than && unrolled) bounds_[loaded(o[2])].push_back(o[3]);
-            if (i.op == op_u_less_than) unrolled = false;
+            if (i.op == spv::OpLoad) loads_[o[1]] = o[2];
+            if (i.op == spv::OpIAdd) sums_[o[1]] = {o[2], o[3]};
+            if (i.op == spv::OpStore) stores_[o[0]].push_back(o[1]);
+            if (i.op == spv::OpULessThan && unrolled) bounds_[loaded(o[2])].push_back(o[3]);
+            if (i.op == spv::OpULessThan) unrolled = false;
         }
     }
 
     Indices indices() const {
         Indices found;
         for (const Instruction& i : all_) {
-            if (i.op != op_access_chain) continue;
+            if (i.op != spv::OpAccessChain) continue;
             const auto variable = variables_.find(i.operands[2]);
             if (variable == variables_.end()) continue;
             std::uint32_t type = pointee_.at(variable->second.first);
             for (std::size_t n = 3; n < i.operands.size(); ++n) {
                 const std::uint32_t index = i.operands[n];
                 if (const auto array = element_.find(type); array != element_.end()) {
-                    const bool axes = variable->second.second == storage_private;
+                    const bool axes = variable->second.second == spv::StorageClassPrivate;
                     const bool constant = constants_.count(index) != 0;
                     ++(constant ? found.constant : is_counter(index) ? found.counter : found.other);
                     found.of_axes += axes;

@@ -5,12 +5,14 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
 
 #include "kernel_words.hpp"
-#include "spirv_reader.hpp"
+#include "support/spirv.hpp"
 
 namespace vkrope::test {
 
@@ -43,9 +45,9 @@ class Widths {
     explicit Widths(const std::vector<Instruction>& all) {
         bool in_function = false;
         for (const Instruction& i : all) {
-            in_function = in_function || i.op == op_function;
-            if (i.op == op_type_float) of_type_[i.operands[0]] = i.operands[1];
-            if (i.op == op_type_vector) of_type_[i.operands[0]] = (*this)[i.operands[1]];
+            in_function = in_function || i.op == spv::OpFunction;
+            if (i.op == spv::OpTypeFloat) of_type_[i.operands[0]] = i.operands[1];
+            if (i.op == spv::OpTypeVector) of_type_[i.operands[0]] = (*this)[i.operands[1]];
             if (in_function && i.operands.size() >= 2 && of_type_.count(i.operands[0]))
                 of_type_[i.operands[1]] = (*this)[i.operands[0]];
         }
@@ -64,7 +66,7 @@ class Widths {
 // (VUID-StandaloneSpirv-MemorySemantics-10871). The index of the semantics operand depends on the
 // operation.
 std::size_t semantics_operand(const Instruction& i) {
-    return i.op == op_atomic_store ? 2 : 4;
+    return i.op == spv::OpAtomicStore ? 2 : 4;
 }
 
 std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
@@ -74,13 +76,14 @@ std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
     const auto all = instructions(words);
     const Widths widths(all);
     for (const Instruction& i : all) {
-        if (i.op == op_constant) constants[i.operands[1]] = i.operands[2];
-        if (i.op >= op_atomic_load && i.op <= op_atomic_xor) {
+        if (i.op == spv::OpConstant) constants[i.operands[1]] = i.operands[2];
+        if (i.op >= spv::OpAtomicLoad && i.op <= spv::OpAtomicXor) {
             const auto semantics = constants.find(i.operands[semantics_operand(i)]);
             if (semantics == constants.end() || semantics->second != 0)
                 broken.push_back("an atomic operation with memory semantics other than None");
         }
-        if (i.op == op_decorate && i.operands.size() >= 2 && i.operands[1] == no_contraction)
+        if (i.op == spv::OpDecorate && i.operands.size() >= 2 &&
+            i.operands[1] == spv::DecorationNoContraction)
             protected_ids.insert(i.operands[0]);
     }
     for (const Instruction& i : all) {
@@ -91,12 +94,12 @@ std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
         if (exact.count(i.op) && widths[i.operands[1]] != 32)
             broken.push_back("arithmetic that is not of 32 bits");
         // Widening is exact. The modes of the module define how narrowing rounds.
-        if (i.op == op_f_convert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32) {
+        if (i.op == spv::OpFConvert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32) {
             broken.push_back("OpFConvert other than between 16 and 32 bits");
         }
         if (const auto found = banned.find(i.op); found != banned.end())
             broken.push_back(found->second);
-        if (i.op == op_ext_inst && !allowed_extended.count(i.operands[3])) {
+        if (i.op == spv::OpExtInst && !allowed_extended.count(i.operands[3])) {
             broken.push_back("GLSL.std.450 instruction " + std::to_string(i.operands[3]));
         }
     }
@@ -111,8 +114,10 @@ Divisions divisions_of(const std::vector<std::uint32_t>& words) {
     Divisions divisions;
     std::set<std::uint32_t> constants;
     for (const Instruction& i : instructions(words)) {
-        if (i.op == op_constant) constants.insert(i.operands[1]);
-        if (i.op != op_u_div && (i.op < op_s_div || i.op > op_s_mod || i.op == op_f_div)) continue;
+        if (i.op == spv::OpConstant) constants.insert(i.operands[1]);
+        if (i.op != spv::OpUDiv &&
+            (i.op < spv::OpSDiv || i.op > spv::OpSMod || i.op == spv::OpFDiv))
+            continue;
         ++divisions.all;
         divisions.open += constants.count(i.operands[3]) == 0;
     }
@@ -135,6 +140,13 @@ std::string text_of(const std::vector<std::uint32_t>& words) {
         for (std::uint32_t shift = 0; shift < 32; shift += 8) text += char(word >> shift & 0xff);
     }
     return text.c_str();  // up to the terminating zero
+}
+
+std::vector<std::uint32_t> read_words(const std::string& path) {
+    std::vector<std::uint32_t> words(std::filesystem::file_size(path) / 4);
+    std::ifstream(path, std::ios::binary)
+        .read(reinterpret_cast<char*>(words.data()), std::streamsize(words.size() * 4));
+    return words;
 }
 
 bool is_valid(const std::vector<std::uint32_t>& words) {
@@ -187,7 +199,7 @@ TEST_CASE("the library unpacks the words that the compiler of GLSL wrote") {
 // A division by a number that is not a constant costs a GPU twenty instructions, and makes each
 // lane compute the token that all lanes of its workgroup share.
 TEST_CASE("every kernel keeps the rules, and has only what its constants ask for") {
-    constexpr std::uint32_t angle_sources = 5, capability_float16 = 9, sides = 4;
+    constexpr std::uint32_t angle_sources = 5, sides = 4;
     std::set<std::uint32_t> sources, sizes;
     each_kernel([&](const KernelKind& kind, KernelVariation v, std::uint32_t conversion) {
         sources.insert(std::min(kind.angles, shader::angles_cos_sin_cache));
@@ -210,19 +222,20 @@ TEST_CASE("every kernel keeps the rules, and has only what its constants ask for
             bool in_function = false;
             for (const Instruction& i : instructions(words)) {
                 const auto& o = i.operands;
-                CHECK_FALSE((i.op >= op_spec_first && i.op <= op_spec_op));
-                CHECK_FALSE((i.op == op_decorate && o[1] == spec_id));
-                in_function = in_function || i.op == op_function;
+                CHECK_FALSE((i.op >= spv::OpSpecConstantTrue && i.op <= spv::OpSpecConstantOp));
+                CHECK_FALSE((i.op == spv::OpDecorate && o[1] == spv::DecorationSpecId));
+                in_function = in_function || i.op == spv::OpFunction;
                 arithmetic += exact.count(i.op);
-                capabilities += i.op == op_capability && o[0] == capability_float16;
-                types += i.op == op_type_float && o[1] == 16;
-                converted += i.op == op_f_convert;
-                if (i.op == op_constant) constants[o[1]] = o[2];
-                if (i.op == op_variable && !in_function) declared.insert(o[1]);
-                if (i.op == op_variable && o[2] == storage_push_constant) push = o[1];
-                if (in_function && (i.op == op_access_chain || i.op == op_load)) named.insert(o[2]);
-                if (in_function && i.op == op_store) named.insert(o[0]);
-                if (i.op != op_access_chain || o[2] != push) continue;
+                capabilities += i.op == spv::OpCapability && o[0] == spv::CapabilityFloat16;
+                types += i.op == spv::OpTypeFloat && o[1] == 16;
+                converted += i.op == spv::OpFConvert;
+                if (i.op == spv::OpConstant) constants[o[1]] = o[2];
+                if (i.op == spv::OpVariable && !in_function) declared.insert(o[1]);
+                if (i.op == spv::OpVariable && o[2] == spv::StorageClassPushConstant) push = o[1];
+                if (in_function && (i.op == spv::OpAccessChain || i.op == spv::OpLoad))
+                    named.insert(o[2]);
+                if (in_function && i.op == spv::OpStore) named.insert(o[0]);
+                if (i.op != spv::OpAccessChain || o[2] != push) continue;
                 REQUIRE(o.size() > 4);
                 REQUIRE(constants.count(o[4]) == 1);
                 if (constants[o[4]] < sides) strides.insert(constants[o[4]]);
@@ -266,7 +279,8 @@ TEST_CASE("the rules notice a kernel without NoContraction") {
     auto words = words_of(
         kernel_module(kernel_kinds().front(), kernel_variations[0], shader::conversion_integer));
     for (std::size_t at = 5; at < words.size(); at += words[at] >> 16) {
-        if ((words[at] & 0xffff) == op_decorate && words[at + 2] == no_contraction)
+        if ((words[at] & 0xffff) == spv::OpDecorate &&
+            words[at + 2] == spv::DecorationNoContraction)
             words[at + 2] = 0;  // RelaxedPrecision
     }
     const auto broken = broken_rules(words);
@@ -345,13 +359,15 @@ TEST_CASE("16-bit rows that share words with others are read and written by atom
                         const auto to_row = [&](std::size_t operand) {
                             return of_rows.count(i.operands[operand]) != 0;
                         };
-                        if (i.op == op_decorate && i.operands[1] == decoration_binding &&
+                        if (i.op == spv::OpDecorate && i.operands[1] == spv::DecorationBinding &&
                             rows.count(i.operands[2]))
                             of_rows.insert(i.operands[0]);
-                        if (i.op == op_access_chain && to_row(2)) of_rows.insert(i.operands[1]);
-                        plain += (i.op == op_load && to_row(2)) || (i.op == op_store && to_row(0));
-                        loads += i.op == op_atomic_load && to_row(2);
-                        merges += (i.op == op_atomic_and || i.op == op_atomic_or) && to_row(2);
+                        if (i.op == spv::OpAccessChain && to_row(2)) of_rows.insert(i.operands[1]);
+                        plain += (i.op == spv::OpLoad && to_row(2)) ||
+                                 (i.op == spv::OpStore && to_row(0));
+                        loads += i.op == spv::OpAtomicLoad && to_row(2);
+                        merges += (i.op == spv::OpAtomicAnd || i.op == spv::OpAtomicOr) &&
+                                  to_row(2);
                     }
                     CHECK(plain == 0);
                     CHECK(loads > 0);
@@ -376,8 +392,8 @@ TEST_CASE(
             for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
             std::size_t barriers = 0, shared = 0;
             for (const Instruction& i : instructions(words)) {
-                barriers += i.op == op_control_barrier;
-                shared += i.op == op_variable && i.operands[2] == storage_workgroup;
+                barriers += i.op == spv::OpControlBarrier;
+                shared += i.op == spv::OpVariable && i.operands[2] == spv::StorageClassWorkgroup;
             }
             const bool several_lanes = v.batch != 0 && 16 * v.windows != 2 * v.unit;
             if (ops == shader::ops_shared && several_lanes)
@@ -423,12 +439,12 @@ TEST_CASE(
             std::uint32_t entry_point = 0;
             auto rest = instructions(words);
             std::erase_if(rest, [&](const Instruction& i) {
-                if (i.op == op_entry_point) entry_point = i.operands[1];
-                const bool capability = i.op == op_capability && i.operands[0] >= 4464 &&
+                if (i.op == spv::OpEntryPoint) entry_point = i.operands[1];
+                const bool capability = i.op == spv::OpCapability && i.operands[0] >= 4464 &&
                                         i.operands[0] <= 4468;
-                const bool mode = i.op == op_execution_mode && i.operands[1] >= 4459 &&
+                const bool mode = i.op == spv::OpExecutionMode && i.operands[1] >= 4459 &&
                                   i.operands[1] <= 4463;
-                const bool extension = i.op == op_extension &&
+                const bool extension = i.op == spv::OpExtension &&
                                        text_of(i.operands) == "SPV_KHR_float_controls";
                 if (capability) capabilities.insert(i.operands[0]);
                 if (mode) declared.insert(i.operands);

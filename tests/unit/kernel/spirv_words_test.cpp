@@ -7,11 +7,16 @@
 #include <set>
 
 #include "kernel_words.hpp"
-#include "spirv_reader.hpp"
+#include "support/spirv.hpp"
 
 namespace vkrope::test {
 
 namespace {
+
+std::vector<std::uint32_t> instruction(std::uint32_t op, std::vector<std::uint32_t> operands) {
+    operands.insert(operands.begin(), std::uint32_t(operands.size() + 1) << 16 | op);
+    return operands;
+}
 
 std::vector<std::uint32_t> specialized(const std::vector<std::uint32_t>& words,
                                        const std::vector<std::uint32_t>& values) {
@@ -27,24 +32,23 @@ TEST_CASE("constants get their values, operations on them are evaluated, everyth
     // %1 = bool, %2 = uint; %3 = spec 0 (default 7), %4 = spec 1 (true), %5 = 3; %6 = %3 * %5; %7 =
     // %6 < %5; %8 = select %4 %3 %5; %9 = %3 / 0 (left alone); %10 = %9 + %3 (an operand is
     // unknown)
-    const auto instruction = [](std::uint32_t op, std::vector<std::uint32_t> operands) {
-        operands.insert(operands.begin(), std::uint32_t(operands.size() + 1) << 16 | op);
-        return operands;
-    };
     std::vector<std::uint32_t> words = {0x07230203, 0x00010300, 0, 12, 0};
     for (const auto& i :
-         {instruction(op_decorate, {3, 1, 0}), instruction(op_decorate, {4, 1, 1}),
-          instruction(op_decorate, {3, 42}), instruction(20, {1}), instruction(21, {2, 32, 0}),
-          instruction(50, {2, 3, 7}), instruction(48, {1, 4}), instruction(op_constant, {2, 5, 3}),
-          instruction(op_spec_op, {2, 6, 132, 3, 5}), instruction(op_spec_op, {1, 7, 176, 6, 5}),
-          instruction(op_spec_op, {2, 8, 169, 4, 3, 5}), instruction(op_constant, {2, 11, 0}),
-          instruction(op_spec_op, {2, 9, 134, 3, 11}),
-          instruction(op_spec_op, {2, 10, 128, 9, 3})}) {
+         {instruction(spv::OpDecorate, {3, 1, 0}), instruction(spv::OpDecorate, {4, 1, 1}),
+          instruction(spv::OpDecorate, {3, 42}), instruction(20, {1}), instruction(21, {2, 32, 0}),
+          instruction(50, {2, 3, 7}), instruction(48, {1, 4}),
+          instruction(spv::OpConstant, {2, 5, 3}),
+          instruction(spv::OpSpecConstantOp, {2, 6, 132, 3, 5}),
+          instruction(spv::OpSpecConstantOp, {1, 7, 176, 6, 5}),
+          instruction(spv::OpSpecConstantOp, {2, 8, 169, 4, 3, 5}),
+          instruction(spv::OpConstant, {2, 11, 0}),
+          instruction(spv::OpSpecConstantOp, {2, 9, 134, 3, 11}),
+          instruction(spv::OpSpecConstantOp, {2, 10, 128, 9, 3})}) {
         words.insert(words.end(), i.begin(), i.end());
     }
     const auto find = [](const std::vector<Instruction>& all, std::uint32_t id) {
         for (const Instruction& i : all) {
-            if (i.op != op_decorate && i.operands.size() >= 2 && i.operands[1] == id) return i;
+            if (i.op != spv::OpDecorate && i.operands.size() >= 2 && i.operands[1] == id) return i;
         }
         return Instruction{};
     };
@@ -54,14 +58,14 @@ TEST_CASE("constants get their values, operations on them are evaluated, everyth
     CHECK(find(given, 6).operands == std::vector<std::uint32_t>{2, 6, 60});
     CHECK(find(given, 7).op == 42);
     CHECK(find(given, 8).operands == std::vector<std::uint32_t>{2, 8, 3});
-    CHECK(find(given, 9).op == op_spec_op);
-    CHECK(find(given, 10).op == op_spec_op);
+    CHECK(find(given, 9).op == spv::OpSpecConstantOp);
+    CHECK(find(given, 10).op == spv::OpSpecConstantOp);
     CHECK(given.size() ==
           instructions(words).size() - 2);  // the two SpecIds are gone, the other decoration stays
 
     const auto defaults = instructions(specialized(words, {}));
     CHECK(find(defaults, 3).operands == std::vector<std::uint32_t>{2, 3, 7});
-    CHECK(find(defaults, 4).op == op_constant_true);
+    CHECK(find(defaults, 4).op == spv::OpConstantTrue);
     CHECK(find(defaults, 6).operands == std::vector<std::uint32_t>{2, 6, 21});
     CHECK(find(defaults, 8).operands == std::vector<std::uint32_t>{2, 8, 7});
 }
@@ -98,25 +102,21 @@ TEST_CASE("packed words unpack to the same words") {
 
 TEST_CASE("branches that constants rule out are removed, with what only they reached") {
     // if (spec) a = 1; else a = 2;  in a module with one function that calls another in each branch
-    const auto instruction = [](std::uint32_t op, std::vector<std::uint32_t> operands) {
-        operands.insert(operands.begin(), std::uint32_t(operands.size() + 1) << 16 | op);
-        return operands;
-    };
     std::vector<std::uint32_t> words = {0x07230203, 0x00010300, 0, 40, 0};
     const std::vector<std::vector<std::uint32_t>> all = {
         instruction(15, {5, 10, 0x6e69616d, 0}),  // entry point %10
-        instruction(op_decorate, {31, 42}),
-        instruction(op_decorate, {32, 42}),  // of the two results
+        instruction(spv::OpDecorate, {31, 42}),
+        instruction(spv::OpDecorate, {32, 42}),  // of the two results
         instruction(19, {1}),
         instruction(20, {2}),
         instruction(33, {3, 1}),
         instruction(21, {4, 32, 0}),
         instruction(41, {2, 5}),
-        instruction(op_constant, {4, 6, 7}),
+        instruction(spv::OpConstant, {4, 6, 7}),
         instruction(32, {7, 6, 4}),
-        instruction(op_variable, {7, 8, 6}),  // a variable for each branch
-        instruction(op_variable, {7, 9, 6}),
-        instruction(op_function, {1, 10, 0, 3}),
+        instruction(spv::OpVariable, {7, 8, 6}),  // a variable for each branch
+        instruction(spv::OpVariable, {7, 9, 6}),
+        instruction(spv::OpFunction, {1, 10, 0, 3}),
         instruction(248, {11}),
         instruction(168, {2, 20, 5}),  // %20 = !true
         instruction(247, {14, 0}),
@@ -157,13 +157,13 @@ TEST_CASE("branches that constants rule out are removed, with what only they rea
     CHECK(count(247) == 0);  // no selection is left
     CHECK(count(250) == 0);
     CHECK(count(57) == 1);
-    CHECK(count(op_decorate) == 1);
-    CHECK(count(op_variable) == 1);
+    CHECK(count(spv::OpDecorate) == 1);
+    CHECK(count(spv::OpVariable) == 1);
     for (const Instruction& i : left) {
         if (i.op == 57) CHECK(i.operands[2] == 16);
         if (i.op == 245) CHECK(i.operands == std::vector<std::uint32_t>{4, 23, 6, 13});
-        if (i.op == op_decorate) CHECK(i.operands[0] == 32);
-        if (i.op == op_variable) CHECK(i.operands[1] == 9);
+        if (i.op == spv::OpDecorate) CHECK(i.operands[0] == 32);
+        if (i.op == spv::OpVariable) CHECK(i.operands[1] == 9);
     }
 }
 
@@ -179,7 +179,7 @@ TEST_CASE("loops stay rolled, except those with [[unroll]], or the driver decide
         std::size_t marked = 0, loops = 0;
         for (std::size_t i = 0; i < before.size(); ++i) {
             auto expected = before[i].operands;
-            if (before[i].op == op_loop_merge) {
+            if (before[i].op == spv::OpLoopMerge) {
                 constexpr std::uint32_t unroll = 1, dont_unroll = 2;
                 const bool has_mark = expected[2] == unroll;
                 expected[2] = !rolled ? 0 : has_mark ? unroll : dont_unroll;
