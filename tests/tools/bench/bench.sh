@@ -3,7 +3,7 @@
 # Tests `vkrope-bench` on lavapipe from outside: names and counters of the rows, the context, the
 # page, errors, summaries, and the tables of pages. Arguments: the command, the source tree, the
 # driver manifests of lavapipe and of SwiftShader, which may be empty, a folder in which the page
-# and its figures are left for page.sh, and vkrope-conformance.
+# and its figures are left for page.py, and vkrope-conformance.
 # check.sh is found at run time and sets the variables; awk evaluates the expressions.
 # shellcheck disable=SC1091,SC2016,SC2154
 . "$(dirname "$0")/../command/check.sh"
