@@ -44,15 +44,7 @@ void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
         keep(whole.operation.further.positions[axis], part.operation.further.positions[axis]);
     }
     keep(whole.ops.scale_tokens, part.ops.scale_tokens);
-    if (whole.ops.second) {
-        part.ops.second->from_token = whole.ops.second->from_token;
-        part.ops.second->leave_out(tokens.first);
-    }
     keep(whole.scales, part.scales, whole.in.heads);
-    if (whole.store) {
-        const std::uint64_t from = whole.store->second_from;
-        part.store->second_from = from - std::min(from, tokens.first);
-    }
 }
 
 /// Compares numbers, element by element.

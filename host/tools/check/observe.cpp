@@ -98,10 +98,7 @@ class Output {
         for (std::size_t at = 0; hypothesis_.reorder && at < codes.size(); at += bytes) {
             hypothesis_.reorder(std::span(codes).subspan(at, bytes));
         }
-        const std::vector<float>& given = place.token >= store.second_from &&
-                                                  !store.given_second.empty()
-                                              ? store.given_second
-                                              : store.given;
+        const std::vector<float>& given = store.given;
         const float scale = store.made      ? hypothesis_.scales[row]
                             : given.empty() ? 1
                                             : 1 / given[place.head % given.size()];
@@ -121,8 +118,7 @@ class Output {
             square += channel.value * channel.value / static_cast<long double>(length);
         }
         const double root = std::sqrt(double(square) + ops.norm.eps);
-        const bool second = ops.second && place.token >= ops.second->from_token;
-        const std::vector<double>& weight = second ? ops.second->weight : ops.norm.weight;
+        const std::vector<double>& weight = ops.norm.weight;
         for (std::size_t c = 0; c < head_dim; ++c) {
             row_[c] *= root;
             if (!weight.empty()) {

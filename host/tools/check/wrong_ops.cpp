@@ -177,21 +177,6 @@ Rows ops_mistakes() {
          [](const Observation&, Hypothesis& wrong) {
              return !std::exchange(wrong.ops.bias, {}).empty();
          }},
-        {"second_set_missing", Part::bias,
-         "took the first set of weights and biases for all tokens",
-         [](const Observation&, Hypothesis& wrong) {
-             return std::exchange(wrong.ops.second, {}).has_value();
-         }},
-        {"sets_exchanged", Part::bias, "exchanged the two sets of weights and biases",
-         [](const Observation&, Hypothesis& wrong) {
-             Ops& ops = wrong.ops;
-             if (ops.second) {
-                 std::swap(ops.bias, ops.second->bias);
-                 std::swap(ops.norm.weight, ops.second->weight);
-                 std::swap(ops.norm.bias, ops.second->norm_bias);
-             }
-             return ops.second.has_value();
-         }},
         {"clip_missing", Part::clip, "clipped nothing",
          [](const Observation&, Hypothesis& wrong) {
              return std::exchange(wrong.ops.clip, 0) != 0;

@@ -89,9 +89,9 @@ bool has_equal_rows(const Hypothesis& right) {
     const auto of_heads = [&right](const std::vector<double>& parameter) {
         return parameter.size() > right.in.head_dim;
     };
-    return !right.store && right.operation.head_groups <= 1 && !ops.second &&
-           ops.scale_tokens.empty() && !ops.norm.over_token && !of_heads(ops.bias) &&
-           !of_heads(ops.norm.weight) && !of_heads(ops.norm.bias);
+    return !right.store && right.operation.head_groups <= 1 && ops.scale_tokens.empty() &&
+           !ops.norm.over_token && !of_heads(ops.bias) && !of_heads(ops.norm.weight) &&
+           !of_heads(ops.norm.bias);
 }
 
 /// Returns the position of a token. Tokens after the last one continue from its position.

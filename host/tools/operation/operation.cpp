@@ -68,7 +68,6 @@ void set_rotation(const OperationInputs& inputs, verify::Operation& operation) {
     info.positions = rotation.sections.axes != 0    ? VKROPE_POSITIONS_AXIS_IDS
                      : inputs.positions.ids.empty() ? VKROPE_POSITIONS_IMPLICIT
                                                     : VKROPE_POSITIONS_IDS;
-    info.two_parameter_sets = inputs.first_set_tokens != 0;
     info.tensor[Q].rotary_offset = rotation.q_rotary_offset;
     info.tensor[K].rotary_offset = rotation.k_rotary_offset;
     operation.info = info;
@@ -88,8 +87,8 @@ void set_positions(const OperationInputs& inputs, Parts& parts, vkrope_positions
     }
 }
 
-verify::Parameters parameters_of(const TensorOps& ops, std::size_t set) {
-    const OfEachParameter<ParameterFile>& files = ops.parameters[set];
+verify::Parameters parameters_of(const TensorOps& ops) {
+    const OfEachParameter<ParameterFile>& files = ops.parameters;
     return {.bias = files[parameter_bias].values(),
             .weight = files[parameter_weight].values(),
             .norm_bias = files[parameter_norm_bias].values(),
@@ -113,10 +112,7 @@ void set_tensor(const OperationInputs& inputs, TensorIndex which, verify::Operat
                                 .head_stride = static_cast<std::int64_t>(view.head_stride),
                                 .batch_stride = static_cast<std::int64_t>(view.batch_stride)};
     operation.call.out[which] = operation.call.in[which];
-    operation.parameters[which] = parameters_of(ops, 0);
-    if (inputs.first_set_tokens != 0) {
-        operation.second[which] = parameters_of(ops, 1);
-    }
+    operation.parameters[which] = parameters_of(ops);
 }
 
 /// Returns the bytes that the memory needs, or a few more.
@@ -143,7 +139,6 @@ verify::Operation operation_of(const OperationOptions& options, OperationInputs&
     Call& call = operation.call;
     call.batch = inputs.batch;
     call.tokens = inputs.tokens;
-    call.first_set_tokens = inputs.first_set_tokens;
     call.direction = options.inverse ? VKROPE_INVERSE : VKROPE_FORWARD;
     operation.memory.reserve(bytes_of(inputs, has_outputs));
     Parts parts(operation);

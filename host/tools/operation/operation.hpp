@@ -50,7 +50,6 @@ struct OperationInputs {
     OfEachTensor<TensorOps> ops;
     std::vector<float> q_scale_tokens = {};  // [batch, tokens]; empty: none
     float q_scale = 1;
-    std::uint32_t first_set_tokens = 0;  // 0: one set of parameters
 };
 
 /// Reads the files named by the options and checks everything that can be checked without a device.

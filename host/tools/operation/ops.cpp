@@ -37,39 +37,11 @@ ParameterFile read_parameter(const char* option, const std::string& path,
     return parameter;
 }
 
-/// Returns the parameter of a tensor in the first or the second set. In the second set, a file must
-/// have the shape of the first; without a file, returns the parameter of the first set.
-ParameterFile read_parameter_of(const OpsOptions& options, std::size_t set, TensorIndex which,
-                                Parameter parameter, const TensorFile& tensor,
-                                const TensorOps& ops) {
-    const char* option = parameter_options[set][which][parameter];
-    const std::string& path = options.parameters[set][which][parameter];
-    const ParameterFile& first = ops.parameters[0][parameter];
-    if (path.empty()) {
-        return first;
-    }
-    if (set == 0) {
-        return read_parameter(option, path, tensor);
-    }
-    const char* first_option = parameter_options[0][which][parameter];
-    if (first.shape == VKROPE_PARAMETER_NONE) {
-        fail(ExitCode::usage, "{}: it needs {}, because both sets have the same parameters", option,
-             first_option);
-    }
-    ParameterFile second = read_parameter(option, path, tensor);
-    if (second.shape != first.shape) {
-        fail(ExitCode::bad_file, "{}: '{}' has shape {}; {} has {}", option, path,
-             npy::shape_text(second.array.header.shape), first_option,
-             npy::shape_text(first.array.header.shape));
-    }
-    return second;
-}
-
 /// Returns the norm of a tensor without the shapes of its parameters; none if it has no norm.
 std::optional<Norm> norm_of(const OpsOptions& options, const ModelOps& all, TensorIndex which) {
     const Ops& model = all.tensor[which];
     const bool asked_for = which == V ? options.v_norm
-                                      : !options.parameters[0][which][parameter_weight].empty();
+                                      : !options.parameters[which][parameter_weight].empty();
     const bool of_model = model.norm.kind != VKROPE_NORM_NONE;
     if (!asked_for && !of_model) {
         return std::nullopt;
@@ -95,16 +67,16 @@ std::optional<Norm> norm_of(const OpsOptions& options, const ModelOps& all, Tens
 void check_parameters(const OpsOptions& options, const Norm& model, TensorIndex which,
                       NormKind kind) {
     const auto check_one = [&](Parameter parameter, ParameterShape of_model, const char* what) {
-        if (options.parameters[0][which][parameter].empty() && of_model != VKROPE_PARAMETER_NONE) {
+        if (options.parameters[which][parameter].empty() && of_model != VKROPE_PARAMETER_NONE) {
             fail(ExitCode::usage, "{}: missing; the model's norm of {} has a {}",
-                 parameter_options[0][which][parameter], tensor_names[which].name, what);
+                 parameter_options[which][parameter], tensor_names[which].name, what);
         }
     };
     check_one(parameter_weight, model.weight, "weight");
     check_one(parameter_norm_bias, model.bias, "bias");
-    if (!options.parameters[0][which][parameter_norm_bias].empty() && kind != VKROPE_NORM_LAYER) {
+    if (!options.parameters[which][parameter_norm_bias].empty() && kind != VKROPE_NORM_LAYER) {
         fail(ExitCode::usage, "{}: only a layer norm has a bias; --norm-kind is rms",
-             parameter_options[0][which][parameter_norm_bias]);
+             parameter_options[which][parameter_norm_bias]);
     }
 }
 
@@ -114,7 +86,7 @@ void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which,
     if (norm) {
         check_parameters(options, all.tensor[which].norm, which, norm->kind);
         ops.norm = *norm;
-        if (options.parameters[0][which][parameter_weight].empty()) {
+        if (options.parameters[which][parameter_weight].empty()) {
             ops.norm.weight_offset = 0;
         }
         return;
@@ -123,46 +95,26 @@ void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which,
         print_warning(fmt::format("{} gets no norm: whether the model has one is not known",
                                   tensor_names[which].name));
     }
-    if (!options.parameters[0][which][parameter_norm_bias].empty()) {
+    if (!options.parameters[which][parameter_norm_bias].empty()) {
         fail(ExitCode::usage, "{}: {} has no norm; {} gives it one",
-             parameter_options[0][which][parameter_norm_bias], tensor_names[which].name,
-             parameter_options[0][which][parameter_weight]);
+             parameter_options[which][parameter_norm_bias], tensor_names[which].name,
+             parameter_options[which][parameter_weight]);
     }
 }
 
 /// Reads the parameters of a tensor after its norm has been set.
 void read_parameters(const OpsOptions& options, TensorIndex which, const TensorFile& tensor,
                      TensorOps& ops) {
-    for (std::size_t set = 0; set < sets; ++set) {
-        for (const Parameter parameter : every_parameter) {
-            ops.parameters[set][parameter] = read_parameter_of(options, set, which, parameter,
-                                                               tensor, ops);
+    for (const Parameter parameter : every_parameter) {
+        const std::string& path = options.parameters[which][parameter];
+        if (!path.empty()) {
+            ops.parameters[parameter] = read_parameter(parameter_options[which][parameter], path,
+                                                       tensor);
         }
     }
-    ops.bias = ops.parameters[0][parameter_bias].shape;
-    ops.norm.weight = ops.parameters[0][parameter_weight].shape;
-    ops.norm.bias = ops.parameters[0][parameter_norm_bias].shape;
-}
-
-/// Returns the number of tokens that use the first set of parameters; 0 if there is only one set.
-std::uint32_t first_set_tokens(const OpsOptions& options, const OperationInputs& inputs) {
-    bool any = false;
-    for (const TensorIndex which : every_tensor) {
-        for (const std::string& path : options.parameters[1][which]) {
-            any = any || (inputs.tensors[which] && !path.empty());
-        }
-    }
-    if (any != options.first_set_tokens.has_value()) {
-        fail(ExitCode::usage, "--first-set-tokens: {}",
-             any ? "missing; there is a second set of weights or biases"
-                 : "there is no second set; --second-q-norm and the like give one");
-    }
-    if (any && *options.first_set_tokens >= inputs.tokens) {
-        fail(ExitCode::usage,
-             "--first-set-tokens: {}; it must be below the {} tokens, so that each set has some",
-             *options.first_set_tokens, inputs.tokens);
-    }
-    return options.first_set_tokens.value_or(0);
+    ops.bias = ops.parameters[parameter_bias].shape;
+    ops.norm.weight = ops.parameters[parameter_weight].shape;
+    ops.norm.bias = ops.parameters[parameter_norm_bias].shape;
 }
 
 /// Rejects the options of a tensor that is not given.
@@ -173,11 +125,9 @@ void check_absent(const OpsOptions& options, TensorIndex which) {
                         : options.scales.named[which]         ? "--store-scale"
                         : !options.scale_files[which].empty() ? options.scale_options[which]
                                                               : nullptr;
-    for (std::size_t set = 0; set < sets; ++set) {
-        for (const Parameter parameter : every_parameter) {
-            if (given == nullptr && !options.parameters[set][which][parameter].empty()) {
-                given = parameter_options[set][which][parameter];
-            }
+    for (const Parameter parameter : every_parameter) {
+        if (given == nullptr && !options.parameters[which][parameter].empty()) {
+            given = parameter_options[which][parameter];
         }
     }
     if (given == nullptr && which == Q) {
@@ -292,7 +242,6 @@ void read_ops(const OperationOptions& options, OperationInputs& inputs) {
         read_parameters(given, which, *inputs.tensors[which], ops);
     }
     check_norm_options(given, inputs.ops);
-    inputs.first_set_tokens = first_set_tokens(given, inputs);
     if (inputs.tensors[Q]) {
         inputs.q_scale = static_cast<float>(given.q_scale);
         inputs.ops[Q].scale_call = inputs.q_scale != 1;

@@ -36,16 +36,11 @@ inline constexpr Parameter every_parameter[] = {parameter_bias, parameter_weight
 template <class T>
 using OfEachParameter = std::array<T, std::size(every_parameter)>;
 
-/// The option of each such file, [first or second set][tensor][parameter]; null if there is none.
-/// The second set is for the tokens from first_set_tokens on.
-inline constexpr std::size_t sets = 2;
-inline constexpr OfEachTensor<OfEachParameter<const char*>> parameter_options[sets] = {
-    {{{"--q-bias", "--q-norm", "--q-norm-bias"},
-      {"--k-bias", "--k-norm", "--k-norm-bias"},
-      {"--v-bias", nullptr, nullptr}}},
-    {{{"--second-q-bias", "--second-q-norm", "--second-q-norm-bias"},
-      {"--second-k-bias", "--second-k-norm", "--second-k-norm-bias"},
-      {"--second-v-bias", nullptr, nullptr}}}};
+/// The option of each such file; null if there is none.
+inline constexpr OfEachTensor<OfEachParameter<const char*>> parameter_options = {
+    {{"--q-bias", "--q-norm", "--q-norm-bias"},
+     {"--k-bias", "--k-norm", "--k-norm-bias"},
+     {"--v-bias", nullptr, nullptr}}};
 
 /// A value for all tensors, or one for each named tensor: "q8_0", "k=q8_0,v=q4_0".
 template <class T>
@@ -66,9 +61,8 @@ struct ScaleOption {
 
 struct OpsOptions {
     bool of_model = false;  // use the model's ops even if no other op is given
-    OfEachTensor<OfEachParameter<std::string>> parameters[sets];  // paths; empty: not given
-    std::optional<std::uint32_t> first_set_tokens;
-    bool v_norm = false;  // norm without weight
+    OfEachTensor<OfEachParameter<std::string>> parameters;  // paths; empty: not given
+    bool v_norm = false;                                    // norm without weight
     // Values that replace the model's.
     std::optional<NormKind> norm_kind;
     std::optional<NormSpan> norm_span;
@@ -106,7 +100,7 @@ struct ParameterFile {
 
 /// The ops of one tensor in the form of the kernel, with their parameters and the stored type.
 struct TensorOps : Ops {
-    OfEachParameter<ParameterFile> parameters[sets] = {};  // the second is used only with two sets
+    OfEachParameter<ParameterFile> parameters = {};
     Element stored = VKROPE_F32;
     std::vector<float> given_scales = {};  // one for the tensor, or one for each head
 

@@ -124,26 +124,12 @@ void add_parameters(CommandLine& command, OpsOptions& options) {
         "Weight of {}'s norm, .npy or .safetensors: [head_dim], [heads, head_dim] or [heads * "
         "head_dim]; f32, f16 or bf16.",
         "Bias of {}'s layer norm, shaped as a weight."};
-    for (std::size_t set = 0; set < sets; ++set) {
-        if (set == 1) {
-            command.add_integer(
-                "--first-set-tokens", options.first_set_tokens, std::uint32_t{1},
-                std::numeric_limits<std::uint32_t>::max(),
-                "Tokens of each sequence that take the weights and biases above; the others take "
-                "the second ones, and where there is no second one the same.");
-        }
-        for (const TensorIndex which : every_tensor) {
-            for (const Parameter parameter : every_parameter) {
-                const char* option = parameter_options[set][which][parameter];
-                if (option == nullptr) {
-                    continue;
-                }
-                const std::string help_text =
-                    set == 1 ? fmt::format("{} of the other tokens.",
-                                           parameter_options[0][which][parameter])
-                             : fmt::format(fmt::runtime(help[parameter]), tensor_names[which].name);
-                command.add_text(option, "FILE", options.parameters[set][which][parameter],
-                                 help_text);
+    for (const TensorIndex which : every_tensor) {
+        for (const Parameter parameter : every_parameter) {
+            if (const char* option = parameter_options[which][parameter]) {
+                command.add_text(
+                    option, "FILE", options.parameters[which][parameter],
+                    fmt::format(fmt::runtime(help[parameter]), tensor_names[which].name));
             }
         }
     }
@@ -188,16 +174,15 @@ void add_ops(CommandLine& command, OpsOptions& options) {
 }
 
 bool asks_for_ops(const OpsOptions& options) {
-    bool any = options.of_model || options.v_norm || options.first_set_tokens ||
-               !options.q_scale_tokens.empty() || options.q_scale != 1 || options.norm_kind ||
-               options.norm_span || options.norm_place || options.norm_eps || options.norm_offset ||
-               options.clip || options.types.given() || options.hadamard.given() ||
-               options.hadamard_of_llama_cpp || options.scales.given() || options.scale_floor;
+    bool any = options.of_model || options.v_norm || !options.q_scale_tokens.empty() ||
+               options.q_scale != 1 || options.norm_kind || options.norm_span ||
+               options.norm_place || options.norm_eps || options.norm_offset || options.clip ||
+               options.types.given() || options.hadamard.given() || options.hadamard_of_llama_cpp ||
+               options.scales.given() || options.scale_floor;
     for (const TensorIndex which : every_tensor) {
         any = any || !options.scale_files[which].empty();
         for (const Parameter parameter : every_parameter) {
-            any = any || !options.parameters[0][which][parameter].empty() ||
-                  !options.parameters[1][which][parameter].empty();
+            any = any || !options.parameters[which][parameter].empty();
         }
     }
     return any;

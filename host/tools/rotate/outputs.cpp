@@ -14,18 +14,13 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
         for (const TensorIndex which : every_tensor) {
             output->check_distinct_from(tensor_names[which].input_option,
                                         file_of(options.inputs[which]));
+            for (const Parameter parameter : every_parameter) {
+                output->check_distinct_from(parameter_options[which][parameter],
+                                            file_of(options.ops.parameters[which][parameter]));
+            }
         }
         output->check_distinct_from("--positions", file_of(options.positions));
         output->check_distinct_from("--q-scale-tokens", file_of(options.ops.q_scale_tokens));
-        for (std::size_t set = 0; set < sets; ++set) {
-            for (const TensorIndex which : every_tensor) {
-                for (const Parameter parameter : every_parameter) {
-                    output->check_distinct_from(
-                        parameter_options[set][which][parameter],
-                        file_of(options.ops.parameters[set][which][parameter]));
-                }
-            }
-        }
         for (auto earlier = outputs.begin(); earlier != output; ++earlier) {
             std::error_code not_there_yet;
             if (output->target() == earlier->target() ||

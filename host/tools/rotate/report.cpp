@@ -144,7 +144,6 @@ nlohmann::ordered_json json_of(const RotateOptions& options, const OperationInpu
         {"q", tensor_json(inputs, verification, Q)},
         {"k", tensor_json(inputs, verification, K)},
         {"v", tensor_json(inputs, verification, V)},
-        {"first_set_tokens", inputs.first_set_tokens},
         {"bound_u", verification.bound_u},
         {"verified", verification.passed},
         {"verdict", verdict},
@@ -286,10 +285,6 @@ std::string ops_lines(const OperationInputs& inputs) {
                         fmt::format("{} to {}: {}", tensor_names[which].name, store_text(ops),
                                     ops_text(ops, which != V && !inputs.rotation.no_rope)));
         }
-    }
-    if (inputs.first_set_tokens != 0) {
-        text += row("weights", fmt::format("of the first {} tokens, and of the others",
-                                           inputs.first_set_tokens));
     }
     return text;
 }

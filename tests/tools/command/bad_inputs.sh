@@ -90,21 +90,12 @@ refuse 5 '--positions:*-2147483649*1' with --positions bad.npy
 # The ops around the rotation: options that need each other.
 zeros 256 | npy '<f4' '(64,)' >w.npy
 zeros 512 | npy '<f4' '(2, 64)' >w_k.npy
-zeros 1024 | npy '<f4' '(4, 64)' >w_q.npy
 zeros 512 | npy '<f8' '(64,)' >w_f8.npy
 zeros 20 | npy '<f4' '(5,)' >scales.npy
 k_alone() { rotate --k k.npy --out-k out_k.npy "$@"; }
 refuse 2 '--q-norm:' k_alone --q-norm w.npy --norm-eps 1e-6
 refuse 2 '--q-scale:' k_alone --q-scale 2
 refuse 2 '--q-scale-tokens:' k_alone --q-scale-tokens scales.npy
-rms_of_q() { with --q-norm w.npy --norm-eps 1e-6 "$@"; }
-refuse 2 '--first-set-tokens:' rms_of_q --first-set-tokens 3
-refuse 2 '--first-set-tokens:' rms_of_q --second-q-norm w.npy
-refuse 2 '--first-set-tokens:*5' rms_of_q --second-q-norm w.npy --first-set-tokens 5
-refuse 2 '--second-k-norm:*--k-norm' rms_of_q --second-k-norm w.npy --first-set-tokens 3
-refuse 2 '--second-v-bias:*--v' rms_of_q --second-v-bias w.npy --first-set-tokens 3
-refuse 5 "--second-q-norm:*'w_q.npy'*(4, 64)*--q-norm*(64,)" \
-    rms_of_q --second-q-norm w_q.npy --first-set-tokens 3
 
 # Numbers: OPTION:VALUE.
 for wrong_value in clip:0 clip:-2 clip:NaN clip:1e39 q-scale:0 q-scale:inf q-scale:2x \
@@ -117,7 +108,6 @@ for eps in 0 1e-21 1.5 NaN none; do
     refuse 2 "--norm-eps:*'$eps'" with --q-norm w.npy --norm-eps $eps
 done
 refuse 2 '--norm-offset' with --q-norm w.npy --norm-offset 2
-refuse 2 '--first-set-tokens' with --q-norm w.npy --first-set-tokens 0
 
 # Quantised outputs, their scales and Hadamard transforms.
 for parts in x=f16 q=f16,q=f32 q=f16,k 'q=f16,' =f16 q=f16,,k=f16; do

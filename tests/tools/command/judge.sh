@@ -286,26 +286,6 @@ works of_q --norm-place after
 engine --norm-eps 1e-20 --first-position 1
 works of_q --norm-eps 1e-20 --first-position 1
 
-# Weights of two streams: the first 5 of 7 tokens take w.npy, the others w2.npy.
-works "$vkrope" make-input --shape 1,1,1,64 --seed 5 --out made.npy
-tail -c 256 made.npy | npy '<f4' '(64,)' >w2.npy
-two="--first-set-tokens 5 --second-q-norm w2.npy"
-# shellcheck disable=SC2086 # words
-engine --verify --json $two
-holds 'the sets are reported' says '"first_set_tokens": 5'
-# shellcheck disable=SC2086 # words
-works of_q $two
-expect 1 '--actual' of_q
-# shellcheck disable=SC2086 # words
-engine --store int8 --store-scale 2 --verify $two
-engine
-# shellcheck disable=SC2086 # words
-named second_set_missing of_q $two
-works "$vkrope" rotate --model qwen3.json --q q.npy --out-q y.npy --q-norm w2.npy \
-    --first-set-tokens 5 --second-q-norm w.npy
-# shellcheck disable=SC2086 # words
-named sets_exchanged of_q $two
-
 # A layer without RoPE: norm and scale, but no rotation.
 model smollm3 ', "num_hidden_layers": 2, "no_rope_layers": [1, 0]' >nope.json
 sed 's/"smollm3"/"llama4_text"/' nope.json >llama4.json

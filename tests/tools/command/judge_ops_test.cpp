@@ -29,8 +29,7 @@ std::vector<double> numbers(std::size_t size, std::uint32_t state) {
 
 const std::vector<double> bias = numbers(heads * head_dim, 2), weight = numbers(head_dim, 3),
                           norm_bias = numbers(head_dim, 4),
-                          token_scales = numbers(tokens * batch, 5),
-                          second_weight = numbers(head_dim, 6);
+                          token_scales = numbers(tokens * batch, 5);
 
 Change of(const OpsChange& change) {
     return [change](Hypothesis& e) { change(e.ops); };
@@ -143,19 +142,6 @@ TEST_CASE("another eps, and the weight of another head or tensor") {
                                  ops.norm.weight[i] = ops.norm.weight[i % head_dim];
                              }
                          })}}});
-}
-
-TEST_CASE("two sets of weights") {
-    Ops two = {.norm = rms_norm()};
-    two.second = {.from_token = 3, .bias = {}, .weight = second_weight, .norm_bias = {}};
-    check_each(
-        with_ops(two),
-        {{"second_set_missing", {of([](Ops& ops) { ops.second.reset(); })}},
-         {"sets_exchanged", {of([](Ops& ops) { std::swap(ops.norm.weight, ops.second->weight); })}},
-         {"weight_missing", {of([](Ops& ops) {
-              remove_weight(ops);
-              ops.second->weight.clear();
-          })}}});
 }
 
 TEST_CASE("mistakes in the norm, in 16-bit types") {
