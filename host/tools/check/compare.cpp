@@ -16,7 +16,7 @@
 namespace vkrope::tools {
 namespace {
 
-using oracle::Approximate, oracle::CodesVerdict, oracle::Compared, oracle::Place;
+using oracle::Approximate, oracle::Compared, oracle::Place;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double unit_roundoff = 0x1p-24;
@@ -162,68 +162,17 @@ class Numbers {
     Comparison result_;
 };
 
-/// Compares blocks that extend along tokens or heads, 32 tokens at a time.
-oracle::Verdict compare_across(const Observation& observation, const Hypothesis& whole) {
-    const oracle::Tensor& in = whole.in;
-    const oracle::QuantisedStore& store = *whole.store;
-    const bool along_tokens = whole.along == BlockAxis::tokens;
-    const std::uint64_t channels = oracle::block_channels(store.type),
-                        size = oracle::block_bytes(store.type), of_token = in.heads * in.head_dim,
-                        step = along_tokens ? of_token : in.head_dim,
-                        length = along_tokens ? channels : in.heads,
-                        row_bytes = (along_tokens ? in.tokens : in.heads) / channels * size;
-    CodesVerdict codes;
-    std::vector<Approximate> values, row(length);
-    const std::uint64_t parts = divide_up(in.tokens, channels);
-    for (std::uint64_t i_part = 0; i_part < in.batch * parts; ++i_part) {
-        const std::uint64_t batch = i_part / parts, first = i_part % parts * channels,
-                            tokens = std::min(channels, in.tokens - first);
-        values.clear();  // [tokens, heads, head_dim]
-        each_token(observation, whole, {{batch, first, tokens}},
-                   [&](std::uint64_t, std::uint64_t, const auto& of_one) {
-                       values.insert(values.end(), of_one.begin(), of_one.end());
-                   });
-        for (std::uint64_t i = 0; i < values.size() / length; ++i) {
-            const std::uint64_t at = along_tokens ? i
-                                                  : i / in.head_dim * of_token + i % in.head_dim;
-            for (std::uint64_t j = 0; j < length; ++j) {
-                row[j] = values[at + j * step];
-            }
-            const std::uint64_t byte =
-                along_tokens ? (batch * of_token + i) * row_bytes + first / channels * size
-                             : ((batch * in.tokens + first) * in.head_dim + i) * row_bytes;
-            oracle::compare_row(store, 1, row,
-                                observation.codes.subspan(byte, length / channels * size), 0, "",
-                                codes);
-        }
-    }
-    oracle::Verdict verdict;
-    verdict.set(codes);
-    return verdict;
-}
-
 oracle::Verdict compare_codes(const Observation& observation, const Hypothesis& whole,
                               const Sample& sample, const std::function<void(double)>& progress) {
-    if (whole.along != BlockAxis::channels) {
-        return compare_across(observation, whole);
-    }
     const std::uint64_t size = oracle::block_bytes(whole.store->type);
-    std::span<const std::uint8_t> codes = observation.codes;
-    std::vector<std::uint8_t> reordered;
-    if (whole.reorder) {
-        reordered.assign(codes.begin(), codes.end());
-        for (std::uint64_t at = 0; at < reordered.size(); at += size) {
-            whole.reorder(std::span(reordered).subspan(at, size));
-        }
-        codes = reordered;
-    }
     oracle::Verdict verdict;
     Hypothesis part = whole;
     for (const Tokens& tokens : sample) {
         take(whole, tokens, part);
         const std::uint64_t first = part.first_out / oracle::block_channels(part.store->type);
         verdict.add(oracle::compare(part, input_of(observation, part),
-                                    codes.subspan(first * size).data(), part.scales, progress));
+                                    observation.codes.subspan(first * size).data(), part.scales,
+                                    progress));
     }
     return verdict;
 }
@@ -258,8 +207,7 @@ Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted) {
     const oracle::Tensor& in = hypothesis.in;
     const std::uint64_t of_token = std::max<std::uint64_t>(1, in.heads * in.head_dim),
                         most = std::max<std::uint64_t>(1, wanted / of_token);
-    if (in.batch * in.tokens <= most ||
-        (hypothesis.store && hypothesis.along != BlockAxis::channels)) {
+    if (in.batch * in.tokens <= most) {
         return all_tokens(hypothesis);
     }
     const Every batch = at_most(most, in.batch),

@@ -27,8 +27,7 @@ using Sample = std::vector<Tokens>;
 
 Sample all_tokens(const Hypothesis& hypothesis);
 
-/// Returns about `wanted` elements of evenly spaced tokens of evenly spaced sequences, or all
-/// tokens if blocks lie along another axis than the channels.
+/// Returns about `wanted` elements of evenly spaced tokens of evenly spaced sequences.
 Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted);
 
 /// Returns the tokens of the rows that are set in `rows`, [batch, tokens, heads].

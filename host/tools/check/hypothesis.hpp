@@ -18,9 +18,6 @@ namespace vkrope::tools {
 
 using Positions = std::vector<std::int64_t>;  // positions on one axis, [batch, tokens]
 
-/// The axis that is innermost in the memory of the engine's output.
-enum class BlockAxis { channels, tokens, heads };
-
 /// The definition of one tensor, or the definition with one change, and the layout in which the
 /// tensor is read for it. The positions of its operation are those of the first axis.
 struct Hypothesis : oracle::Definition {
@@ -28,9 +25,6 @@ struct Hypothesis : oracle::Definition {
     std::uint64_t first_in = 0, first_out = 0;  // offsets of the first element
     const void* input = nullptr;                // another input; null: that of the observation
     std::vector<float> scales = {};             // [batch, tokens, heads] if the engine makes scales
-    BlockAxis along = BlockAxis::channels;
-    /// Converts the bytes of one block to the bytes of the definition. Empty if they are the same.
-    std::function<void(std::span<std::uint8_t> block)> reorder = {};
     /// Channels of a row that another hypothesis computes.
     std::vector<bool> other_channels = {};  // [head_dim]; empty: none
     std::shared_ptr<const Hypothesis> of_other_channels = {};

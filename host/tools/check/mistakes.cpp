@@ -17,7 +17,7 @@ namespace {
 
 /// Returns true if the mistake is possible only in a rotation.
 bool is_of_rotation(const Row& row) {
-    return row.part > Part::store;
+    return row.part > Part::rotation;
 }
 
 }  // namespace
@@ -27,10 +27,9 @@ const Rows& all_rows() {
         Rows all;
         // Rounding of the frequencies and computation of cos and sin come last, because they use
         // the frequencies that another mistake may have changed.
-        for (const auto table :
-             {rotation_mistakes, ops_mistakes, store_mistakes, pair_mistakes, scaling_mistakes,
-              position_mistakes, window_mistakes, exponent_mistakes, layout_mistakes,
-              measured_mistakes, arithmetic_mistakes}) {
+        for (const auto table : {rotation_mistakes, ops_mistakes, pair_mistakes, scaling_mistakes,
+                                 position_mistakes, window_mistakes, exponent_mistakes,
+                                 layout_mistakes, measured_mistakes, arithmetic_mistakes}) {
             Rows rows_of_table = table();
             std::move(rows_of_table.begin(), rows_of_table.end(), std::back_inserter(all));
         }

@@ -19,7 +19,6 @@ enum class Part {
     scale,
     hadamard,
     rotation,  // rotation of V
-    store,
     pairing,
     factor,
     frequencies,
@@ -106,7 +105,6 @@ std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
 // The tables, in the order in which rows that explain an output equally well are reported.
 Rows rotation_mistakes();    // the other RoPEs of the model file, which have no change
 Rows ops_mistakes();         // bias, norm, clip, scale, Hadamard transform
-Rows store_mistakes();       // codes and scales
 Rows pair_mistakes();        // the pairs and the attention factor
 Rows scaling_mistakes();     // scaling of the frequencies
 Rows position_mistakes();    // the positions, their axes and the direction

@@ -95,9 +95,6 @@ class Output {
         std::vector<std::uint8_t> codes(row_.size() / channels * bytes);
         std::copy_n(observation_.codes.begin() + std::ptrdiff_t(first / channels * bytes),
                     codes.size(), codes.begin());
-        for (std::size_t at = 0; hypothesis_.reorder && at < codes.size(); at += bytes) {
-            hypothesis_.reorder(std::span(codes).subspan(at, bytes));
-        }
         const std::vector<float>& given = store.given;
         const float scale = store.made      ? hypothesis_.scales[row]
                             : given.empty() ? 1
@@ -144,7 +141,7 @@ bool finite(const std::complex<double>& x) {
 std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothesis& hypothesis,
                                    const Sample& sample, const std::vector<bool>& rows) {
     Output output(observation, hypothesis);
-    if (!output.can_undo() || (hypothesis.store && hypothesis.along != BlockAxis::channels)) {
+    if (!output.can_undo()) {
         return std::nullopt;
     }
     const oracle::Tensor& in = hypothesis.in;

@@ -11,47 +11,6 @@
 namespace vkrope::oracle {
 namespace {
 
-/// Returns the nearest integer, or the integer that `rounding` selects. `defined` is the rounding
-/// of the type, for Rounding::as_defined.
-float rounded(float number, Rounding rounding, Rounding defined) {
-    switch (rounding == Rounding::as_defined ? defined : rounding) {
-        case Rounding::ties_to_even: return std::nearbyint(number);
-        case Rounding::toward_zero: return std::trunc(number);
-        default: return std::round(number);
-    }
-}
-
-/// Returns the code of a scaled number, with the deviations of `store` from the definition.
-std::uint8_t code_of(const QuantisedStore& store, float number) {
-    if (store.type == Store::int8 && !std::isnan(number)) {
-        const float nearest = rounded(number, store.rounding, Rounding::ties_away);
-        return static_cast<std::uint8_t>(static_cast<int>(std::clamp(nearest, -127.f, 127.f)));
-    }
-    const std::uint8_t code = code_of(store.type, number);
-    if (std::isnan(number) || store.type == Store::int8) {
-        return code;
-    }
-    const double magnitude = std::fabs(double{number});
-    const auto value = [&store](unsigned of) {
-        const auto byte = static_cast<std::uint8_t>(of);
-        return double{dequantise(store.type, {&byte, 1}).front()};
-    };
-    unsigned nearest = code & 0x7fu;
-    const unsigned last = store.type == Store::e4m3fn ? 0x7e : 0x7b;
-    const double last_step = value(last) - value(last - 1);
-    if (!store.saturates && magnitude >= value(last) + last_step / 2) {
-        // For e5m2 the tie beyond the last value goes to infinity, whose code is even.
-        const bool tie = magnitude == value(last) + last_step / 2;
-        nearest = tie && store.type == Store::e4m3fn ? last : last + 1;
-    } else if (store.rounding == Rounding::toward_zero && value(nearest) > magnitude) {
-        --nearest;
-    } else if (store.rounding == Rounding::ties_away && nearest < last &&
-               magnitude == (value(nearest) + value(nearest + 1)) / 2) {
-        ++nearest;
-    }
-    return static_cast<std::uint8_t>(nearest | (code & 0x80u));
-}
-
 Interval scaled(const QuantisedStore& store, const Interval& channel, float given, float scale) {
     if (!store.made) {
         const Interval factors = given < 0 ? channel.negated() : channel;
@@ -59,10 +18,6 @@ Interval scaled(const QuantisedStore& store, const Interval& channel, float give
     }
     if (scale == 0 && !channel.is_nan()) {
         return {0, 0};
-    }
-    if (store.other_division) {
-        const float reciprocal = quotient(1.f, scale);
-        return {product(channel.low, reciprocal), product(channel.high, reciprocal)};
     }
     return {quotient(channel.low, scale), quotient(channel.high, scale)};
 }
@@ -129,41 +84,30 @@ bool is_singular(float d) {
     return d == 0 || std::isinf(d) || std::isinf(quotient(1.f, d));
 }
 
-int code_at(const QuantisedStore& store, float from_middle) {
-    const auto most = static_cast<float>(max_code(store.type));
-    if (store.type == Store::q8_0) {
-        const float nearest = rounded(from_middle, store.rounding, Rounding::ties_away);
-        return static_cast<int>(std::clamp(nearest, -most - 1, most + 1));
+/// Returns the code of x / d.
+int code_at(Store store, float x, float d) {
+    const float from_middle = product(x, quotient(1.f, d));
+    const auto most = static_cast<float>(max_code(store));
+    if (store == Store::q8_0) {
+        return static_cast<int>(std::clamp(std::round(from_middle), -most - 1, most + 1));
     }
-    const auto from_zero = static_cast<float>(middle(store.type));
-    float code = 0;
-    switch (store.rounding) {
-        case Rounding::as_defined: code = sum(from_middle, from_zero + 0.5f); break;
-        case Rounding::ties_to_even: code = std::nearbyint(sum(from_middle, from_zero)); break;
-        case Rounding::ties_away: code = std::round(from_middle) + from_zero; break;
-        case Rounding::toward_zero: code = sum(from_middle, from_zero); break;
-    }
+    const float code = sum(from_middle, static_cast<float>(middle(store)) + 0.5f);
     return static_cast<int>(std::clamp(code, 0.f, most));
-}
-
-/// Computes x / d in f32.
-float over(const QuantisedStore& store, float x, float d) {
-    return store.other_division ? quotient(x, d) : product(x, quotient(1.f, d));
 }
 
 /// Returns the possible codes of x, which is a channel or its distance from m. `d` is a magnitude:
 /// for a negative d the caller negates x.
-Codes codes_of(const QuantisedStore& store, const Interval& x, const Interval& d) {
-    const int zero = middle(store.type);
+Codes codes_of(Store store, const Interval& x, const Interval& d) {
+    const int zero = middle(store);
     if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) {
         return {zero, zero};
     }
     if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d is unknown
-        const int most = max_code(store.type);
-        return {store.type == Store::q8_0 ? -most : 0, most};
+        const int most = max_code(store);
+        return {store == Store::q8_0 ? -most : 0, most};
     }
-    return {code_at(store, over(store, x.low, x.low < 0 ? d.low : d.high)),
-            code_at(store, over(store, x.high, x.high < 0 ? d.high : d.low))};
+    return {code_at(store, x.low, x.low < 0 ? d.low : d.high),
+            code_at(store, x.high, x.high < 0 ? d.high : d.low)};
 }
 
 /// Returns amax / divisor.
@@ -176,11 +120,6 @@ Interval d_of_largest(std::span<const Interval> row, float divisor) {
         }
     }
     return {quotient(most.low, divisor), quotient(most.high, divisor)};
-}
-
-Interval as_stored(const Interval& d) {
-    return {widen(Type::f16, narrow(Type::f16, d.low)),
-            widen(Type::f16, narrow(Type::f16, d.high))};
 }
 
 }  // namespace
@@ -216,8 +155,8 @@ Interval possible_scale(const QuantisedStore& store, std::span<const Interval> r
 Codes possible_codes(const QuantisedStore& store, const Interval& channel, float given,
                      float scale) {
     const Interval number = scaled(store, channel, given, scale);
-    return {rank_of_code(store.type, code_of(store, number.low)),
-            rank_of_code(store.type, code_of(store, number.high))};
+    return {rank_of_code(store.type, code_of(store.type, number.low)),
+            rank_of_code(store.type, code_of(store.type, number.high))};
 }
 
 BlockScales possible_scales(const QuantisedStore& store, std::span<const Interval> block,
@@ -228,9 +167,6 @@ BlockScales possible_scales(const QuantisedStore& store, std::span<const Interva
     }
     if (store.type == Store::q8_0) {
         return {.d = d_of_largest(block, 127.f), .m = {}};
-    }
-    if (store.symmetric) {
-        return {.d = d_of_largest(block, from_zero - 1), .m = {}};
     }
     for (const bool negative : {stored_negative, !stored_negative}) {
         const std::optional<Interval> d = magnitudes_of_d(block, from_zero, negative);
@@ -247,7 +183,7 @@ Codes possible_codes(const QuantisedStore& store, const Interval& channel,
     if (has_minimum(store.type) && !channel.is_nan()) {
         x = {std::max(sum(x.low, -scales.m.high), 0.f), sum(x.high, -scales.m.low)};
     }
-    return codes_of(store, x, store.d_as_stored ? as_stored(scales.d) : scales.d);
+    return codes_of(store.type, x, scales.d);
 }
 
 }  // namespace vkrope::oracle

@@ -29,8 +29,6 @@ namespace vkrope::oracle {
 /// All fields are little-endian.
 enum class Store { e4m3fn, e5m2, int8, q8_0, q4_0, q4_1, q5_0, q5_1 };
 
-enum class Rounding { as_defined, ties_to_even, ties_away, toward_zero };
-
 /// The quantisation of a tensor. The scales of blocks are part of their bytes.
 struct QuantisedStore {
     Store type = Store::q8_0;
@@ -43,15 +41,6 @@ struct QuantisedStore {
     bool made = false;          // each row has a scale, as in quantise_made()
     float floor = 0;            // least made scale
     bool power_of_two = false;  // made scales are powers of two
-
-    // Deviations from the definition, to model mistakes. q4_0 and similar types round halves up.
-    Rounding rounding = Rounding::as_defined;
-    /// Divides where the definition multiplies by the reciprocal, and the reverse.
-    bool other_division = false;
-    bool saturates = true;      // false: beyond the range, e4m3fn gives NaN and e5m2 infinity
-    bool symmetric = false;     // q4_0, q5_0: d = amax / 7 or 15, as if no code were -8 or -16
-    bool d_as_stored = false;   // codes use d rounded to f16 instead of the f32 d
-    bool one_of_token = false;  // all heads of a token share one made scale
 };
 
 /// Return the number of channels and of bytes in a block; both are 1 for a type without blocks.

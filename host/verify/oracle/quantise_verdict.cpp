@@ -146,11 +146,7 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
     }
     for (std::size_t c = 0; c < row.size(); ++c) {
         const Codes possible = possible_codes(store, intervals[c], given, scale);
-        std::uint8_t code = bytes[c];
-        if (!store.saturates && store.type == Store::e4m3fn && (code & 0x7f) == 0x7f) {
-            code = possible.high < 0 ? 0xff : 0x7f;  // a NaN of any sign
-        }
-        counter.code(c, rank_of_code(store.type, code), possible);
+        counter.code(c, rank_of_code(store.type, bytes[c]), possible);
     }
 }
 
@@ -170,27 +166,17 @@ CodesVerdict compare_codes(const Definition& definition, const void* input, cons
     const std::uint64_t row_bytes = in.head_dim / channels * size;
     CodesVerdict verdict;
     std::vector<Approximate> row;
-    std::vector<std::uint8_t> bytes;
     apply_ops(definition, input,
               [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
                   const std::uint64_t index = batch * in.tokens + token;
-                  // If a token has one scale, its heads count as one row.
-                  const std::uint64_t heads = store.one_of_token ? in.heads : 1;
-                  for (std::uint64_t head = 0; head < in.heads; head += heads) {
+                  for (std::uint64_t head = 0; head < in.heads; ++head) {
                       const Place place = {batch, token, head, 0};
-                      row.clear();
-                      bytes.clear();
-                      for (std::uint64_t h = head; h < head + heads; ++h) {
-                          const std::uint64_t first = row_of(out, {batch, token, h, 0});
-                          if (first == nowhere) {
-                              break;
-                          }
-                          const auto exact = all.subspan(h * in.head_dim, in.head_dim);
-                          row.insert(row.end(), exact.begin(), exact.end());
-                          const auto* stored = static_cast<const std::uint8_t*>(codes) +
-                                               first / channels * size;
-                          bytes.insert(bytes.end(), stored, stored + row_bytes);
+                      const std::uint64_t first = row_of(out, place);
+                      if (first == nowhere) {
+                          continue;
                       }
+                      const auto exact = all.subspan(head * in.head_dim, in.head_dim);
+                      row.assign(exact.begin(), exact.end());
                       for (Approximate& channel : row) {
                           const long double magnitude = std::fabs(channel.value);
                           if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L) {
@@ -203,19 +189,11 @@ CodesVerdict compare_codes(const Definition& definition, const void* input, cons
                                           : factors.size() == 1
                                               ? factors.front()
                                               : factors[static_cast<std::size_t>(head)];
-                      if (row.empty()) {
-                          continue;
-                      }
-                      const auto scale = store.made ? scales.subspan(index * in.heads + head, heads)
-                                                    : std::span<const float>();
-                      compare_row(store, given, row, bytes, store.made ? scale.front() : 0,
-                                  text_of(place), verdict);
-                      for (std::size_t h = 1; h < scale.size(); ++h) {
-                          const std::string at = text_of({batch, token, head + h, 0});
-                          Counter(verdict, store.type, at)
-                              .scale(scale[h] == scale.front(), "scale", scale[h],
-                                     {scale.front(), scale.front()});
-                      }
+                      const auto* bytes = static_cast<const std::uint8_t*>(codes) +
+                                          first / channels * size;
+                      compare_row(store, given, row, {bytes, row_bytes},
+                                  store.made ? scales[index * in.heads + head] : 0, text_of(place),
+                                  verdict);
                   }
                   if (progress) {
                       progress(double(index + 1) / double(in.batch * in.tokens));

@@ -328,8 +328,8 @@ works judge_k --store int8 --store-scale row --actual-k-scales scales.npy --layo
 refuse 5 '--actual-k-scales:*k.npy*(2, 7, 2, 64)*(2, 7, 2)' \
     judge_k --store int8 --store-scale row --actual-k-scales k.npy
 refuse 2 '--actual-k-scales:' judge_k --store int8 --store-scale row
-named scale_not_power_of_two judge_k --store int8 --store-scale row_power_of_two \
-    --actual-k-scales scales.npy --layout bhsd
+expect 1 '--actual-k: 0 of 1792 codes and [1-9]* of 28 scales *: batch 0 token 0 head 0 scale: ' \
+    judge_k --store int8 --store-scale row_power_of_two --actual-k-scales scales.npy --layout bhsd
 stored --store e4m3fn --store-scale row_power_of_two --out-k-scales scales.npy --layout bhsd
 works judge_k --store e4m3fn --store-scale row_power_of_two --actual-k-scales scales.npy \
     --layout bhsd
