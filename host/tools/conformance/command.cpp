@@ -46,7 +46,6 @@ void add_options(tools::CommandLine& program, Options& options) {
         .add_text("--bench", "PROGRAM", options.bench,
                   "Time each device with this vkrope-bench after its checks.")
         .needs(json);
-    program.add_text("--junit", "FILE", options.junit, "Write a report as JUnit XML to FILE.");
     program.add_text("--waive", "FILE", options.waivers,
                      "Known failures as JSON, {\"waivers\": [{\"check\": ID, \"reason\": TEXT, "
                      "\"link\": URL}]}: they do not fail the run; a waiver that is not needed, or "

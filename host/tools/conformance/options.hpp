@@ -26,7 +26,7 @@ struct Options {
     std::string waivers;
 
     // Files to write.
-    std::string outputs, json, junit;
+    std::string outputs, json;
     std::string bench;  ///< the program vkrope-bench, for the report
     bool with_uuid = false;
 

@@ -19,7 +19,6 @@
 #include "conformance/options.hpp"
 #include "conformance/repeat.hpp"
 #include "conformance/report.hpp"
-#include "conformance/reports/junit.hpp"
 #include "conformance/reports/waivers.hpp"
 #include "conformance/selection.hpp"
 #include "conformance/shell_word.hpp"
@@ -197,40 +196,23 @@ void time_on(Run& run, const FoundDevice& device, DeviceReport& report) {
     report.figures = std::move(timed.figures);
 }
 
-/// Fails if a file cannot be written, now instead of after all checks have run.
-void check_writable(const char* option, const std::string& file) {
-    if (!file.empty()) {
-        const tools::OutputFile writable(
-            option, file, 1);  // removed again: the size of the report is not known yet
-    }
-}
-
-void add_file(std::vector<tools::OutputFile>& files, const char* option, const std::string& file,
-              const std::string& content) {
-    files.emplace_back(option, file, content.size()).write(content);
-}
-
 void write_report(Run& run) {
     const Options& options = run.options;
     const nlohmann::ordered_json json = json_of(run.report, options.extent.level,
                                                 options.with_uuid);
     print_text(verdicts_text(run.report));
-    std::vector<tools::OutputFile> files;
-    std::string report;
-    if (!options.json.empty() && options.json != "-") {
-        report = report_path(options.json, run.report);
-        add_file(files, "--json", report,
-                 json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n');
-    }
-    if (!options.junit.empty()) {
-        add_file(files, "--junit", options.junit, junit_of(json));
-    }
-    tools::OutputFile::publish(files);
     if (options.json == "-") {
         tools::write_json(json);
-    }
-    if (report != options.json && !report.empty()) {
-        tools::print_note("the report: " + report);
+    } else if (!options.json.empty()) {
+        const std::string report = report_path(options.json, run.report);
+        const std::string text =
+            json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+        std::vector<tools::OutputFile> files;
+        files.emplace_back("--json", report, text.size()).write(text);
+        tools::OutputFile::publish(files);
+        if (report != options.json) {
+            tools::print_note("the report: " + report);
+        }
     }
 }
 
@@ -282,8 +264,11 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin,
                .command = command,
                .watch = {.limit = limit_of(options, VK_PHYSICAL_DEVICE_TYPE_OTHER),
                          .printed = print_text}};
-    check_writable("--json", options.json == "-" ? "" : report_path(options.json, run.report));
-    check_writable("--junit", options.junit);
+    if (!options.json.empty() && options.json != "-") {
+        // Fails now if it cannot be written, instead of after all checks. It is removed again: the
+        // size of the report is not known yet.
+        const tools::OutputFile writable("--json", report_path(options.json, run.report), 1);
+    }
     const std::vector<FoundDevice> selected = selected_devices(run);
     note_interrupts();
     for (const FoundDevice& device : selected) {
