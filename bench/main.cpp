@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 
 #include "cli/command_line.hpp"
 #include "cli/device_text.hpp"
@@ -25,10 +24,9 @@ namespace {
 using tools::ExitCode;
 using tools::Subject;
 using tools::value_of;
-using Context = std::vector<std::pair<std::string, std::string>>;
 
 struct Options {
-    std::string device, html, commit;
+    std::string device, commit;
     std::vector<std::string> benchmark_flags;
 };
 
@@ -39,7 +37,7 @@ constexpr const char* footer =
     "and its others.\n"
     "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., empty/..., rival/WHO/..., "
     "ops/...,\n"
-    "cache/..., cpu/..., growth/..., host/...; bench/README.md says what each one times.\n"
+    "cache/..., cpu/..., host/...; bench/README.md says what each one times.\n"
     "Counters: bytes_per_second read and written; roof, its share of the fastest copy shader's; "
     "error_u, the\n"
     "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, "
@@ -49,7 +47,6 @@ constexpr const char* footer =
 void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--device", "D", options.device, "an index, a UUID or part of a name")
         .from_environment("VKROPE_DEVICE");
-    program.add_text("--html", "F", options.html, "write the results as one page");
     program.add_text("--commit", "ID", options.commit,
                      "commit that is measured, recorded in the results");
     program.keep_extras(options.benchmark_flags);
@@ -118,58 +115,36 @@ std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
                                                                    : Console::OO_Tabular);
 }
 
-Context context_of(const Options& options, const tools::KnownDevice& device) {
-    Context context = {{"device", tools::printable(device.name)},
-                       {"driver", tools::printable(device.driver)},
-                       {"uuid", device.uuid},
-                       {"api_version", tools::version_text(device.api_version)},
-                       {"vkrope_version", VKROPE_PROJECT_VERSION}};
-    if (!options.commit.empty()) context.emplace_back("commit", options.commit);
-    return context;
+/// Adds to the figures what describes the measurement.
+void add_context(const Options& options, const tools::KnownDevice& device) {
+    benchmark::AddCustomContext("device", tools::printable(device.name));
+    benchmark::AddCustomContext("driver", tools::printable(device.driver));
+    benchmark::AddCustomContext("uuid", device.uuid);
+    benchmark::AddCustomContext("api_version", tools::version_text(device.api_version));
+    benchmark::AddCustomContext("vkrope_version", VKROPE_PROJECT_VERSION);
+    if (!options.commit.empty()) benchmark::AddCustomContext("commit", options.commit);
 }
 
-/// Returns the date for the page; Google Benchmark writes the date of the JSON.
-std::string date_text() {
-    const std::time_t now = std::time(nullptr);
-    char text[32] = {};
-    std::strftime(text, sizeof text, "%Y-%m-%d %H:%M", std::localtime(&now));
-    return text;
-}
-
-void write_html(const std::string& path, const std::string& html) {
-    std::vector<tools::OutputFile> files;
-    files.emplace_back("--html", path, html.size());
-    files[0].write(html);
-    tools::OutputFile::publish(files);
-}
-
-/// Runs every selected row on a device, which is closed at the end. Sets `context` to the
-/// description of the measurement.
-ExitCode run_rows(const Options& options, Collector& collector, Context& context) {
+/// Runs every selected row on a device, which is closed at the end.
+ExitCode run_rows(const Options& options, MedianReporter& reporter) {
     DeviceOptions device_options;
     device_options.select = options.device.c_str();
     device_options.on_message = tools::print_message;
     Bench bench(value_of(Device::open(device_options), Subject::device));
-    context = context_of(options, bench.device().info());
-    for (const auto& [name, value] : context) benchmark::AddCustomContext(name, value);
-    context.insert(context.begin() + 2, {"date", date_text()});  // after the driver
+    add_context(options, bench.device().info());
     bench.register_rows();
     for (const std::string& sentence : bench.left_out()) tools::print_note(sentence);
-    benchmark::RunSpecifiedBenchmarks(&collector);
+    benchmark::RunSpecifiedBenchmarks(&reporter);
     benchmark::Shutdown();
     return bench.outcome();
 }
 
 ExitCode run_benchmarks(const Options& options) {
-    if (!options.html.empty())
-        tools::OutputFile("--html", options.html, 1);  // fails here if the page cannot be written
     check_benchmark_out(benchmark_out(options));
     if (!initialize(options)) return ExitCode::usage;
-    Collector collector(console(options));
-    Context context;
-    const ExitCode outcome = run_rows(options, collector, context);
-    if (!options.html.empty()) write_html(options.html, html_report(collector.results(), context));
-    for (const std::string& failure : collector.failures()) tools::print_error(failure);
+    MedianReporter reporter(console(options));
+    const ExitCode outcome = run_rows(options, reporter);
+    for (const std::string& failure : reporter.failures()) tools::print_error(failure);
     return outcome;
 }
 
@@ -188,8 +163,6 @@ ExitCode run(int argc, char** argv) {
 }  // namespace vkrope::bench
 
 int main(int argc, char** argv) {
-    // Google Benchmark writes its file as rows end; the page is written after closing the device.
-    return vkrope::tools::run_program(
-        "no page was written, and the --benchmark_out file may be incomplete",
-        [=] { return vkrope::bench::run(argc, argv); });
+    return vkrope::tools::run_program("the --benchmark_out file may be incomplete",
+                                      [=] { return vkrope::bench::run(argc, argv); });
 }

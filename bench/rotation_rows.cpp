@@ -183,23 +183,6 @@ void Bench::register_ropes() {
     }
 }
 
-void Bench::register_growth() {
-    const auto add_growth = [this](const char* what, std::uint32_t number, std::uint32_t tokens,
-                                   std::uint32_t q_heads, std::uint32_t k_heads) {
-        const verify::Operation operation = rotation(tokens, {q_heads, 128}, {k_heads, 128}, 128,
-                                                     500000);
-        const Shape shape = {fmt::format("growth/{}/{}", what, number), "Llama 3.1 8B",
-                             of_type(operation, VKROPE_F16)};
-        if (fits(shape)) add_row(shape.name, [=, this] { return rope_row(shape); });
-    };
-    for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4)
-        add_growth("tokens", tokens, tokens, 32, 8);
-    for (std::uint32_t tokens = 1; tokens <= 1u << 20; tokens *= 4)
-        add_growth("tokens_of_one_head", tokens, tokens, 1, 0);
-    for (std::uint32_t heads = 1; heads <= 128; heads *= 2)
-        add_growth("heads", heads, 4096, heads, 0);
-}
-
 void Bench::register_rivals() {
     for (const Shape& shape : typed_shapes()) {
         if (device_bytes(shape.operation) > memory()) continue;

@@ -27,7 +27,6 @@ void Bench::register_rows() {
     register_ropes();
     register_rivals();
     register_ops();
-    register_growth();
     register_host_rows();
 }
 

@@ -82,7 +82,6 @@ class Bench {
     Row ops_row(const Shape& shape);  // ops_rows.cpp
 
     void register_ropes();
-    void register_growth();
     void register_rivals();
     void register_ops();        // ops_rows.cpp
     void register_host_rows();  // host_rows.cpp

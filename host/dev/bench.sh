@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Implements ./dev bench: runs vkrope-bench on the best device and writes a page and figures. ./dev
+# Implements ./dev bench: runs vkrope-bench on the best device and writes the figures. ./dev
 # sources this file and provides its functions.
 # shellcheck shell=sh
 
@@ -18,19 +18,19 @@ bench() {
     llama=prefill_llama3_8b
     rows="^(rope/$llama/.*/out_of_place|rope/$llama/.*/factored_texture/"
     rows="$rows|rope/decode_.*/f16/factored_texture/|copy/$llama|copy_buffer/$llama"
-    rows="$rows|rival/.*/$llama|rival/unfused/decode_.*/f16|cpu/$llama|growth/|empty/.*/f16"
+    rows="$rows|rival/.*/$llama|rival/unfused/decode_.*/f16|cpu/$llama|empty/.*/f16"
     rows="$rows|ops/|cache/.*_llama3_1_8b|cache/.*/q8_0"
     rows="$rows|host/(record_of|record/$llama|record/decode_b64|create|fill))"
     rm -f $out/run.json
     status=0
-    $tool --html $out/report.html ${commit:+--commit "$commit"} --benchmark_out=$out/run.json \
-        --benchmark_filter="$rows" --benchmark_min_time=0.02 "$@" || status=$?
+    $tool ${commit:+--commit "$commit"} --benchmark_out=$out/run.json --benchmark_filter="$rows" \
+        --benchmark_min_time=0.02 "$@" || status=$?
     [ -e $out/run.json ] || exit "$status" # an argument may name another file
     device=$(sed -n 's/^ *"device": "\(.*\)",*$/\1/p' $out/run.json | tr -cs 'A-Za-z0-9.\n' _)
     # Removes the name of the machine, which is private.
     sed 's/^\( *"host_name": \)".*"/\1""/' $out/run.json >"$out/${device%_}.json"
     rm $out/run.json
-    echo "the page: $out/report.html; all figures: $out/${device%_}.json"
+    echo "all figures: $out/${device%_}.json"
     summarise
     exit "$status"
 }

@@ -1,25 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tests `vkrope-bench` on lavapipe from outside: names and counters of the rows, the context, the
-# page, errors, summaries, and the tables of pages. Arguments: the command, the source tree, the
-# driver manifests of lavapipe and of SwiftShader, which may be empty, a folder in which the page
-# and its figures are left for page.py, and vkrope-conformance.
+# Tests `vkrope-bench` on lavapipe from outside: names and counters of the rows, the context,
+# errors, summaries, and the tables of pages. Arguments: the command, the source tree, the driver
+# manifests of lavapipe and of SwiftShader, which may be empty, and vkrope-conformance.
 # check.sh is found at run time and sets the variables; awk evaluates the expressions.
 # shellcheck disable=SC1091,SC2016,SC2154
 . "$(dirname "$0")/../command/check.sh"
 bench=$vkrope
 source=$models
-kept=$5
-conformance=$6
-rm -rf "$kept"
+conformance=$5
 
 use_driver /nonexistent/no_driver.json
 expect 2 'not a valid option' "$bench" --benchmark_fliter=x
 expect 3 '' "$bench" --benchmark_list_tests
 # A file that cannot be written is reported before a device is opened: this part has no device. Of
 # repeated flags the last counts.
-expect 5 "--html: '/nonexistent/folder/page.html' cannot be written: there is no folder" "$bench" \
-    --html /nonexistent/folder/page.html
 no_folder="--benchmark_out: '/nonexistent/folder/run.json' cannot be written: there is no folder '/nonexistent/folder'"
 expect 5 "$no_folder" "$bench" --benchmark_out=run.json --benchmark_out=/nonexistent/folder/run.json
 expect 5 "$no_folder" env BENCHMARK_OUT=/nonexistent/folder/run.json "$bench"
@@ -27,7 +22,7 @@ expect 5 "--benchmark_out: '.' cannot be written: Is a directory" "$bench" --ben
 refuse 3 '' "$bench" --benchmark_out=/nonexistent/folder/run.json --benchmark_out=run.json
 expect 3 '' "$bench" --benchmark_out=/dev/null
 works "$bench" --help
-holds 'the help names its options' grep -q -e '--html' "$logs/out"
+holds 'the help names its options' grep -q -e '--commit' "$logs/out"
 need_lavapipe
 VKROPE_DEVICE=llvmpipe
 export VKROPE_DEVICE
@@ -52,8 +47,7 @@ for shape in decode_b1 decode_b64 decode_b256; do has "rope/$shape/bf16/computed
 for who in ggml ggml_along_x onnxruntime ncnn unfused; do
     has "rival/$who/prefill_llama3_8b/f16"; done
 for shape in decode_b1 decode_b64 decode_b256; do has "rival/unfused/$shape/f16"; done
-has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 growth/tokens_of_one_head/1048576 \
-    growth/tokens/1 growth/tokens/4096 growth/heads/128 host/fill_factored_131072
+has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 host/fill_factored_131072
 for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" \
     "host/create_warm/$kind" "host/record_of/$kind"; done
 for kind in norms norms_of_tokens norms_gpu_mapping q8_0 norms_q8_0; do
@@ -63,13 +57,11 @@ for kind in norms norms_of_tokens norms_gpu_mapping q8_0 norms_q8_0; do
 # seconds for one row.
 who='(ggml_along_x|onnxruntime|ncnn|unfused)'
 rows='rope/(decode_b64|vision_2d)/f16/(computed|direct_texture)/in_place|rope/(mla_deepseek|mrope_qwen2_vl)/bf16/factored_texture/in'
-rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/unfused/decode_b1/f16|cpu/prefill_llama3_8b/f16|growth/tokens/(1|4)/"
+rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/unfused/decode_b1/f16|cpu/prefill_llama3_8b/f16"
 rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|record_of/gpu|create_(cold|warm)/(q/|scatter)|create_cold/norms_q8_0|fill)"
 works "$bench" --benchmark_filter="^($rows)" --benchmark_min_time=0.001 --benchmark_repetitions=1 \
-    --commit abc123 \
-    --benchmark_out=run.json --html page.html
+    --commit abc123 --benchmark_out=run.json
 cp "$logs/out" table
-mkdir -p "$kept" && cp page.html run.json "$kept" || exit 1
 holds 'no row failed' sh -c '! grep -q error_occurred run.json'
 holds 'the device, the commit and the date are in the context' sh -c \
     'grep -q "\"device\": \"llvmpipe" run.json && grep -q "\"commit\": \"abc123\"" run.json && grep -q "\"date\":" run.json'
@@ -99,11 +91,6 @@ counts host/record_of/gpu_mapping real_time
 counts host/record/decode_b1 real_time
 holds 'the table has a line a row' [ "$(grep -c manual_time table)" = \
     "$(grep -c '"run_name"' run.json)" ]
-
-holds 'the page ends' sh -c 'tail -n 1 page.html | grep -qx "</html>"'
-holds 'no script, no link' sh -c '! grep -qiE "<script|href|url\(|src=" page.html'
-holds 'rows are in the page' grep -q 'decode_b64/f16/computed/in_place' page.html
-if command -v xmllint >/dev/null; then holds 'the page is well-formed' xmllint --noout page.html; fi
 
 # The summaries of two devices with the same name: this run, with a report in which one check fails,
 # and the same figures with another driver and with rivals that win.

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks pages in a headless browser at phone and desktop width, in light and in dark; then seeds
-errors, which it must find. Without CHROMIUM or a page it is skipped, or fails if COMPLETE is ON.
+"""Checks the pages of reports in a headless browser at phone and desktop width, in light and in
+dark; then seeds errors, which it must find. Without CHROMIUM or a page it is skipped, or fails if
+COMPLETE is ON.
 
-page.py bench|conformance CHROMIUM FOLDER COMPLETE
-FOLDER  where the test bench or conformance_report_files leaves its pages
+page.py CHROMIUM FOLDER COMPLETE
+FOLDER  where the test conformance_report_files leaves its pages
 """
 
 import html
@@ -35,24 +36,10 @@ frame.onload = () => {
         quiet: all(page, "p", part => style(part).color).concat(style(page.body).color)[0],
         sections: all(page, "section", part => [heading(part), box(part).width, box(part).height]),
         texts: all(page, "figure svg text", text => box(text).height),
-        rows: all(page, "tbody tr", row => {
-            const text = page.createRange(), line = parseFloat(style(row.cells[0]).lineHeight);
-            text.selectNodeContents(row.cells[0]);
-            return [row.cells[0].textContent, Math.round(box(text).height / line)];
-        }),
-        bars: all(page, "tbody tr .bar svg rect", rect => {
-            const picture = box(rect.closest("svg")), row = rect.closest("tr");
-            const line = box(row.querySelector(".bar svg line"));
-            const roof = (line.left + line.right) / 2 - picture.left;
-            return [heading(row), row.cells[0].textContent, rect.getAttribute("class"),
-                box(rect).width, roof, picture.width];
-        })});
+        rows: all(page, "tbody tr", row => row.cells[0].textContent)});
 };
 frame.src = "page.html";
 </script>"""
-SECTIONS = {"rope": "vkrope and the roof", "rival": "Rivals", "cpu": "Without a GPU",
-            "growth": "How cost grows", "copy": "The roof", "copy_buffer": "vkCmdCopyBuffer",
-            "empty": "An empty dispatch", "host": "On the host"}
 
 
 def contrast(*colours):
@@ -76,34 +63,6 @@ def of_every_page(facts, width, scheme):
     for name, wide, high in facts["sections"]:
         yield wide < width / 2 or high < 20, f"section {name}: {wide} x {high}"
     yield min([9, *facts["texts"]]) < 9, "text in a figure is less than 9 high"
-
-
-def of_bench(facts):
-    rows, shares = set(), {}
-    for result in json.loads(Path(folder, "run.json").read_text())["benchmarks"]:
-        kind, name = result["run_name"].removesuffix("/manual_time").split("/", 1)
-        yield "aggregate_name" in result, "the run has repetitions"
-        rows |= {name} - {name if kind == "growth" else None}
-        if roof := result.get("roof"):
-            shares[SECTIONS[kind], name, "other" if kind == "rival" else "fill"] = roof
-            if kind == "rival":
-                shares[SECTIONS[kind], name, "fill"] = roof * result["vkrope_speedup"]
-    yield not re.search(r"20\d\d-\d\d-\d\d", facts["title"]), "no date in the title"
-    for name, _, high in facts["sections"]:
-        yield high < 50, f"section {name}: {high} high"
-    for name, lines in facts["rows"]:
-        yield lines > 2, f"row {name}: its name has {lines} lines"
-    for *key, wide, roof, whole in facts["bars"]:
-        share = shares.get(tuple(key), -1)
-        yield abs(wide - share * roof) > 1, f"bar {key}: {wide} of {roof} wide, not {share}"
-        yield wide > whole + 0.5, f"bar {key}: wider than its box"
-    for missing in {*SECTIONS.values()} - {section[0] for section in facts["sections"]}:
-        yield True, f"no section {missing}"
-    for missing in rows - {row[0] for row in facts["rows"]}:
-        yield True, f"no row {missing}"
-    for missing in {*shares} - {tuple(bar[:3]) for bar in facts["bars"]}:
-        yield missing[0].startswith(("vkrope and", "Rivals", "vkCmd")), f"no bar {missing}"
-    yield not facts["bars"] or not facts["texts"], "no bars, or no figures"
 
 
 def of_report(facts, least):
@@ -132,22 +91,17 @@ def problems_of(text, width, scheme, rules):
     return [line for line in shown.stderr.splitlines() if "CONSOLE" in line] + problems
 
 
-kind, chromium, folder, complete = sys.argv[1:]
-pages = {"page": of_bench} if kind == "bench" else {
-    "report": lambda facts: of_report(facts, 4), "many": lambda facts: of_report(facts, 7)}
+chromium, folder, complete = sys.argv[1:]
+pages = {"report": lambda facts: of_report(facts, 4), "many": lambda facts: of_report(facts, 7)}
 image = '<img alt="" src="http://127.0.0.1:9/seeded.png"/>'
-rect = '<rect class="fill" y="0" width="'
-seeds = [("no section Rivals", "<h2>Rivals</h2>", "<h2>Others</h2>", "light"),
-         ("bar .*, not ", rect + "[0-9.]*", rect + "33", "light"),
-         ("no row", "<tr><td>decode_b1/", "<tr><td>decode_b2/", "light")] if kind == "bench" else [
-    ("the page is .* wide", "</h1>", '</h1><div style="width:500px">wide</div>', "light"),
-    ("^1 scripts", "</h1>", "</h1><script></script>", "light"),
-    ("^1 requests", "</h1>", "</h1>" + image, "light"),
-    ("not dark", "prefers-color-scheme:dark", "prefers-color-scheme:none", "dark"),
-    ("quiet is hard to read", "--quiet:#555555", "--quiet:#cccccc", "light")]
+seeds = [("the page is .* wide", "</h1>", '</h1><div style="width:500px">wide</div>', "light"),
+         ("^1 scripts", "</h1>", "</h1><script></script>", "light"),
+         ("^1 requests", "</h1>", "</h1>" + image, "light"),
+         ("not dark", "prefers-color-scheme:dark", "prefers-color-scheme:none", "dark"),
+         ("quiet is hard to read", "--quiet:#555555", "--quiet:#cccccc", "light")]
 for needed in (chromium, *(f"{folder}/{page}.html" for page in pages)):
     if not Path(needed).is_file():
-        print(f"{kind}: there is no {needed or 'headless Chromium'}")
+        print(f"there is no {needed or 'headless Chromium'}")
         sys.exit(1 if complete == "ON" else 77)
 
 failed = False
