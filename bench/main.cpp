@@ -10,10 +10,10 @@
 
 #include "cli/command_line.hpp"
 #include "cli/device_text.hpp"
+#include "cli/exit_guard.hpp"
 #include "cli/failure.hpp"
 #include "cli/output_file.hpp"
 #include "cli/program.hpp"
-#include "cli/signals.hpp"
 #include "cli/terminal.hpp"
 #include "results.hpp"
 #include "rows.hpp"
@@ -95,8 +95,7 @@ void check_benchmark_out(const std::string& path) {
     struct stat about = {};
     if (path.empty()) return;
     if (::stat(path.c_str(), &about) != 0) {
-        tools::OutputFile("--benchmark_out", path,
-                          1);  // reports an error, or creates and removes the file
+        tools::OutputFile("--benchmark_out", path);  // reports an error
     } else if (S_ISDIR(about.st_mode) || ::access(path.c_str(), W_OK) != 0) {
         tools::fail(ExitCode::bad_file, "--benchmark_out: '{}' cannot be written: {}", path,
                     std::strerror(S_ISDIR(about.st_mode) ? EISDIR : errno));

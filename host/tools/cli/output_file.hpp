@@ -2,10 +2,7 @@
 // Output files, which appear complete and all together, or not at all.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -13,17 +10,14 @@
 
 namespace vkrope::tools {
 
-/// A file written under a temporary name next to its final name. The destructor removes the file
-/// unless it was published. A file that replaces another gets the mode of the old file, and its
-/// owner and group if the system permits that.
+/// A file that is written under a temporary name next to its final name, from the first write() on.
+/// The destructor removes the temporary file. A file that replaces another gets its mode.
 class OutputFile {
    public:
-    /// Checks the path, creates the temporary file and reserves its space, so that everything that
-    /// can fail early fails here.
+    /// Checks that the path can be written, so that most errors are found before a long run.
     ///
     /// option  the command-line option, for errors
-    /// bytes   number of bytes that will be written, above 0
-    OutputFile(const std::string& option, const std::string& path, std::uint64_t bytes);
+    OutputFile(std::string option, const std::string& path);
     ~OutputFile();
     OutputFile(OutputFile&& other) noexcept;
     OutputFile& operator=(OutputFile&&) = delete;
@@ -45,22 +39,13 @@ class OutputFile {
     static void publish(std::vector<OutputFile>& files);
 
    private:
-    OutputFile(std::string option, const std::string& path, std::filesystem::path target);
-    void make_temporary(mode_t mode);
-    void take_over_access(const struct stat& old) noexcept;
-    void reserve(std::uint64_t bytes);
-    void close_flushed();
+    void make_temporary();
     [[noreturn]] void fail_with(int error) const;
 
-    std::string option_;
-    std::string path_;
+    std::string option_, path_;
     std::filesystem::path target_;
-    std::uint64_t unwritten_ = 0;
+    std::string temporary_;  // path of the temporary file; empty: there is none
     int file_ = -1;
-    int slot_ = -1;  // index in the temporary files that a signal handler removes; -1: no file left
 };
-
-/// Removes all temporary files; for signal handlers.
-void remove_temporaries() noexcept;
 
 }  // namespace vkrope::tools

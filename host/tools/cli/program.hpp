@@ -8,11 +8,9 @@
 
 namespace vkrope::tools {
 
-/// Installs the signal handlers, calls `run`, and prints the error that it throws. Returns the exit
-/// status for main().
+/// Calls `run`, and prints the error that it throws. Returns the exit status for main().
 ///
-/// lost  what happened to the outputs, for the error if a library ends the program or crashes while
-/// a device is open
+/// lost  what happened to the outputs, for the error if a library ends the program
 int run_program(const char* lost, const std::function<ExitCode()>& run);
 
 }  // namespace vkrope::tools

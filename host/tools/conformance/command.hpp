@@ -6,8 +6,8 @@
 
 namespace vkrope::conformance {
 
-/// Tells tools::run_program() what a crash loses: lines are printed as checks end, but the report
-/// is written after every device is closed.
+/// Tells tools::run_program() what an exit of a driver loses: lines are printed as checks end, but
+/// the report is written after every device is closed.
 inline constexpr const char* lost_report =
     "no report was written, and the checks that remain did not run";
 

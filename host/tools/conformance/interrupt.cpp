@@ -5,9 +5,6 @@
 
 #include <atomic>
 
-#include "cli/output_file.hpp"
-#include "cli/signals.hpp"
-
 namespace vkrope::conformance {
 namespace {
 
@@ -15,8 +12,11 @@ std::atomic<int> came = 0;
 std::atomic<int> came_again = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
+/// Signals that end a program by default and are not crashes, but requests of a user or a limit.
+constexpr int interrupts[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,   SIGALRM, SIGTERM,
+                              SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, SIGXCPU};
+
 void end_by(int signal) noexcept {
-    tools::remove_temporaries();
     ::signal(signal, SIG_DFL);
     ::raise(signal);
 }
@@ -36,7 +36,7 @@ extern "C" void note_interrupt(int signal) {
 }  // namespace
 
 void note_interrupts() noexcept {
-    for (const int signal : tools::interrupts) {
+    for (const int signal : interrupts) {
         struct sigaction action = {};
         if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) {
             action = {};

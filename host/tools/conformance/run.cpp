@@ -205,10 +205,10 @@ void write_report(Run& run) {
         tools::write_json(json);
     } else if (!options.json.empty()) {
         const std::string report = report_path(options.json, run.report);
-        const std::string text =
-            json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
         std::vector<tools::OutputFile> files;
-        files.emplace_back("--json", report, text.size()).write(text);
+        files.emplace_back("--json", report)
+            .write(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                   '\n');
         tools::OutputFile::publish(files);
         if (report != options.json) {
             tools::print_note("the report: " + report);
@@ -265,9 +265,8 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin,
                .watch = {.limit = limit_of(options, VK_PHYSICAL_DEVICE_TYPE_OTHER),
                          .printed = print_text}};
     if (!options.json.empty() && options.json != "-") {
-        // Fails now if it cannot be written, instead of after all checks. It is removed again: the
-        // size of the report is not known yet.
-        const tools::OutputFile writable("--json", report_path(options.json, run.report), 1);
+        // Fails now if it cannot be written, instead of after all checks.
+        const tools::OutputFile writable("--json", report_path(options.json, run.report));
     }
     const std::vector<FoundDevice> selected = selected_devices(run);
     note_interrupts();

@@ -37,11 +37,10 @@ ExitCode print_explanation(const ExplainOptions& options) {
             fail(ExitCode::usage,
                  "--svg: this layer has no rotary position embedding, so there is nothing to draw");
         }
-        const std::string picture = svg_of(explanation);
         std::vector<OutputFile> files;
-        files.emplace_back("--svg", *options.svg, picture.size());
+        files.emplace_back("--svg", *options.svg);
         files.front().check_distinct_from("--model", options.model.path);
-        files.front().write(picture);
+        files.front().write(svg_of(explanation));
         OutputFile::publish(files);
     }
     options.json ? write_json(json_of(explanation))

@@ -58,11 +58,10 @@ void write_matrix(const RopeParams& rotation, const PositionRange& range, const 
              "--matrix: {} positions of {} numbers have {} bytes; at most {} are written", rows,
              2 * pairs, bytes, max_file_bytes);
     }
-    const std::string header = npy::make_header(npy::Type::f4, shape);
     std::vector<OutputFile> files;
-    files.emplace_back("--out", path, header.size() + bytes);
+    files.emplace_back("--out", path);
     files.front().check_distinct_from("--model", model_path);
-    files.front().write(header);
+    files.front().write(npy::make_header(npy::Type::f4, shape));
     std::vector<float> row(2 * pairs);
     for (std::int64_t position = range.first; position < range.end; ++position) {
         for (std::uint64_t j = 0; j < pairs; ++j) {

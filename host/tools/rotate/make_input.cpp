@@ -79,10 +79,9 @@ std::uint64_t checked_bytes(const MakeInputOptions& options) {
 
 ExitCode make_input(const MakeInputOptions& options) {
     const std::uint64_t bytes = checked_bytes(options);
-    const std::string header = npy::make_header(npy_type(options.element), options.shape);
     std::vector<OutputFile> files;
-    files.emplace_back("--out", options.out, header.size() + bytes);
-    files.front().write(header);
+    files.emplace_back("--out", options.out);
+    files.front().write(npy::make_header(npy_type(options.element), options.shape));
     RandomBits random(options.seed);
     const std::size_t element_size = element_bytes(options.element);
     std::vector<std::byte> piece;

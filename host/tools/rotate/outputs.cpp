@@ -42,10 +42,7 @@ std::vector<OutputFile> open_outputs(const RotateOptions& options,
         if (array.path.ends_with(".safetensors")) {
             fail(ExitCode::usage, "{}: '{}': outputs are .npy files", array.option, array.path);
         }
-        const std::string start = npy::make_header(array.type, array.shape);
-        outputs.emplace_back(array.option, array.path,
-                             start.size() + npy::data_bytes(array.type, array.shape));
-        outputs.back().write(start);
+        outputs.emplace_back(array.option, array.path);
     }
     check_distinct(options, outputs);
     return outputs;

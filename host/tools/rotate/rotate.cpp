@@ -116,6 +116,7 @@ ExitCode rotate(const RotateOptions& options) {
     for (std::size_t i = 0; i < files.size(); ++i) {
         const TensorIndex which = outputs[i].which;
         const verify::Operation& operation = measured.operation;
+        files[i].write(npy::make_header(arrays[i].type, arrays[i].shape));
         if (outputs[i].of_scales) {
             const std::vector<float> scales = in_order_of(
                 *inputs.tensors[which], verify::made_scales(operation, which, operation.memory));

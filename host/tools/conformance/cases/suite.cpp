@@ -45,10 +45,8 @@ std::vector<fs::path> folders_below(const fs::path& root, const std::string& giv
 
 void write_array(const fs::path& file, npy::Type type, const std::vector<std::uint64_t>& shape,
                  std::span<const std::byte> bytes, std::vector<tools::OutputFile>& files) {
-    const std::string header = npy::make_header(type, shape);
-    tools::OutputFile& output = files.emplace_back("--write-outputs", file.string(),
-                                                   header.size() + bytes.size());
-    output.write(header);
+    tools::OutputFile& output = files.emplace_back("--write-outputs", file.string());
+    output.write(npy::make_header(type, shape));
     output.write(bytes);
 }
 

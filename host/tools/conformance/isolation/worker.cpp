@@ -13,7 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cli/signals.hpp"
+#include "cli/exit_guard.hpp"
 #include "cli/terminal.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/interrupt.hpp"
@@ -148,7 +148,6 @@ std::optional<Job> job_of_this_process() {
 }
 
 void work(const Job& job, DeviceOptions options, const std::function<Group()>& find_group) {
-    tools::let_crashes_end_by_signal();
     const tools::ExitGuard guard(ExitCode::device_failed,
                                  "ended by a library that it uses, most likely the Vulkan driver");
     const auto fail = [](const char* sentence, ExitCode code) {

@@ -38,9 +38,8 @@ ExitCode write_page(const std::vector<std::string>& files) {
         reports.push_back(
             {files[i].substr(files[i].rfind('/') + 1), report_from("--page", files[i])});
     }
-    const std::string page = page_of(reports);
     std::vector<tools::OutputFile> outputs;
-    outputs.emplace_back("--page", files[0], page.size()).write(page);
+    outputs.emplace_back("--page", files[0]).write(page_of(reports));
     tools::OutputFile::publish(outputs);
     return ExitCode::success;
 }
