@@ -50,14 +50,6 @@ DeviceOptions device_options(const Options& options) {
             .timeout_ns = std::uint64_t{options.timeout_s.value_or(0)} * 1'000'000'000};
 }
 
-/// Returns the report of a driver that could not be loaded, which only says how it ended.
-DeviceReport report_of(const FailedDriver& driver) {
-    DeviceReport report = {.device = {}, .traits = {}, .checks = {}, .ends = {driver.sentence}};
-    report.device.name = driver.name;
-    report.device.driver = "not loaded";
-    return report;
-}
-
 void print_text(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -74,23 +66,13 @@ struct Run {
     bool stopped() const { return interrupted_by() != 0 || unprinted; }
 };
 
-/// Returns the devices to test. With --device all, or if no device is found, adds the drivers that
-/// failed to load to the report.
-std::vector<FoundDevice> selected_devices(Run& run) {
+/// Returns the devices to test.
+std::vector<FoundDevice> selected_devices(const Run& run) {
     const Options& options = run.options;
-    FoundDevices found = find_devices(run.command, run.watch);
-    for (const FailedDriver& driver : found.failed) {
-        tools::print_warning(fmt::format("{}: {}", driver.name, driver.sentence));
-        if (options.device == "all" || found.devices.empty()) {
-            run.report.push_back(report_of(driver));
-        }
-    }
-    if (found.devices.empty() && !found.failed.empty()) {
-        return {};
-    }
+    std::vector<FoundDevice> found = find_devices(run.command, run.watch);
     if (options.device != "all") {
         std::vector<DeviceInfo> infos;
-        for (const FoundDevice& device : found.devices) {
+        for (const FoundDevice& device : found) {
             DeviceInfo info;
             info.name = device.info.name.c_str();
             info.uuid = device.info.uuid.c_str();
@@ -102,10 +84,10 @@ std::vector<FoundDevice> selected_devices(Run& run) {
             result_of<std::uint32_t>(vkrope_select_device, infos.data(),
                                      std::uint32_t(infos.size()), options.device.c_str()),
             tools::Subject::device);
-        return {found.devices[index]};
+        return {found[index]};
     }
     std::vector<FoundDevice> selected;
-    for (FoundDevice& device : found.devices) {
+    for (FoundDevice& device : found) {
         if (device.info.suitable) {
             selected.push_back(std::move(device));
         } else {
@@ -113,7 +95,7 @@ std::vector<FoundDevice> selected_devices(Run& run) {
                 fmt::format("{} is left out: {}", device.info.name, device.info.reason));
         }
     }
-    if (selected.empty() && run.report.empty()) {
+    if (selected.empty()) {
         tools::fail(ExitCode::no_device, "there is no suitable Vulkan device");
     }
     return selected;
@@ -128,11 +110,9 @@ std::string repeating_options(const Check& check, bool validation, const std::st
 std::string repeating_command(const Options& options, const FoundDevice& device,
                               const Check& check) {
     const std::string select = options.device == "all" ? device.select : options.device;
-    return fmt::format(
-        "{}vkrope-conformance{}{}",
-        device.manifest.empty() ? "" : "VK_DRIVER_FILES=" + shell_word(device.manifest) + " ",
-        select.empty() ? "" : " --device " + shell_word(select),
-        repeating_options(check, options.validation, check.source_options()));
+    return fmt::format("vkrope-conformance{}{}",
+                       select.empty() ? "" : " --device " + shell_word(select),
+                       repeating_options(check, options.validation, check.source_options()));
 }
 
 DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group>& groups) {

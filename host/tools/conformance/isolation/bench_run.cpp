@@ -56,7 +56,7 @@ BenchRun run_bench(const std::string& program, const FoundDevice& device,
     try {
         ChildProcess child({program, "--device", device.select, "--benchmark_out=" + file.path(),
                             std::string("--benchmark_filter=") + rows, "--benchmark_min_time=0.02"},
-                           with_driver(device.manifest), {.limit = limit, .printed = printed});
+                           {}, {.limit = limit, .printed = printed});
         while (child.next()) {
         }
         const ChildEnd& end = child.end();

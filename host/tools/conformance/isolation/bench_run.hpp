@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "conformance/isolation/drivers.hpp"
+#include "conformance/isolation/device_list.hpp"
 
 namespace vkrope::conformance {
 

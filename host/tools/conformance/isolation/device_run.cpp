@@ -19,10 +19,8 @@ class DeviceRun {
    public:
     DeviceRun(const std::vector<std::string>& command, const FoundDevice& device,
               const Watch& watch, const RunListener& listener)
-        : command_(command), watch_(watch), listener_(listener), job_{.device = device.select,
-                                                                      .manifest = device.manifest,
-                                                                      .group = {},
-                                                                      .traits = {}} {
+        : command_(command), watch_(watch),
+          listener_(listener), job_{.device = device.select, .group = {}, .traits = {}} {
         report_.device = device.info;
     }
 

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "conformance/isolation/drivers.hpp"
+#include "conformance/isolation/device_list.hpp"
 #include "conformance/report.hpp"
 
 namespace vkrope::conformance {

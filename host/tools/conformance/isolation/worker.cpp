@@ -21,7 +21,7 @@
 
 namespace vkrope::conformance {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, device, manifest, group, traits)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, device, group, traits)
 
 namespace {
 
@@ -115,19 +115,10 @@ void run_group(DeviceOptions options, const Group& group, const std::optional<Tr
 
 }  // namespace
 
-std::map<std::string, std::string> with_driver(const std::string& manifest) {
-    if (manifest.empty()) {
-        return {};
-    }
-    return {{"VK_DRIVER_FILES", manifest}, {"VK_ICD_FILENAMES", manifest}};
-}
-
 std::map<std::string, std::string> environment_of(const Job& job) {
     Json json = job;
     json["parent"] = ::getpid();
-    std::map<std::string, std::string> environment = with_driver(job.manifest);
-    environment[job_variable] = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-    return environment;
+    return {{job_variable, json.dump(-1, ' ', true, Json::error_handler_t::replace)}};
 }
 
 std::optional<Job> job_of_this_process() {

@@ -18,13 +18,9 @@ namespace vkrope::conformance {
 /// The job of a worker and the device for the job.
 struct Job {
     std::string device = {};            ///< value of DeviceOptions::select
-    std::string manifest = {};          ///< of the only driver to load; empty: all drivers
     std::string group = {};             ///< group of checks to run; empty: list the devices
     std::optional<Traits> traits = {};  ///< as measured by another worker
 };
-
-/// Returns the environment that makes a program load only this driver; empty for no manifest.
-std::map<std::string, std::string> with_driver(const std::string& manifest);
 
 /// Returns the environment of the worker that does this job.
 std::map<std::string, std::string> environment_of(const Job& job);
