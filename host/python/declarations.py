@@ -5,8 +5,9 @@ The C compiler preprocesses the header. The module contains all declarations of 
 the types of Vulkan's headers that they refer to, so that the package always declares the same as
 the header.
 
-As a program, prints the fields of an operation for C++, which are committed:
+As a program, writes the module, or prints the fields of an operation for C++, which are committed:
 
+    python3 host/python/declarations.py host/include/vkrope/vkrope.h vkrope/_declarations.py
     python3 host/python/declarations.py host/include/vkrope/vkrope.h > host/verify/fields.inc
 """
 
@@ -162,4 +163,7 @@ def fields(header: Path) -> str:
 
 
 if __name__ == "__main__":
-    print(fields(Path(sys.argv[1])), end="")
+    if len(sys.argv) == 3:
+        write_module(Path(sys.argv[1]), Path(sys.argv[2]))
+    else:
+        print(fields(Path(sys.argv[1])), end="")

@@ -31,15 +31,27 @@ from ._errors import (
     VulkanError,
     WaitTimeoutError,
 )
-from ._kernel import HeadFormat, Kernel, Run
+from ._kernel import CosSinCache, HeadFormat, Kernel, Run
 from ._library import version
 from ._rotate import Rotated, rotate
 from ._rotation import Model, RopeParams, Sections, error_bound, frequencies
+from ._scalings import (
+    default_inv_freq,
+    proportional_inv_freq,
+    scale_divisors,
+    scale_dynamic_ntk,
+    scale_ggml,
+    scale_linear,
+    scale_llama3,
+    scale_positions,
+    scale_yarn,
+)
 
 __version__ = version()
 
 __all__ = [
     "Buffer",
+    "CosSinCache",
     "Device",
     "DeviceArray",
     "DeviceInfo",
@@ -64,9 +76,18 @@ __all__ = [
     "VulkanError",
     "WaitTimeoutError",
     "check",
+    "default_inv_freq",
     "devices",
     "error_bound",
     "explain",
     "frequencies",
+    "proportional_inv_freq",
     "rotate",
+    "scale_divisors",
+    "scale_dynamic_ntk",
+    "scale_ggml",
+    "scale_linear",
+    "scale_llama3",
+    "scale_positions",
+    "scale_yarn",
 ]

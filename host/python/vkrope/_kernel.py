@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, Mapping, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ._device_array import DeviceArray
 from ._errors import InvalidArgumentError, WaitTimeoutError
 from ._library import Handle, Owner, call, create, filled, in_range, lib, new_struct, set_field
 from ._rotation import RopeParams
-from ._words import angle_sources, directions, gains, pairings
+from ._words import angle_sources, directions, elements, gains, op_words, pairings
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,28 @@ class HeadFormat:
     dtype: Any
     """of the input: float32, float16, or uint16 or ml_dtypes.bfloat16 for bfloat16"""
     dtype_out: Any = None
-    """of the output; None: the same"""
+    """of the output; None: the same. A quantised type is a word, such as "e4m3fn" or "q8_0": its
+    arrays are uint8, and their last axis counts bytes"""
     head_dim: int = 0
     """channels per head; 0: as in the rotation; for V, as for K"""
     rotary_offset: Optional[int] = None
     """first rotated channel; None: as in the rotation"""
     heads: Optional[int] = None
     """number of heads in every run, 0: any; None: as in the rotation, if the model has ops"""
+    ops: Optional[Mapping[str, Any]] = None
+    """instead of the ops of the rotation: fields of vkrope_ops by name, a word for an enumerator,
+    such as {"norm": {"kind": "rms", "eps": 1e-6, "weight": "channel"}, "scale_tokens": True}"""
+
+
+class CosSinCache(NamedTuple):
+    """The caller's tables of cos and sin, float32, float16 or bfloat16, indexed by position."""
+
+    cos: DeviceArray
+    """[positions, rotary_dim / 2], or [positions, rotary_dim] with `channel_angles`"""
+    sin: DeviceArray
+    """as cos"""
+    channel_angles: bool = False
+    """each channel has its own cos and sin"""
 
 
 class Run(NamedTuple):
@@ -62,7 +77,8 @@ class Kernel(Owner):
                        take the tensor. V is copied, never rotated
         max_position:  covers every position with |position| < max_position
         angles:        "automatic", "factored_texture", "computed", "direct_texture" or
-                       "direct_buffer"
+                       "direct_buffer"; or a CosSinCache, which replaces the frequencies and
+                       max_position, and contains the attention factor of the rotation
         position_ids:  positions come from a DeviceArray; otherwise they are consecutive. A
                        rotation with sections always takes positions from a DeviceArray
         scatter_kv:     rows of K and V go to the slots of a paged cache
@@ -85,8 +101,8 @@ class Kernel(Owner):
         q: Format | None = None,
         k: Format | None = None,
         v: Format | None = None,
-        max_position: int,
-        angles: str = "automatic",
+        max_position: int = 0,
+        angles: str | CosSinCache = "automatic",
         position_ids: bool = False,
         scatter_kv: bool = False,
         pairing_out: str | None = None,
@@ -98,14 +114,19 @@ class Kernel(Owner):
         self._scatters = scatter_kv
         self._arena: Handle | None = None
         parent = device._open()
-        source = angle_sources.number("angles", angles)
+        self._table: Handle | None = None
         with parent.lock:
-            self._table = create(
-                lib.vkrope_angle_table_create, lib.vkrope_angle_table_destroy,
-                "vkrope_angle_table", parent.pointer, rotation._params, source,
-                in_range("max_position", max_position, 2**64 - 1), parent=parent,
-            )  # fmt: skip
-            self._angles = lib.vkrope_angle_table_get(self._table.pointer)
+            if isinstance(angles, CosSinCache):
+                self._cache = _planned(angles, rotation)
+                self._angles = self._cache.angles
+            else:
+                self._table = create(
+                    lib.vkrope_angle_table_create, lib.vkrope_angle_table_destroy,
+                    "vkrope_angle_table", parent.pointer, rotation._params,
+                    angle_sources.number("angles", angles),
+                    in_range("max_position", max_position, 2**64 - 1), parent=parent,
+                )  # fmt: skip
+                self._angles = lib.vkrope_angle_table_get(self._table.pointer)
             formats = {"q": _head_format(q), "k": _head_format(k), "v": _head_format(v)}
             info = new_struct("vkrope_kernel_info")
             get_info = lib.vkrope_get_kernel_info
@@ -117,7 +138,9 @@ class Kernel(Owner):
                     tensor.heads = 0
                 if of is None:
                     continue
-                if of.dtype_out is not None:
+                if isinstance(of.dtype_out, str) and of.dtype_out in elements:
+                    tensor.out = elements.number(name, of.dtype_out)
+                elif of.dtype_out is not None:
                     tensor.out = element_of(name, of.dtype_out)
                 if of.head_dim != 0:
                     set_field(tensor, "head_dim", of.head_dim)
@@ -125,6 +148,10 @@ class Kernel(Owner):
                     set_field(tensor, "rotary_offset", of.rotary_offset)
                 if of.heads is not None:
                     set_field(tensor, "heads", of.heads)
+                if of.ops is not None:
+                    tensor.ops = ffi.new("vkrope_ops*")[0]
+                    _set_ops(f"{name}.ops", tensor.ops, of.ops)
+            self._out = {name: info.tensor[i].out for i, name in enumerate(formats)}
             self._parameter_layout = filled(
                 "vkrope_parameter_layout", lib.vkrope_plan_parameters, info
             )
@@ -163,7 +190,8 @@ class Kernel(Owner):
         """Copies the weights of the model's ops to device memory for run(), once per layer.
 
         Args:
-            q, k, v:  arrays by name: "weight" and "norm_bias" for the norm, and "bias"
+            q, k, v:  arrays by name: "weight" and "norm_bias" for the norm, "bias", and
+                      "store_scale", a given scale of a quantised output
             second:   with two_parameter_sets, the second set, as {"q": {"weight": ...}, ...}
 
         Raises:
@@ -186,7 +214,7 @@ class Kernel(Owner):
             if name not in ("q", "k", "v"):
                 raise InvalidArgumentError(f"second has {name!r}: no such tensor")
             for part, values in (given or {}).items():
-                if part not in ("weight", "norm_bias", "bias"):
+                if part not in ("weight", "norm_bias", "bias", "store_scale"):
                     raise InvalidArgumentError(f"{name} has {part!r}: no such weight or bias")
                 values = np.ascontiguousarray(values)
                 source = getattr(sources.tensor["qkv".index(name)], part)
@@ -212,6 +240,11 @@ class Kernel(Owner):
         parameters: DeviceArray | None = None,
         first_set_tokens: int = 0,
         q_scale_tokens: DeviceArray | None = None,
+        k_scale_tokens: DeviceArray | None = None,
+        v_scale_tokens: DeviceArray | None = None,
+        q_scales: DeviceArray | None = None,
+        k_scales: DeviceArray | None = None,
+        v_scales: DeviceArray | None = None,
         direction: str = "forward",
         gain: str = "apply",
     ) -> Run:
@@ -230,8 +263,10 @@ class Kernel(Owner):
             parameters:    weights of the model's norms, from parameters(); required for norms
             first_set_tokens: with two_parameter_sets, number of tokens in each sequence that use
                            the first set of weights, 1 to tokens - 1
-            q_scale_tokens: float32 [batch, tokens]: factor of the queries of each token; required
-                           if the model scales queries by position
+            q_scale_tokens, ...: float32 [batch, tokens]: factor of each token; required if the
+                           model scales queries by position
+            q_scales, ...: float32: receives the scales that the kernel makes for a quantised
+                           output, [batch, tokens, heads], or for a cache one for each row
             direction:     "forward" or "inverse"
             gain:          treatment of the attention factor: "apply", "omit" or "divide_out"
 
@@ -254,8 +289,12 @@ class Kernel(Owner):
         )
         if parameters is not None:
             record.parameters = _floats("parameters", parameters)
-        if q_scale_tokens is not None:
-            record.scale_tokens[0] = _floats("q_scale_tokens", q_scale_tokens)
+        factors = (q_scale_tokens, k_scale_tokens, v_scale_tokens)
+        for index, (factor, scales) in enumerate(zip(factors, (q_scales, k_scales, v_scales))):
+            if factor is not None:
+                record.scale_tokens[index] = _floats(f"{'qkv'[index]}_scale_tokens", factor)
+            if scales is not None:
+                record.scales_out[index] = _floats(f"{'qkv'[index]}_scales", scales)
         for index, (name, (array, out)) in enumerate(given.items()):
             if array is None:
                 continue
@@ -267,15 +306,19 @@ class Kernel(Owner):
             tensor = _tensor(name, array)
             getattr(record, "in")[index] = tensor[0]
             if out is not None:
-                tensor = _cache(f"out_{name}", out) if into_cache else _tensor(name, out)
+                tensor = _tensor(f"out_{name}", out, self._out[name])
+                if into_cache:  # its other strides are in vkrope_paged_cache
+                    tensor.token_stride = tensor.batch_stride = 0
             record.out[index] = tensor[0]
         record.positions = self._positions(positions)[0]
         slots = self._scatters and (k is not None or v is not None)
-        if not self._computed or record.positions.int64 or slots:  # else nothing can be outside
+        rotates = q is not None or k is not None
+        if slots or (rotates and (not self._computed or record.positions.int64)):
+            # else nothing can be outside
             record.out_of_range = _where(counter)
         if slot_mapping is not None:
-            cache = out_k if out_k is not None else out_v
-            record.paged_cache = _paged_cache(slot_mapping, cache)[0]
+            name, cache = ("k", out_k) if out_k is not None else ("v", out_v)
+            record.paged_cache = _paged_cache(slot_mapping, cache, self._out[name])[0]
         nanoseconds = self._submit(record)
         return Run(nanoseconds if nanoseconds >= 0 else None, int(counter.numpy()[0]))
 
@@ -358,6 +401,44 @@ def _type_of(name: str, of: HeadFormat | None) -> Any:
     return ffi.NULL if of is None else ffi.new("vkrope_element*", element_of(name, of.dtype))
 
 
+class _Planned(NamedTuple):
+    """The angles of a call from a CosSinCache, and what they point to."""
+
+    angles: Any
+    layout: Any
+    cache: CosSinCache
+
+
+def _planned(cache: CosSinCache, rotation: RopeParams) -> _Planned:
+    cos, sin = cache[:2]
+    if (cos.ndim, cos.shape, cos.dtype, cos.strides) != (2, sin.shape, sin.dtype, sin.strides):
+        raise InvalidArgumentError(
+            f"cos is {cos.dtype} of the shape {cos.shape}, sin {sin.dtype} of the shape "
+            f"{sin.shape}: they must be alike, [positions, channels]"
+        )
+    layout = filled(
+        "vkrope_angle_table_layout", lib.vkrope_plan_cos_sin_cache, rotation.rotary_dim // 2,
+        cos.shape[0], cos.strides[0], element_of("cos", cos.dtype), cache.channel_angles,
+    )  # fmt: skip
+    layout.attention_factor = rotation.attention_factor
+    angles = new_struct("vkrope_angles", layout=layout, buffer=_where(cos), sin=_where(sin))
+    return _Planned(angles, layout, cache)
+
+
+def _set_ops(field: str, ops: Any, values: Mapping[str, Any]) -> None:
+    """Sets fields of vkrope_ops or vkrope_norm by name."""
+    kinds = {name: of.type for name, of in ffi.typeof(ops).fields}
+    for name, value in values.items():
+        if name not in kinds:
+            raise InvalidArgumentError(f"{field} has {name!r}: no such field")
+        if kinds[name].kind == "struct":
+            _set_ops(f"{field}.{name}", getattr(ops, name), value)
+        elif kinds[name].kind == "enum":
+            setattr(ops, name, op_words[kinds[name]].number(f"{field}.{name}", value))
+        else:
+            set_field(ops, name, value)
+
+
 def _where(array: DeviceArray) -> dict[str, Any]:
     size = array.dtype.itemsize
     return {
@@ -397,30 +478,33 @@ def _batch_and_tokens(tensors: dict[str, DeviceArray]) -> tuple[int, int]:
     return next(iter(found))
 
 
-def _tensor(name: str, array: DeviceArray) -> Any:
+def _channels(array: DeviceArray, element: int) -> list[int]:
+    """Returns the strides in channels of the element type; quantised types are bytes."""
+    if not lib.vkrope_is_quantised(element):
+        return list(array.strides)
+    block = lib.vkrope_block_channels(element)
+    return [step * block // lib.vkrope_element_bytes(element) for step in array.strides]
+
+
+def _tensor(name: str, array: DeviceArray, element: int = 0) -> Any:
+    """Returns the tensor of an array; `element` tells whether it is quantised."""
     if array.strides[-1] != 1:
         raise InvalidArgumentError(
             f"{name} has the stride {array.strides[-1]} between channels: it must be 1"
         )
+    strides = _channels(array, element)
     return new_struct(
         "vkrope_tensor",
         where=_where(array),
         heads=array.shape[-2],
-        head_stride=array.strides[-2],
-        token_stride=array.strides[-3],
-        batch_stride=array.strides[0] if array.ndim == 4 else 0,
+        head_stride=strides[-2],
+        token_stride=strides[-3],
+        batch_stride=strides[0] if array.ndim == 4 else 0,
         buffer_size=array.buffer.size,
     )
 
 
-def _cache(name: str, array: DeviceArray) -> Any:
-    """Returns the tensor of a paged cache, whose strides are in vkrope_paged_cache."""
-    made = _tensor(name, array)
-    made.token_stride = made.batch_stride = 0
-    return made
-
-
-def _paged_cache(slots: DeviceArray, cache: DeviceArray | None) -> Any:
+def _paged_cache(slots: DeviceArray, cache: DeviceArray | None, element: int) -> Any:
     if cache is None:
         raise InvalidArgumentError("slot_mapping is given without out_k or out_v, the caches")
     if not 1 <= slots.ndim <= 2 or slots.strides[-1] != 1:
@@ -433,12 +517,13 @@ def _paged_cache(slots: DeviceArray, cache: DeviceArray | None) -> Any:
             f"the cache has the shape {cache.shape}: it must be [slots, heads, head_dim] or "
             "[pages, page_size, heads, head_dim]"
         )
+    strides = _channels(cache, element)
     return new_struct(
         "vkrope_paged_cache",
         slot_mapping=_where(slots),
         int64=_is_int64("slot_mapping", slots),
         page_size=cache.shape[1] if cache.ndim == 4 else 1,
-        page_stride=cache.strides[0],
-        row_stride=cache.strides[-3],
+        page_stride=strides[0],
+        row_stride=strides[-3],
         batch_stride=slots.strides[0] if slots.ndim == 2 else 0,
     )

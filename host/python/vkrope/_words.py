@@ -41,3 +41,16 @@ section_orders = Words("vkrope_section_order", "VKROPE_SECTIONS_")
 directions = Words("vkrope_direction", "VKROPE_")
 gains = Words("vkrope_gain", "VKROPE_GAIN_")
 layouts = Words("vkrope_layout", "VKROPE_LAYOUT_")
+
+# The enumerations of vkrope_ops by their types.
+op_words = {
+    ffi.typeof(name): Words(name, prefix)
+    for name, prefix in (
+        ("vkrope_norm_kind", "VKROPE_NORM_"),
+        ("vkrope_norm_span", "VKROPE_NORM_SPAN_"),
+        ("vkrope_norm_place", "VKROPE_NORM_PLACE_"),
+        ("vkrope_parameter_shape", "VKROPE_PARAMETER_"),
+        ("vkrope_store_scale", "VKROPE_STORE_SCALE_"),
+        ("vkrope_scale_layout", "VKROPE_SCALE_LAYOUT_"),
+    )
+}
