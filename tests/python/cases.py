@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs conformance cases, the folders at or below DIR that hold a case.json, on a Vulkan device.
+Prints a line for each. Exit codes: 0 all are right; 1 one failed, or none has a result; 2 usage;
+3 no device; 4 the device failed; 5 a case or a file is wrong; 6 out of memory."""
+
+import argparse
+import json
+import os
+import sys
+
+import numpy as np
+import vkrope
+
+from case_comparison import compare
+from case_device import Run
+from case_document import Folder, Refusal, describe, id_of, printable, wrong
+
+WORDS = ("pass", "fail", "unsupported", "error", "computed")
+# Status and exit code for the errors of the library.
+ERRORS = ((vkrope.InvalidArgumentError, "unsupported", 0),
+          (vkrope.NotSupportedError, "unsupported", 0),
+          (vkrope.LimitExceededError, "unsupported", 0),
+          (MemoryError, "error", 6), (vkrope.VkropeError, "error", 4))
+
+
+def die(code, sentence):
+    print(f"vkrope: error: {sentence}", file=sys.stderr)
+    sys.exit(code)
+
+
+def find(given):
+    """Returns the Folder of each case, sorted. Ignores links to folders, which may form cycles."""
+    def unreadable(error):
+        die(5, f"'{given}' cannot be read: {error.strerror}")
+
+    root = os.path.realpath(given)
+    found = [folder for folder, _, _ in os.walk(root, onerror=unreadable)
+             if os.path.lexists(os.path.join(folder, "case.json"))]
+    if not found:
+        die(5, f"'{given}' has no case.json in it or below it")
+    return [Folder(root, folder) for folder in sorted(found, key=lambda path: path.split("/"))]
+
+
+def write(outputs, case, arrays):
+    """Writes the outputs. No link may lead out of the folder."""
+    folder = os.path.join(os.path.realpath(outputs), case.id)
+    files = {os.path.join(folder, f"actual_{name}.npy"): array for name, array in arrays.items()}
+    if any(os.path.realpath(path) != path for path in (folder, *files)):
+        wrong("--write-outputs: a symbolic link leads out of the folder")
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for path, array in files.items():
+            with open(path + "~", "wb") as file:
+                np.lib.format.write_array(file, np.ascontiguousarray(array), (1, 0))
+            os.replace(path + "~", path)
+    except OSError as error:
+        wrong(f"--write-outputs: the files of '{case.id}' cannot be written: {error.strerror}")
+
+
+def judged(device, folder, outputs):
+    """Returns the status of a case, its largest error or None, and the reason."""
+    case = describe(folder.document())
+    tensors = Run(device, folder, case).tensors
+    actual = {tensor.name: tensor.actual() for tensor in tensors}
+    if outputs:
+        scales = {f"{tensor.name}_scales": tensor.scales for tensor in tensors if tensor.is_made}
+        write(outputs, case, {**actual, **scales})
+    compared = [compare(folder, case, tensor, actual[tensor.name]) for tensor in tensors
+                if case.expected.get(tensor.name)]
+    error = max((error for error, _ in compared), default=None)
+    for _, sentence in compared:
+        if sentence:
+            quirk = f"; the case notes a quirk: {printable(case.quirk)}" if case.quirk else ""
+            return "fail", error, sentence + quirk
+    if len(compared) < len(tensors):
+        return "computed", error, "no expected output"
+    empty = not any(array.size for array in actual.values())
+    return ("computed", error, "the tensors are empty") if empty else ("pass", error, "")
+
+
+def run(device, folder, outputs=None, seen=()):
+    """Runs a case. Returns its id, status, max_error, reason, and the exit code for an error."""
+    of = {"id": os.path.relpath(folder.folder, folder.root), "max_error": None, "code": 0}
+    try:
+        of["id"] = id_of(folder.document())
+        if of["id"] in seen:
+            wrong("another case has the same id")
+        of["status"], of["max_error"], of["reason"] = judged(device, folder, outputs)
+    except Refusal as refusal:
+        of.update(status=refusal.status, reason=str(refusal), code=refusal.code)
+    except (vkrope.VkropeError, MemoryError) as error:
+        status, code = next(row[1:] for row in ERRORS if isinstance(error, row[0]))
+        of.update(status=status, reason=str(error), code=code)
+    return of
+
+
+def line_of(of):
+    error = "" if of["max_error"] is None else f"  {of['max_error']:.3g}"
+    line = f"{of['status']:<11}  {of['id']}{error}" + (f"  {of['reason']}" if of["reason"] else "")
+    return "".join(c if " " <= c <= "~" else "?" for c in line)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="cases", description=__doc__)
+    parser.add_argument("folders", metavar="DIR", nargs="+")
+    parser.add_argument("--device", default=os.environ.get("VKROPE_DEVICE", ""),
+                        help="index, UUID or part of the name (the best one)")
+    parser.add_argument("--write-outputs", metavar="OUT", help="write OUT/<id>/actual_q.npy, ...")
+    parser.add_argument("--json", metavar="F", type=argparse.FileType("w"),
+                        help="write the results to F")
+    given = parser.parse_args()
+    folders = [folder for directory in given.folders for folder in find(directory)]
+    try:
+        os.makedirs(given.write_outputs or ".", exist_ok=True)
+    except OSError as error:
+        die(5, f"--write-outputs: '{given.write_outputs}' cannot be a folder: {error.strerror}")
+    try:
+        device = vkrope.Device(given.device)
+    except vkrope.VkropeError as error:
+        die(2 if isinstance(error, vkrope.InvalidArgumentError) else 3, error)
+    results = []
+    for folder in folders:
+        results.append(run(device, folder, given.write_outputs, {of["id"] for of in results}))
+        print(line_of(results[-1]), flush=True)
+    if given.json:
+        json.dump({"device": device.info.name, "cases": results}, given.json, indent=2)
+    counts = {word: sum(of["status"] == word for of in results) for word in WORDS}
+    codes = {of["code"] for of in results} | {int(counts["fail"] > 0)}
+    code = next((code for code in (4, 6, 1, 5) if code in codes),
+                int(counts["pass"] + counts["computed"] == 0))
+    if code:
+        text = "".join(f", {count} {word}" for word, count in counts.items() if count)
+        die(code, f"of {len(results)} checks{text}")
+
+
+if __name__ == "__main__":
+    main()
