@@ -3,13 +3,68 @@
 
 import contextlib
 import os
+import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-import vkrope
 
+from command import Command
 from definition import rounded
+
+# The tests of the command run it without the package.
+with contextlib.suppress(ImportError):
+    import vkrope as package
+
+
+def pytest_addoption(parser):
+    parser.addoption("--vkrope", help="the command; without it its tests are left out")
+    parser.addoption("--lavapipe", default="", help="driver manifest of lavapipe")
+    parser.addoption("--swiftshader", default="", help="driver manifest of SwiftShader")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("vkrope"):
+        items[:] = [item for item in items if "vkrope" not in item.fixturenames]
+
+
+def pytest_sessionfinish(session, exitstatus):
+    if exitstatus == 0 and hasattr(session, "lacks_a_device"):
+        session.exitstatus = 77  # for CTest, skipped
+
+
+@pytest.fixture
+def vkrope(request, monkeypatch):
+    """The command, in a new folder and without a driver."""
+    for name in "VKROPE_DEVICE", "NO_COLOR":
+        monkeypatch.delenv(name, raising=False)
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.chdir(folder)
+        yield Command(request.config.getoption("vkrope"), monkeypatch.setenv)
+
+
+def driver(request, device):
+    if not request.config.getoption(device):
+        request.session.lacks_a_device = True
+        pytest.skip(f"--{device} names no driver")
+    return request.config.getoption(device)
+
+
+@pytest.fixture
+def lavapipe(request, vkrope, monkeypatch):
+    """The driver of lavapipe, which the command uses from here on."""
+    manifest = driver(request, "lavapipe")
+    vkrope.use(manifest)
+    # Leaks are errors only without a driver. Drivers leak a little, and are unloaded before the
+    # sanitizer could name them in a suppression.
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0", prepend=":")
+    return manifest
+
+
+@pytest.fixture
+def swiftshader(request):
+    """The driver of SwiftShader, the second device."""
+    return driver(request, "swiftshader")
 
 
 # The layer warns that debugging is enabled; tests/device/main.cpp has the same list.
@@ -24,7 +79,7 @@ EXPECTED_MESSAGES = {
 def checked_device(**options):
     """Opens a device with the validation layer, which must report nothing unexpected."""
     messages = []
-    with vkrope.Device(
+    with package.Device(
         os.environ.get("VKROPE_DEVICE", ""),
         validation=True,
         on_message=lambda is_error, identifier, text: messages.append((identifier, text)),
@@ -57,7 +112,7 @@ def models():
 @pytest.fixture(scope="session")
 def llama(models):
     """The rotation of Llama 3.1, with 64 pairs, half_split, and scaling."""
-    return vkrope.frequencies(models / "llama-3.1-8b.json")
+    return package.frequencies(models / "llama-3.1-8b.json")
 
 
 @pytest.fixture

@@ -8,18 +8,10 @@
 # VK_DRIVER_FILES         manifest of lavapipe
 # COMPLETE                if ON, the test fails where it would be skipped
 set -eu
-left_out() {
-    echo "skipped: $*"
-    [ "${COMPLETE:-}" != ON ] || exit 1
-    exit 77
-}
+# shellcheck source=tests/python/find_python.sh
+. "$SOURCE/tests/python/find_python.sh"
 [ -n "${VK_DRIVER_FILES:-}" ] || left_out 'no lavapipe (VKROPE_LAVAPIPE_ICD is empty)'
-modules='build, setuptools, wheel, cffi, numpy, pytest, venv'
-python=
-for program in python3 /usr/bin/python3; do
-    if [ -z "$python" ] && $program -c "import $modules" 2>/dev/null; then python=$program; fi
-done
-[ -n "$python" ] || left_out "no python3 has all of $modules (./dev test --thorough installs them)"
+find_python 'build, setuptools, wheel, cffi, numpy, pytest, venv'
 
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
