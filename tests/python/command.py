@@ -52,7 +52,7 @@ def rows(table, **starts):
     and {1} the parts of each."""
     found = []
     for row in table.strip().splitlines():
-        code, words, line, *values = (part.strip() for part in row.split("|"))
+        code, words, line, *values = (part.strip() for part in row.split(" | "))
         start, _, more = line.partition(" ")
         for value in values[0].split() if values else [""]:
             parts = value.split("=", 1) if "{1}" in row else [value]

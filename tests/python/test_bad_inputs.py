@@ -4,6 +4,7 @@ that names the input, and that no file is left behind. (Headers of .npy and .saf
 npy_test.cpp, safetensors_test.cpp. The advice of errors: advice.sh.)"""
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -11,125 +12,128 @@ import pytest
 from command import limited, rows, save, write_model
 
 REFUSED = """
-2 | --q*--k                         | rotate --v k.npy --out-v out_v.npy
-2 | --out-v*--v                     | with --v k.npy
-2 | --v*--out-v                     | with --out-v out_v.npy
+2 | --q*--k                                | rotate --v k.npy --out-v ov.npy
+2 | --out-v*--v                            | with --v k.npy
+2 | --v*--out-v                            | with --out-v ov.npy
 2 | --{0}:*{1} | with --{0} {1} | layout=hdsb dtype=f64 gain=double angles=cos_sin_cache \
 pairing=odd_even repeat=0 repeat=1001 first-position=2147483648
-2 | layer_type*full_attention       | with --layer-type full_attention
-2 | --rotary-offset:*64*2*64        | with --rotary-offset 2
-2 | head_dim 32                     | with --head-dim 32
-5 | --head-dim                      | with --head-dim 128
-5 | --model:*negative.json*rope_theta | model negative.json
-5 | --model:*missing.json           | model missing.json
-5 | --q:*'{}'                       | q {} | missing.npy . /dev/null pipe model.json
-5 | --q:*q_f8.npy*<f8               | q q_f8.npy
-5 | --q:*q16.npy*f16*f32            | q q16.npy --dtype f32
-5 | --k:*kb16.npy*bf16*q16.npy*f16  | q q16.npy --k kb16.npy --out-k out_k.npy
-5 | (1, 5, 4, 64)*thd               | with --layout thd
-5 | --q:*w_q.npy*(4, 64)*bshd       | q w_q.npy
-5 | --q:*batches.npy*2^32           | q batches.npy
-5 | --q:*odd.npy*63*64              | q odd.npy
-5 | --k:*longer.npy*6*q.npy*5       | q q.npy --k longer.npy --out-k out_k.npy
-5 | --k:*wider.npy*2*q.npy*1        | q q.npy --k wider.npy --out-k out_k.npy
-5 | --v:*missing.npy                | v missing.npy
-5 | --v:*q16.npy*f16*f32            | v q16.npy
-5 | --v:*longer.npy*6*5             | v longer.npy
-5 | --v:*wider.npy*2*1              | v wider.npy
-5 | --v:*flat.npy*(5, 2, 1)*bshd    | v flat.npy
-5 | --v:*short.npy*head_dim 1*65534 | v short.npy
-5 | --v:*long.npy*head_dim 65535*65534 | v long.npy
-5 | --v:*k.npy*2                    | q no_heads.npy --v k.npy --out-v out_v.npy
-2 | --positions                     | with --positions five.npy --first-position 7
-5 | --positions:*missing.npy        | with --positions missing.npy
-5 | --positions:*q.npy*<f4          | with --positions q.npy
-5 | --positions:*(2, 5)*(5,)*(1, 5) | with --positions ids_of_2.npy
-5 | --positions:*(2, 1, 5)          | with --positions axes.npy
-5 | --positions:*2147483648*3       | with --positions above.npy
-5 | --positions:*-2147483649*1      | with --positions below.npy
-2 | --q-norm:                       | k --q-norm w.npy --norm-eps 1e-6
-2 | --q-scale:                      | k --q-scale 2
-2 | --q-scale-tokens:               | k --q-scale-tokens scales.npy
+2 | layer_type*full_attention              | with --layer-type full_attention
+2 | --rotary-offset:*64*2*64               | with --rotary-offset 2
+2 | head_dim 32                            | with --head-dim 32
+5 | --head-dim                             | with --head-dim 128
+5 | --model:*negative.json*rope_theta      | model negative.json
+5 | --model:*missing.json                  | model missing.json
+5 | --q:*'{}'                              | q {} | missing.npy . /dev/null pipe model.json
+5 | --q:*f8_1x5x4x64.npy*<f8               | q f8_1x5x4x64.npy
+5 | --q:*f2_1x5x4x64.npy*f16*f32           | q f2_1x5x4x64.npy --dtype f32
+5 | --k:*u2_1x5x2x64.npy*bf16*f2_1x5x4x64.npy*f16 | q f2_1x5x4x64.npy --k u2_1x5x2x64.npy --out-k \
+ok.npy
+5 | (1, 5, 4, 64)*thd                      | with --layout thd
+5 | --q:*f4_4x64.npy*(4, 64)*bshd          | q f4_4x64.npy
+5 | --q:*f4_4294967296x0x4x64.npy*2^32     | q f4_4294967296x0x4x64.npy
+5 | --q:*f4_1x5x1x63.npy*63*64             | q f4_1x5x1x63.npy
+5 | --k:*f4_1x6x2x64.npy*6*q.npy*5         | q q.npy --k f4_1x6x2x64.npy --out-k ok.npy
+5 | --k:*f4_2x5x2x64.npy*2*q.npy*1         | q q.npy --k f4_2x5x2x64.npy --out-k ok.npy
+5 | --v:*missing.npy                       | v missing.npy
+5 | --v:*f2_1x5x4x64.npy*f16*f32           | v f2_1x5x4x64.npy
+5 | --v:*f4_1x6x2x64.npy*6*5               | v f4_1x6x2x64.npy
+5 | --v:*f4_2x5x2x64.npy*2*1               | v f4_2x5x2x64.npy
+5 | --v:*f4_5x2x1.npy*(5, 2, 1)*bshd       | v f4_5x2x1.npy
+5 | --v:*f4_1x5x2x1.npy*head_dim 1*65534   | v f4_1x5x2x1.npy
+5 | --v:*f4_1x5x1x65535.npy*head_dim 65535*65534 | v f4_1x5x1x65535.npy
+5 | --v:*k.npy*2                           | q f4_1x5x0x64.npy --v k.npy --out-v ov.npy
+2 | --positions                            | with --positions i4_5.npy --first-position 7
+5 | --positions:*missing.npy               | with --positions missing.npy
+5 | --positions:*q.npy*<f4                 | with --positions q.npy
+5 | --positions:*(2, 5)*(5,)*(1, 5)        | with --positions i4_2x5.npy
+5 | --positions:*(2, 1, 5)                 | with --positions i4_2x1x5.npy
+5 | --positions:*2147483648*3              | with --positions above.npy
+5 | --positions:*-2147483649*1             | with --positions below.npy
+2 | --q-norm:                              | k --q-norm f4_64.npy --norm-eps 1e-6
+2 | --q-scale:                             | k --q-scale 2
+2 | --q-scale-tokens:                      | k --q-scale-tokens f4_5.npy
+2 | --first-set-tokens:                    | norm --first-set-tokens 3
+2 | --first-set-tokens:                    | norm --second-q-norm f4_64.npy
+2 | --first-set-tokens:*5                  | norm --second-q-norm f4_64.npy --first-set-tokens 5
+2 | --second-k-norm:*--k-norm              | norm --first-set-tokens 3 --second-k-norm f4_64.npy
+2 | --second-v-bias:*--v                   | norm --first-set-tokens 3 --second-v-bias f4_64.npy
+5 | --second-q-norm:*'f4_4x64.npy'*(4, 64)*--q-norm*(64,) | norm --first-set-tokens 3 \
+--second-q-norm f4_4x64.npy
 2 | --{0}:*{1} | with --{0} {1} | clip=0 clip=-2 clip=NaN clip=1e39 q-scale=0 q-scale=inf \
 q-scale=2x scale-floor=-1 scale-floor=1e39 norm-kind=group norm-span=row norm-place=between \
 hadamard=96 store=q6_k
-2 | --hadamard:*{}                  | with --hadamard q={} | 1 513 x
-2 | --norm-eps:*'{}'                | with --q-norm w.npy --norm-eps {} | 0 1e-21 1.5 NaN none
-2 | --norm-offset                   | with --q-norm w.npy --norm-offset 2
-2 | --store:*q6_k                   | with --store q=f16,k=q6_k
-2 | --store:*'{}'    | with --store {} | x=f16 q=f16,q=f32 q=f16,k q=f16, =f16 q=f16,,k=f16
-2 | --store:*--v                    | with --store v=q8_0
-2 | --roof:*Q*q8_0                  | with --store q=q8_0 --roof
-2 | --hadamard:*--v                 | with --hadamard q=64,v=64
-2 | --store-scale:*--v              | with --store int8 --store-scale v=2
-2 | --out-v-scales:*--v             | with --store int8 --out-v-scales s.npy
-2 | --store:*q5_1*'narrow.npy'*40   | v narrow.npy --store v=q5_1
-2 | --store-scale:*'{}'       | with --store int8 --store-scale {} | 0 inf 1e-50 2x rows
-5 | --store-scale:*'three.npy'*(3,)*(2,) | with --store k=int8 --store-scale k=three.npy
-5 | --store-scale:*'zero.npy'*0*1   | with --store k=int8 --store-scale k=zero.npy
-5 | --store-scale:*'absent.npy'     | with --store k=int8 --store-scale k=absent.npy
-2 | --scale-floor:*2^127            | with --store int8 --store-scale k=row_power_of_two \
---scale-floor 3e38 --out-k-scales s.npy
-2 | s.npy*--out-q-scales            | rows --out-q-scales s.npy --out-k-scales s.npy
-2 | out_k.npy*--out-k               | rows --out-q-scales s.npy --out-k-scales out_k.npy
-2 | --out-q-scales:*'scales.npy'    | rows --q-scale-tokens scales.npy \
---out-q-scales scales.npy --out-k-scales s.npy
-2 | --out-q-scales:*'s.safetensors' | rows --out-q-scales s.safetensors --out-k-scales s.npy
-5 | --q-norm:*'missing.npy'         | with --q-norm missing.npy --norm-eps 1e-6
-5 | --q-norm:*'w_f8.npy'*<f8        | with --q-norm w_f8.npy --norm-eps 1e-6
-5 | --q-bias:*'model.json'          | with --q-bias model.json
-2 | --out-q:*w.npy'              | rotate --q q.npy --out-q ./w.npy --q-norm w.npy --norm-eps 1e-6
-3 |                                 | with --positions five.npy
-3 |                                 | v k.npy --angles computed
-3 |                                 | with --float32-angles --angles direct_buffer
-3 |                        | with --store q=f16,k=e4m3fn --hadamard llama.cpp --store-scale k=2
-3 |                        | rows --out-q-scales s.npy --out-k-scales t.npy --scale-floor 1e-6
-3 |                                 | qwen3 --q-norm w.npy --k-norm w_k.npy
-3 | note: --model:*rms norm*--model-ops | qwen3
+2 | --hadamard:*{}                         | with --hadamard q={} | 1 513 x
+2 | --norm-eps:*'{}' | with --q-norm f4_64.npy --norm-eps {} | 0 1e-21 1.5 NaN none
+2 | --norm-offset                          | with --q-norm f4_64.npy --norm-offset 2
+2 | --first-set-tokens                     | with --q-norm f4_64.npy --first-set-tokens 0
+2 | --store:*q6_k                          | with --store q=f16,k=q6_k
+2 | --store:*'{}' | with --store {} | x=f16 q=f16,q=f32 q=f16,k q=f16, =f16 q=f16,,k=f16
+2 | --store:*--v                           | with --store v=q8_0
+2 | --roof:*Q*q8_0                         | with --store q=q8_0 --roof
+2 | --hadamard:*--v                        | with --hadamard q=64,v=64
+2 | --store-scale:*--v                     | with --store int8 --store-scale v=2
+2 | --out-v-scales:*--v                    | with --store int8 --out-v-scales s.npy
+2 | --store:*q5_1*'f4_1x5x2x40.npy'*40     | v f4_1x5x2x40.npy --store v=q5_1
+2 | --store-scale:*'{}' | with --store int8 --store-scale {} | 0 inf 1e-50 2x rows
+5 | --store-scale:*'f4_3.npy'*(3,)*(2,)    | with --store k=int8 --store-scale k=f4_3.npy
+5 | --store-scale:*'one_zero.npy'*0*1      | with --store k=int8 --store-scale k=one_zero.npy
+5 | --store-scale:*'absent.npy'            | with --store k=int8 --store-scale k=absent.npy
+2 | --scale-floor:*2^127 | with --store int8 --store-scale k=row_power_of_two --scale-floor 3e38 \
+--out-k-scales s.npy
+2 | s.npy*--out-q-scales                   | rows --out-q-scales s.npy --out-k-scales s.npy
+2 | ok.npy*--out-k                         | rows --out-q-scales s.npy --out-k-scales ok.npy
+2 | --out-q-scales:*'f4_5.npy' | rows --q-scale-tokens f4_5.npy --out-q-scales f4_5.npy \
+--out-k-scales s.npy
+2 | --out-q-scales:*'s.safetensors'        | rows --out-q-scales s.safetensors --out-k-scales \
+s.npy
+5 | --q-norm:*'missing.npy'                | with --q-norm missing.npy --norm-eps 1e-6
+5 | --q-norm:*'f8_64.npy'*<f8              | with --q-norm f8_64.npy --norm-eps 1e-6
+5 | --q-bias:*'model.json'                 | with --q-bias model.json
+2 | --out-q:*f4_64.npy' | rotate --q q.npy --out-q ./f4_64.npy --q-norm f4_64.npy --norm-eps 1e-6
+3 |                                        | with --positions i4_5.npy
+3 |                                        | v k.npy --angles computed
+3 |                                        | with --float32-angles --angles direct_buffer
+3 |  | with --store q=f16,k=e4m3fn --hadamard llama.cpp --store-scale k=2
+3 |  | rows --out-q-scales s.npy --out-k-scales t.npy --scale-floor 1e-6
+3 |                                        | qwen3 --q-norm f4_64.npy --k-norm f4_2x64.npy
+3 | note: --model:*rms norm*--model-ops    | qwen3
 """
 STARTS = {
     "rotate": "rotate --model model.json",
     "model": "rotate --q q.npy --out-q out.npy --model",
     "q": "rotate --model model.json --out-q out.npy --q",
-    "k": "rotate --model model.json --k k.npy --out-k out_k.npy",
-    "with": "rotate --model model.json --q q.npy --k k.npy --out-q oq.npy --out-k out_k.npy",
-    "qwen3": "rotate --model qwen3.json --q q.npy --k k.npy --out-q oq.npy --out-k out_k.npy",
+    "k": "rotate --model model.json --k k.npy --out-k ok.npy",
+    "with": "rotate --model model.json --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy",
+    "qwen3": "rotate --model qwen3.json --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy",
 }
 STARTS["v"] = f"{STARTS['with']} --out-v ov.npy --v"
-STARTS["norm"] = f"{STARTS['with']} --q-norm w.npy --norm-eps 1e-6"
+STARTS["norm"] = f"{STARTS['with']} --q-norm f4_64.npy --norm-eps 1e-6"
 STARTS["rows"] = f"{STARTS['with']} --store int8 --store-scale row"
 
 
 @pytest.fixture
 def inputs(vkrope):
-    """Makes models and tensors, which fit each other or are wrong as their names say."""
     write_model()
     write_model("qwen3.json", model_type="qwen3", head_dim=64)
     write_model("negative.json", rope_theta=-10000.0)
     os.mkfifo("pipe")
-    for name, shape, dtype in [
-        ("q", (1, 5, 4, 64), "f4"), ("q16", (1, 5, 4, 64), "f2"), ("q_f8", (1, 5, 4, 64), "f8"),
-        ("k", (1, 5, 2, 64), "f4"), ("kb16", (1, 5, 2, 64), "u2"), ("longer", (1, 6, 2, 64), "f4"),
-        ("wider", (2, 5, 2, 64), "f4"), ("odd", (1, 5, 1, 63), "f4"),
-        ("batches", (2**32, 0, 4, 64), "f4"), ("no_heads", (1, 5, 0, 64), "f4"),
-        ("flat", (5, 2, 1), "f4"), ("short", (1, 5, 2, 1), "f4"), ("long", (1, 5, 1, 65535), "f4"),
-        ("narrow", (1, 5, 2, 40), "f4"), ("w", 64, "f4"), ("w_f8", 64, "f8"),
-        ("w_k", (2, 64), "f4"), ("w_q", (4, 64), "f4"), ("scales", 5, "f4"),
-        ("five", 5, "i4"), ("ids_of_2", (2, 5), "i4"), ("axes", (2, 1, 5), "i4"),
-    ]:  # fmt: skip
-        save(**{name: np.zeros(shape, dtype)})
-    save(above=np.array([0, 1, 2, 2**31, 4]), below=np.array([[0, -(2**31) - 1, 2, 3, 4]]),
-         three=np.array([1, 2, 3], "f4"), zero=np.array([1, 0], "f4"))
+    save(q=np.zeros((1, 5, 4, 64), "f4"), k=np.zeros((1, 5, 2, 64), "f4"),
+         above=np.array([0, 1, 2, 2**31, 4]), below=np.array([[0, -(2**31) - 1, 2, 3, 4]]),
+         one_zero=np.array([1, 0], "f4"))  # fmt: skip
     return vkrope
 
 
 @pytest.mark.parametrize("code, words, line", rows(REFUSED, **STARTS))
 def test_refused(inputs, code, words, line):
+    """Makes each file f4_2x64.npy, or the like, with zeros of this type and shape."""
+    for name, dtype, shape in re.findall(r"((f2|f4|f8|u2|i4)_([0-9x]+))\.npy", line):
+        save(**{name: np.zeros([int(size) for size in shape.split("x")], dtype)})
     inputs.refuse(code, words, line)
 
 
 def test_no_note_where_the_model_has_no_more_ops(inputs):
-    assert "note:" not in inputs(STARTS["with"])[2]
+    code, _, err = inputs(STARTS["with"])
+    assert code == 3 and "note:" not in err
 
 
 def test_a_tensor_too_large_for_the_memory(inputs):
