@@ -52,20 +52,12 @@ ok.npy
 2 | --q-norm:                              | k --q-norm f4_64.npy --norm-eps 1e-6
 2 | --q-scale:                             | k --q-scale 2
 2 | --q-scale-tokens:                      | k --q-scale-tokens f4_5.npy
-2 | --first-set-tokens:                    | norm --first-set-tokens 3
-2 | --first-set-tokens:                    | norm --second-q-norm f4_64.npy
-2 | --first-set-tokens:*5                  | norm --second-q-norm f4_64.npy --first-set-tokens 5
-2 | --second-k-norm:*--k-norm              | norm --first-set-tokens 3 --second-k-norm f4_64.npy
-2 | --second-v-bias:*--v                   | norm --first-set-tokens 3 --second-v-bias f4_64.npy
-5 | --second-q-norm:*'f4_4x64.npy'*(4, 64)*--q-norm*(64,) | norm --first-set-tokens 3 \
---second-q-norm f4_4x64.npy
 2 | --{0}:*{1} | with --{0} {1} | clip=0 clip=-2 clip=NaN clip=1e39 q-scale=0 q-scale=inf \
 q-scale=2x scale-floor=-1 scale-floor=1e39 norm-kind=group norm-span=row norm-place=between \
 hadamard=96 store=q6_k
 2 | --hadamard:*{}                         | with --hadamard q={} | 1 513 x
 2 | --norm-eps:*'{}' | with --q-norm f4_64.npy --norm-eps {} | 0 1e-21 1.5 NaN none
 2 | --norm-offset                          | with --q-norm f4_64.npy --norm-offset 2
-2 | --first-set-tokens                     | with --q-norm f4_64.npy --first-set-tokens 0
 2 | --store:*q6_k                          | with --store q=f16,k=q6_k
 2 | --store:*'{}' | with --store {} | x=f16 q=f16,q=f32 q=f16,k q=f16, =f16 q=f16,,k=f16
 2 | --store:*--v                           | with --store v=q8_0
