@@ -42,7 +42,7 @@ TESTS = {
                     for name in ("explain", "judge", "model_file", "verify")},
                  **{f"tool_{name}": ["vkrope_tool"]
                     for name in ("explain", "gguf", "rotate", "matrix", "ops", "quantised",
-                                 "mistakes", "judge")},
+                                 "mistakes_page", "judge")},
                  "conformance_own.lavapipe": ["vkrope_conformance"],
                  "device_rest.lavapipe": ["vkrope_device_test"]},
 }
