@@ -99,7 +99,6 @@ STARTS = {
     "qwen3": "rotate --model qwen3.json --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy",
 }
 STARTS["v"] = f"{STARTS['with']} --out-v ov.npy --v"
-STARTS["norm"] = f"{STARTS['with']} --q-norm f4_64.npy --norm-eps 1e-6"
 STARTS["rows"] = f"{STARTS['with']} --store int8 --store-scale row"
 
 
