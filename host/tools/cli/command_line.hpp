@@ -27,8 +27,8 @@ namespace vkrope::tools {
 inline constexpr const char* exit_codes =
     "Data goes to stdout, messages to stderr.\n"
     "Exit codes: 0 success, 1 verification failed, 2 usage, 3 no suitable device (or beyond its "
-    "limits), 4 device lost or\n"
-    "driver crash, 5 a file that cannot be read, is wrong or cannot be written, 6 out of memory.";
+    "limits), 4 a device failed,\n"
+    "5 a file that cannot be read, is wrong or cannot be written, 6 out of memory.";
 
 /// Thrown while an option value is parsed. The text follows the name of the option in the error.
 class BadValue : public std::runtime_error {

@@ -58,8 +58,8 @@ if [ -n "$bench" ]; then
     done
 fi
 
-# A crash, also from an exhausted stack, and a signal that asks a program to end: the program ends by
-# the signal and leaves no file behind.
+# A crash, also from an exhausted stack, and a signal that asks a program to end: the program ends
+# by the signal and leaves no file behind.
 # shellcheck disable=SC3045 # every sh of Debian has ulimit -c
 ulimit -c 0
 for fault in SEGV BUS FPE ABRT HUP INT PIPE TERM XCPU overflow overflow=thread; do

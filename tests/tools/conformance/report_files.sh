@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks report files: one report of a machine with a driver that crashes, one that hangs and one that
-# works; then waivers, comparison and one page of many
-# reports. Further arguments: the folder of the bad drivers, vkrope-bench or nothing, the folder
-# for pages that a browser test opens, the tool with seeded faults.
+# Checks report files: one report of a machine with a driver that crashes, one that hangs and one
+# that works; then waivers, comparison and one page of many reports. Further arguments: the folder
+# of the bad drivers, vkrope-bench or nothing, the folder for pages that a browser test opens, the
+# tool with seeded faults.
 . "$(dirname "$0")/cases.sh"
 drivers=$5
 bench=$6
