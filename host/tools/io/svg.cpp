@@ -105,15 +105,8 @@ std::vector<double> log_ticks(const Axis& axis) {
     return ticks;
 }
 
-std::vector<Tick> ticks_of(const Axis& axis) {
-    std::vector<Tick> ticks = axis.ticks;
-    if (ticks.empty()) {
-        for (const double value :
-             axis.scale == Scale::logarithmic ? log_ticks(axis) : linear_ticks(axis)) {
-            ticks.push_back({value, number_text(value)});
-        }
-    }
-    return ticks;
+std::vector<double> ticks_of(const Axis& axis) {
+    return axis.scale == Scale::logarithmic ? log_ticks(axis) : linear_ticks(axis);
 }
 
 /// The part of a plot between its axes.
@@ -128,17 +121,17 @@ struct Field {
 void draw_axes(Drawing& drawing, const Field& field) {
     const Box& box = field.box;
     const double bottom = box.y + box.height;
-    for (const Tick& tick : ticks_of(field.plot.x)) {
-        const double x = field.x(tick.value);
+    for (const double tick : ticks_of(field.plot.x)) {
+        const double x = field.x(tick);
         drawing.line({x, box.y}, {x, bottom}, "grid");
         drawing.line({x, bottom}, {x, bottom + tick_length}, "axis");
-        drawing.text({x, bottom + 16}, tick.label, "tick", Anchor::middle);
+        drawing.text({x, bottom + 16}, number_text(tick), "tick", Anchor::middle);
     }
-    for (const Tick& tick : ticks_of(field.plot.y)) {
-        const double y = field.y(tick.value);
+    for (const double tick : ticks_of(field.plot.y)) {
+        const double y = field.y(tick);
         drawing.line({box.x, y}, {box.x + box.width, y}, "grid");
         drawing.line({box.x - tick_length, y}, {box.x, y}, "axis");
-        drawing.text({box.x - 7, y + 4}, tick.label, "tick", Anchor::end);
+        drawing.text({box.x - 7, y + 4}, number_text(tick), "tick", Anchor::end);
     }
     drawing.polyline({{box.x, box.y}, {box.x, bottom}, {box.x + box.width, bottom}}, "axis");
     drawing.text({box.x + box.width / 2, bottom + 33}, field.plot.x.label, "quiet", Anchor::middle);

@@ -48,16 +48,10 @@ class Drawing {
 
 enum class Scale { linear, logarithmic };
 
-struct Tick {
-    double value = 0;
-    std::string label;
-};
-
 struct Axis {
     std::string label;
     Scale scale = Scale::linear;
-    double low = 0, high = 1;      // low < high; low > 0 if logarithmic
-    std::vector<Tick> ticks = {};  // empty: round numbers
+    double low = 0, high = 1;  // low < high; low > 0 if logarithmic
 };
 
 /// Returns an axis that fits all values. Ignores those that it cannot show (not finite; not above 0
