@@ -2,8 +2,8 @@
 # awk -v out=FOLDER -f summary.awk [commit=COMMIT] FILE...: writes FOLDER/NAME.txt for each device
 # and driver in the files, at most 60 lines after `./dev bench` and `./dev conform`, and prints the
 # names of the written files. FILEs are figures of vkrope-bench with medians, and reports of
-# vkrope-conformance, which may contain such figures. Both have one value on a line. Reports name no
-# commit; COMMIT is the commit of the reports after it. bench/README.md explains the columns.
+# vkrope-conformance. Both have one value on a line. Reports name no commit; COMMIT is the commit of
+# the reports after it. bench/README.md explains the columns.
 function value(line) {
     sub(/^[^:]*: "?/, "", line)
     sub(/"?,?$/, "", line)
@@ -68,9 +68,9 @@ function keep_check(   key) {
     if (error != "null" && (!(key in worst) || error + 0 > worst[key])) worst[key] = error + 0
 }
 
-FNR == 1 { kind = report = ""; median = 0; timed_commit = "" }
+FNR == 1 { kind = ""; median = 0; timed_commit = "" }
 /^ *"context":/ { kind = "figures" }
-/^  "format": "vkrope-report\/2"/ { kind = report = "report" }
+/^  "format": "vkrope-report\/2"/ { kind = "report" }
 
 kind == "figures" && /^ *"date":/ { day = substr(value($0), 1, 10) }
 kind == "figures" && /^ *"device":/ { name = value($0) }
@@ -89,8 +89,6 @@ kind == "figures" && /^ *"[a-z_]+": [-+0-9.e]+,?$/ {
     counter[key] = value($0) + 0
 }
 kind == "figures" && /^ *}/ { keep_row(); median = 0 }
-# The figures of a device come last in the device's part of a report.
-report && /^    }/ { kind = report; timed_commit = "" }
 
 # The indentation of a line determines the object that contains its value. A run with a tool that
 # alters the device, such as the validation layer, does not count for the device.

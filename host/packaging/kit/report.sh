@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tests and times every Vulkan device of this machine and writes one report into this folder.
+# Tests every Vulkan device of this machine and writes one report into this folder.
 # Arguments: those of vkrope-conformance (--help).
 set -eu
 kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -12,6 +12,6 @@ case " $* " in
 esac
 case " $* " in *' --json'*) ;; *) set -- --json . "$@" ;; esac
 code=0
-"$bin/vkrope-conformance" --bench "$bin/vkrope-bench" --cases "$kit/cases" "$@" || code=$?
+"$bin/vkrope-conformance" --cases "$kit/cases" "$@" || code=$?
 echo 'vkrope-kit: the report names no person or machine; please attach it to an issue' >&2
 exit $code

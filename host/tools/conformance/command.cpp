@@ -22,7 +22,7 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.add_flag("--no-builtin", options.no_builtin, "Run cases only.");
     program.add_text("--write-outputs", "DIR", options.outputs,
                      "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.");
-    const tools::Option json = program.add_text(
+    program.add_text(
         "--json", "FILE", options.json,
         "Write a JSON report to FILE, or into a folder, where it is named after device "
         "and day; - is stdout.");
@@ -42,10 +42,6 @@ void add_options(tools::CommandLine& program, Options& options) {
                         "Run each check N times and demand the same bits; 1 to 1000000 (1).", "N");
     program.add_flag("--with-uuid", options.with_uuid,
                      "Include the UUID of each device in the JSON report.");
-    program
-        .add_text("--bench", "PROGRAM", options.bench,
-                  "Time each device with this vkrope-bench after its checks.")
-        .needs(json);
     program.add_text("--waive", "FILE", options.waivers,
                      "Known failures as JSON, {\"waivers\": [{\"check\": ID, \"reason\": TEXT, "
                      "\"link\": URL}]}: they do not fail the run; a waiver that is not needed, or "

@@ -27,7 +27,6 @@ struct Options {
 
     // Files to write.
     std::string outputs, json;
-    std::string bench;  ///< the program vkrope-bench, for the report
     bool with_uuid = false;
 
     // Reports to read instead of a run.

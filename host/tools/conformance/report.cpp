@@ -149,9 +149,6 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
     for (const CheckReport& check : report.checks) {
         entry["cases"].push_back(case_json(check));
     }
-    if (!report.figures.is_null()) {
-        entry["bench"] = report.figures;
-    }
     return entry;
 }
 
@@ -263,7 +260,7 @@ ExitCode exit_of(const Report& report) noexcept {
             lost = lost || (error && outcome.exit == ExitCode::device_failed);
             out_of_memory = out_of_memory || (error && outcome.exit == ExitCode::out_of_memory);
         }
-        lost = lost || device.ended_when_timed || (device.checks.empty() && !device.ends.empty());
+        lost = lost || (device.checks.empty() && !device.ends.empty());
         all_checked = all_checked && good_checks(device) > 0;
     }
     // Ordered by what a script should act on first; after a lost device no other result counts.

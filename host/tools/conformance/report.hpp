@@ -20,19 +20,16 @@ struct CheckReport {
         {};  ///< options that run only this check; empty if the check is good or was not run
 };
 
-struct DeviceReport {  // NOLINT(bugprone-exception-escape): to move JSON throws nothing
+struct DeviceReport {
     tools::KnownDevice device;
     Traits traits;
     std::vector<CheckReport> checks;
     /// Sentences on how the driver ended groups of checks: "crashed in vkQueueSubmit, signal 11
     /// (SIGSEGV), in group positions". Empty if the driver ended no group.
     std::vector<std::string> ends;
-    nlohmann::ordered_json figures = nullptr;  ///< of vkrope-bench; null: the device was not timed
     bool whole_suite =
         false;  // all built-in checks of a level were selected, which a verdict needs
-    bool interrupted = false;       // the run ended before all checks had run
-    bool may_be_timed = true;       // false: no check got an answer, or the run was stopped
-    bool ended_when_timed = false;  // the driver ended the benchmark
+    bool interrupted = false;  // the run ended before all checks had run
 };
 
 using Report = std::vector<DeviceReport>;
@@ -56,9 +53,8 @@ std::string verdicts_text(const Report& report);
 
 /// Returns {"format", "version", "date", "level", "devices": [{"name", "driver", ..., "verdict",
 /// "interrupted", "ends", "cases": [{"id", "group", "status", "max_error", "reason", "max_u",
-/// "max_ulp", "seconds", "repeat", "operation", "curves"}], "bench"}]}; "operation", "curves" and
-/// "bench" are optional.
-/// Contains no name of a host or user and no path, and a UUID only on request.
+/// "max_ulp", "seconds", "repeat", "operation", "curves"}]}]}; "operation" and "curves" are
+/// optional. Contains no name of a host or user and no path, and a UUID only on request.
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
 
 /// Returns `path`, or for a folder a file in it: "vkrope-report-DEVICE-2026-01-31.json".

@@ -2,9 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 
 #include "cli/output_file.hpp"
@@ -13,7 +11,6 @@
 #include "conformance/cases/suite.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/interrupt.hpp"
-#include "conformance/isolation/bench_run.hpp"
 #include "conformance/isolation/device_run.hpp"
 #include "conformance/isolation/worker.hpp"
 #include "conformance/options.hpp"
@@ -163,19 +160,6 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
     return report;
 }
 
-void time_on(Run& run, const FoundDevice& device, DeviceReport& report) {
-    tools::print_note("timing " + device.info.name);
-    BenchRun timed = run_bench(run.options.bench, device, run.watch.printed);
-    if (!timed.problem.empty()) {
-        tools::print_warning(fmt::format("{}: {}", device.info.name, timed.problem));
-    }
-    if (timed.by_driver) {
-        report.ended_when_timed = true;
-        report.ends.push_back(timed.problem);
-    }
-    report.figures = std::move(timed.figures);
-}
-
 void write_report(Run& run) {
     const Options& options = run.options;
     const nlohmann::ordered_json json = json_of(run.report, options.extent.level,
@@ -236,10 +220,6 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin,
     if (!options.outputs.empty()) {
         make_output_folder(options.outputs);
     }
-    if (!options.bench.empty() && ::access(options.bench.c_str(), X_OK) != 0) {
-        tools::fail(ExitCode::bad_file, "--bench: '{}' cannot be run: {}", options.bench,
-                    std::strerror(errno));
-    }
     Run run = {.options = options,
                .command = command,
                .watch = {.limit = limit_of(options, VK_PHYSICAL_DEVICE_TYPE_OTHER),
@@ -256,9 +236,6 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin,
         }
         try {
             run.report.push_back(run_on(run, device, groups));
-            if (!options.bench.empty() && run.report.back().may_be_timed && !run.stopped()) {
-                time_on(run, device, run.report.back());
-            }
         } catch (const tools::Failure& failure) {
             if (selected.size() == 1) {
                 throw;

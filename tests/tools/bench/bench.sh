@@ -149,18 +149,6 @@ for row in ops/decode_qwen3_8b/f16 cache/decode_llama3_1_8b/q8_0; do
 done
 same q 2 host/create_cold/q real_time 1e-6
 same q 4 host/record_of/q real_time 1e-3
-# A report may contain the figures of its device.
-{
-    sed '/^      ]$/,$d' passed.json
-    printf '      ],\n      "bench":\n'
-    sed 's/^/      /' medians.json
-    printf '    }\n  ]\n}\n'
-} >timed.json
-mkdir timed
-works awk -v out=timed -f "$source/bench/summary.awk" timed.json
-holds 'the figures of a report are its device'"'"'s' [ \
-    "$(figure timed/*.txt decode_b1/f16 2)" = "$(figure "$this" decode_b1/f16 2)" ]
-holds 'its checks are there, too' grep -qE "^algebra +$(of_group algebra) +0 +0 " timed/*.txt
 holds 'what did not run has no figure' [ "$(figure "$this" prefill_llama3_8b/f32 5)" = - ]
 checks=$((checks + 1))
 awk -v out=. -f "$source/bench/summary.awk" run.json >"$logs/out" 2>&1 &&

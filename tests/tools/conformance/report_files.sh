@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Checks report files: one report of a machine with a driver that crashes, one that hangs and one
 # that works; then waivers, comparison and one page of many reports. Further arguments: the folder
-# of the bad drivers, vkrope-bench or nothing, the folder for pages that a browser test opens, the
-# tool with seeded faults.
+# of the bad drivers, the folder for pages that a browser test opens, the tool with seeded faults.
 . "$(dirname "$0")/cases.sh"
 drivers=$5
-bench=$6
-pages=$7
-seeded=$8
+pages=$6
+seeded=$7
 wait=$((2 * ${VKROPE_TIME_FACTOR:-1})) # seconds
 ASAN_OPTIONS=$ASAN_OPTIONS:handle_segv=0
 VKROPE_REAL_DRIVER=$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$lavapipe")
@@ -69,23 +67,7 @@ lacks "$report" '"uuid"'
 driver load right
 said 4 'SIGSEGV*VK_DRIVER_FILES' "$tool" --device all --filter $id
 
-# The benchmark in a separate process, with one row.
 driver right
-if [ -n "$bench" ]; then
-    printf '#!/bin/sh\nexec "%s" "$@" --benchmark_filter=rope/decode_b1/f16/computed/in_place\n' \
-        "$bench" >one_row
-    chmod +x one_row
-    works "$tool" --filter $id --json timed.json --bench "$PWD/one_row"
-    contains timed.json '"run_name": "rope/decode_b1/f16/computed/in_place'
-    ! grep -qaw -e "$(hostname)" timed.json || wrong 'the report names the host'
-    lacks timed.json "$(dirname "$bench")"
-    printf '#!/bin/sh\nexit 4\n' >one_row
-    said 4 'exit code 4' "$tool" --filter $id --json ended.json --bench "$PWD/one_row"
-    contains ended.json '"the benchmark ended with exit code 4"'
-fi
-expect 5 '--bench:*./none' "$tool" --filter $id --json none.json --bench ./none
-expect 2 '--bench' "$tool" --filter $id --bench ./none
-
 works "$tool" --filter 'algebra/norm_half_split_*' --json good.json
 driver crash
 said 4 '' "$tool" --filter $id --json bad.json
@@ -122,20 +104,6 @@ works "$tool" --compare good.json bad.json
 [ -s "$logs/out" ] || wrong 'a device of one report is not named'
 expect 2 '--compare' "$tool" --compare good.json
 expect 5 none.json "$tool" --compare good.json none.json
-# Speed, from reports with known figures.
-with_figures() { # FILE NANOSECONDS
-    {
-        sed '/^      ]$/,$d' good.json
-        printf '      ],\n"bench": {"context": {}, "benchmarks": [{"run_name": "rope/prefill_x",'
-        printf '"aggregate_name": "median", "real_time": %s, "time_unit": "ns", ' "$2"
-        printf '"roof": 0.5}, {"run_name": "rope/prefill_x", "aggregate_name": "cv", '
-        printf '"real_time": 0.03, "time_unit": "ns"}]}}]}'
-    } >"$1"
-}
-with_figures slow.json 200
-with_figures fast.json 100
-works "$tool" --compare slow.json fast.json
-grep -qE 'rope/prefill_x.* 2\.000 .* 0\.085' "$logs/out" || wrong 'the ratio of speeds is wrong'
 
 # Files that are not reports, and reports of other formats, are refused by name.
 sed 's|vkrope-report/2|vkrope-report/1|' good.json >other.json
@@ -186,15 +154,14 @@ works timeout "$hang" "$tool" --page page.html many_groups.json
 contains page.html '>g59999<'
 rm many_groups.json page.html
 
-# The page has the newest report of a device first, with its speed, and no path of this machine.
+# The page has the newest report of a device first, and no path of this machine.
 mkdir many
 sed 's|"date": "[^"]*"|"date": "2001-01-01"|' good.json >many/older.json
-works "$tool" --page many.html many/older.json "$report" fast.json "$PWD/bad.json"
-contains many.html '50 %'
+works "$tool" --page many.html many/older.json "$report" good.json "$PWD/bad.json"
 lacks many.html "$PWD"
 lacks many.html '<script>'
 contains many.html '&lt;script&gt;'
-tr '\n' ' ' <many.html | grep -q 'fast.json.*older.json' ||
+tr '\n' ' ' <many.html | grep -q 'good.json.*older.json' ||
     wrong 'the newest report of a device is not the first'
 works "$tool" --page report.html "$report"
 contains report.html 'took more than'

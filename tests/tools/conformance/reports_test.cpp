@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Tests the escaping of text, the names of report files, and the figures of benchmarks.
+// Tests the escaping of text and the names of report files.
 #include <doctest/doctest.h>
 
 #include "conformance/report.hpp"
-#include "conformance/reports/bench_rows.hpp"
 #include "conformance/reports/html.hpp"
 
 namespace vkrope::conformance {
@@ -22,22 +21,6 @@ TEST_CASE("a report in a folder is named after its devices") {
     CHECK(report_path("/tmp", report).ends_with(".json"));
     report.emplace_back();
     CHECK(report_path("/tmp", report).starts_with("/tmp/vkrope-report-2_devices-20"));
-}
-
-TEST_CASE("rows of a benchmark are medians, with the spread of their repetitions") {
-    const auto bench = nlohmann::ordered_json::parse(R"({"benchmarks": [
-        {"run_name": "a/manual_time", "real_time": 5, "time_unit": "us", "roof": 0.25},
-        {"run_name": "a/manual_time", "aggregate_name": "median", "real_time": 4, "time_unit": "us",
-         "roof": 0.5},
-        {"run_name": "a/manual_time", "aggregate_name": "cv", "real_time": 0.1},
-        {"run_name": "b", "real_time": 7, "time_unit": "ns"}]})");
-    const auto rows = bench_rows(bench);
-    REQUIRE(rows.size() == 2);
-    CHECK(rows[0].name == "a");
-    CHECK(rows[0].ns == 4000);
-    CHECK(rows[0].spread == 0.1);
-    CHECK(rows[0].roof == 0.5);
-    CHECK(rows[1].ns == 7);
 }
 
 }  // namespace

@@ -47,7 +47,6 @@ class DeviceRun {
             run_one(group);
             fruitless = judged_ > before || report_.ends.size() == ends ? 0 : fruitless + 1;
         }
-        report_.may_be_timed = fruitless < max_fruitless && judged_ > 0;
         return std::move(report_);
     }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/reports/compare.hpp"
 
-#include <cmath>
 #include <map>
 
 #include "cli/terminal.hpp"
-#include "conformance/reports/bench_rows.hpp"
 #include "conformance/suite.hpp"
 
 namespace vkrope::conformance {
@@ -70,25 +68,6 @@ void compare_checks(const Json& older, const Json& newer, Changes& changes) {
     }
 }
 
-/// Adds ratios of medians. Their spread combines both coefficients of variation.
-void compare_speed(const Json& older, const Json& newer, std::string& lines) {
-    std::map<std::string, BenchRow> before;
-    for (const BenchRow& row : bench_rows(older)) {
-        before[row.name] = row;
-    }
-    for (const BenchRow& row : bench_rows(newer)) {
-        const auto found = before.find(row.name);
-        if (found == before.end() || !(row.ns > 0) || !(found->second.ns > 0)) {
-            continue;
-        }
-        const double ratio = found->second.ns / row.ns;
-        const double spread = ratio * std::hypot(found->second.spread, row.spread);
-        const bool known = found->second.spread > 0 && row.spread > 0;
-        lines += fmt::format("  {}: {:.3f} x as fast{}\n", printable(row.name), ratio,
-                             known ? fmt::format(" +- {:.3f}", spread) : ", spread not measured");
-    }
-}
-
 }  // namespace
 
 Changes compare(const Json& older, const Json& newer) {
@@ -109,9 +88,6 @@ Changes compare(const Json& older, const Json& newer) {
             }
         }
         compare_checks(*before, device, changes);
-        if (before->contains("bench") && device.contains("bench")) {
-            compare_speed(before->at("bench"), device.at("bench"), changes.text);
-        }
     }
     for (const Json& device : older.at("devices")) {
         const auto name = device.at("name").get<std::string>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Compares two reports: the outcomes of checks, and speed.
+// Compares the outcomes of checks in two reports.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -6,7 +6,6 @@
 
 #include "cli/failure.hpp"
 #include "conformance/report.hpp"
-#include "conformance/reports/bench_rows.hpp"
 #include "conformance/reports/page.hpp"
 #include "io/regular_file.hpp"
 #include "model/import_error.hpp"
@@ -95,15 +94,6 @@ Json report_from(const std::string& option, const std::string& file) {
         refuse(option, file, "lacks fields of a report");
     }
     return report;
-}
-
-void check_figures(const std::string& option, const std::string& file, const Json& figures) {
-    try {
-        static_cast<void>(bench_rows(figures));
-        static_cast<void>(figures.at("context").get_ref<const Json::object_t&>());
-    } catch (const nlohmann::json::exception&) {
-        refuse(option, file, "lacks fields of vkrope-bench");
-    }
 }
 
 }  // namespace vkrope::conformance

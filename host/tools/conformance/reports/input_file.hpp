@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reads the files that contain reports, waivers and figures of the benchmark.
+// Reads the files that contain reports and waivers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -17,9 +17,5 @@ nlohmann::ordered_json json_from(const std::string& option, const std::string& f
 
 /// Reads a report of --json. Throws tools::Failure, which names any other format.
 nlohmann::ordered_json report_from(const std::string& option, const std::string& file);
-
-/// Throws tools::Failure if `figures`, from `file`, are not those of vkrope-bench.
-void check_figures(const std::string& option, const std::string& file,
-                   const nlohmann::ordered_json& figures);
 
 }  // namespace vkrope::conformance

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "conformance/report.hpp"
-#include "conformance/reports/bench_rows.hpp"
 #include "conformance/reports/html.hpp"
 #include "conformance/suite.hpp"
 #include "io/svg.hpp"
@@ -162,31 +161,6 @@ std::string device_facts(const Json& device) {
     return "<h3>Device</h3>\n" + html::facts(pairs);
 }
 
-std::string bench_table(const Json& device) {
-    if (!device.contains("bench")) {
-        return {};
-    }
-    std::vector<std::vector<std::string>> rows;
-    for (const BenchRow& row : bench_rows(device.at("bench"))) {
-        rows.push_back(
-            {html::text(row.name), fmt::format("{:.1f} µs", row.ns / 1e3),
-             row.roof > 0 ? html::bar(row.roof, fmt::format("{:.0f} %", 100 * row.roof)) : "-"});
-    }
-    return "<h3>Speed</h3>\n<p>The roof is the fastest copy of the same bytes.</p>\n" +
-           html::table({"row", "time", "share of the roof"}, rows);
-}
-
-/// Returns the largest fraction of the roof among rotations not limited by launch overhead.
-std::string fastest(const Json& device) {
-    double roof = 0;
-    if (device.contains("bench")) {
-        for (const BenchRow& row : bench_rows(device.at("bench"))) {
-            roof = std::max(roof, row.name.starts_with("rope/prefill") ? row.roof : 0);
-        }
-    }
-    return roof > 0 ? fmt::format("{:.0f} %", 100 * roof) : "-";
-}
-
 std::string all_counts(const Json& device) {
     std::string counts;
     for (const Verdict verdict : verdicts) {
@@ -236,16 +210,16 @@ std::string page_of(const std::vector<NamedReport>& reports) {
         const std::string reason = word(device, "verdict_reason");
         rows.push_back({html::text(entry.name), html::text(entry.driver), html::text(entry.date),
                         verdict_mark(device) + (reason.empty() ? "" : ": " + reason),
-                        all_counts(device), fastest(device), html::text(entry.from->name)});
+                        all_counts(device), html::text(entry.from->name)});
         sections += html::section(
             entry.name,
             fmt::format("<p>{}, {}; vkrope {}, level {}</p>\n", html::text(entry.driver),
                         html::text(entry.date), word(report, "version"), word(report, "level")) +
                 verdict_line(device) + failures_list(device) + groups_table(device) +
-                errors_figure(device) + bench_table(device) + device_facts(device));
+                errors_figure(device) + device_facts(device));
     }
     const std::string table = html::table(
-        {"device", "driver", "date", "verdict", "checks", "share of the roof", "report"}, rows);
+        {"device", "driver", "date", "verdict", "checks", "report"}, rows);
     return html::page("vkrope: devices and drivers", html::section("Verdicts", table) + sections);
 }
 
