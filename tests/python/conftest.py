@@ -51,13 +51,10 @@ def driver(request, device):
 
 
 @pytest.fixture
-def lavapipe(request, vkrope, monkeypatch):
+def lavapipe(request, vkrope):
     """The driver of lavapipe, which the command uses from here on."""
     manifest = driver(request, "lavapipe")
     vkrope.use(manifest)
-    # Leaks are errors only without a driver. Drivers leak a little, and are unloaded before the
-    # sanitizer could name them in a suppression.
-    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0", prepend=":")
     return manifest
 
 

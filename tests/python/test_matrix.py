@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal as assert_same
 
-from command import limited, rows, write_model
+from command import rows, write_model
 
 MATRIX = "frequencies --model model.json --matrix"
 
@@ -58,9 +58,3 @@ def test_refused(vkrope, code, words, line):
     write_model("without.json", model_type="cohere2", num_hidden_layers=4,
                 sliding_window_pattern=4)  # fmt: skip
     vkrope.refuse(code, words, line)
-
-
-def test_a_full_disk(vkrope):
-    write_model()
-    full = limited("FSIZE", 51200)
-    vkrope.refuse(5, "--out:*none.npy", f"{MATRIX} 0:1000 --out none.npy", **full)
