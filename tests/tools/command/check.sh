@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Functions for the tests in this folder. Each test sources this file, works in a temporary folder
 # and ends with `finish`. The arguments of a test: the command vkrope, the folder of model files,
-# and the driver manifests of lavapipe and of SwiftShader, which may be empty.
+# and the driver manifest of lavapipe, which may be empty.
 # shellcheck shell=sh disable=SC2034 # the scripts that source this file use the variables
 set -u
 LC_ALL=C
@@ -11,7 +11,6 @@ unset VKROPE_DEVICE NO_COLOR
 vkrope=$1
 models=$2
 lavapipe=${3:-}
-swiftshader=${4:-}
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -117,20 +116,9 @@ holds() {
 # number KEY: prints the values of a key in the JSON on the last command's stdout, one per line.
 number() { sed -n 's/.*"'"$1"'": \([-+.0-9e]*\),*$/\1/p' "$logs/out"; }
 
-# below LIMIT NUMBER...: no number is above LIMIT.
-below() {
-    limit=$1
-    shift
-    [ $# -gt 0 ] && echo "$*" | awk -v limit="$limit" \
-        '{ for (i = 1; i <= NF; i++) if (!($i <= limit)) exit 1 }'
-}
-
-# byte NUMBER..., int32 NUMBER..., int64 NUMBER...: print numbers in binary, little-endian.
+# byte NUMBER...: prints numbers in binary.
 byte() { for value; do
     printf %b "\\0$((value >> 6 & 3))$((value >> 3 & 7))$((value & 7))"; done; }
-int32() { for number; do byte "$number" $((number >> 8)) $((number >> 16)) \
-    $((number >> 24)); done; }
-int64() { for wide; do int32 "$wide" $((wide >> 32)); done; }
 
 # npy DESCR SHAPE [ORDER]: prints a .npy file with the data from stdin.
 npy() {
@@ -139,21 +127,6 @@ npy() {
     byte ${#dict} $((${#dict} / 256))
     printf %s "$dict"
     cat
-}
-# safetensors HEADER: prints a .safetensors file with this JSON and the data from stdin.
-safetensors() { int64 ${#1} && printf %s "$1" && cat; }
-# tensors NAME:DTYPE:SHAPE:BYTES...: prints a .safetensors file of these tensors, one after the
-# other, with the first bytes of stdin.
-tensors() {
-    end=0
-    json='{"__metadata__":{"format":"pt"}'
-    for tensor; do
-        name=${tensor%%:*} && tensor=${tensor#*:}
-        dtype=${tensor%%:*} && tensor=${tensor#*:}
-        json="$json,\"$name\":{\"dtype\":\"$dtype\",\"shape\":[${tensor%:*}],"
-        json="$json\"data_offsets\":[$end,$((end += ${tensor#*:}))]}"
-    done
-    head -c $end | safetensors "$json}"
 }
 zeros() { head -c "$1" /dev/zero; }
 
