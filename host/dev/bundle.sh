@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Implements ./dev bundle: packs the programs, the cases and a Vulkan loader into an archive for
+# Implements ./dev bundle: packs the programs and a Vulkan loader into an archive for
 # machines without a compiler. ./dev sources this file and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
@@ -53,7 +53,6 @@ bundle() {
     objdump -T "$kit"/lib/bin/* | sed -n 's/.*(*GLIBC_\([0-9.]*\)).*/\1/p' | sort -V |
         tail -n 1 >"$kit/lib/glibc"
     cp -L "/usr/lib/$(gcc -print-multiarch)/libvulkan.so.1" "$kit/lib/loader/"
-    cp -r tests/data/cases "$kit/cases"
     cp host/packaging/kit/start.sh "$kit/lib/"
     for command in conform bench report vkrope; do
         cp "host/packaging/kit/$command.sh" "$kit/$command" && chmod 755 "$kit/$command"

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import vkrope
 
-from case_document import BLOCKS, DTYPES, Refusal, Struct, printable, unsupported, values, wrong
+from case_document import BLOCKS, DTYPES, Struct, printable, unsupported, values, wrong
 
 LOWEST, HIGHEST = -(2**31), 2**31 - 1  # of positions
 
@@ -120,6 +120,8 @@ class Tensor:
             slots = steps.cache.slots = of_tokens(folder.integers(steps.cache.slots, shapes))
             for slot in slots[(slots < -1) | (slots >= steps.cache.count)]:
                 wrong(f"cache.{name}.slots has {slot}; the cache has {steps.cache.count} slots")
+            self.result = folder.array(steps.cache.initial, [self.dtype.str],
+                                       [tuple(steps.cache.shape)])
         scale = steps.store_scale or Struct()
         self.is_made, of_heads = scale.made is not None, isinstance(scale.given, str)
         if self.is_made:
@@ -146,7 +148,6 @@ class Tensor:
             wrong(f"{name}.shape {tuple(of.shape)} in layout {of.layout} must have page_size, "
                   f"heads and what a row takes: {of.page_size}, {self.heads}, {self.width}")
         of.count, of.heads_first = pages * of.page_size, of.axes[2] < of.axes[1]
-        self.result = folder.array(of.initial, [self.dtype.str], [tuple(of.shape)])
 
     def scales_of_tokens(self, scales):
         """Returns made scales with the axes of the layout; NaN where a token has no slot."""
@@ -248,30 +249,13 @@ def expanded_ids(folder, of, batch, tokens):
     ids = np.array([offset + i for offset, size in zip(offsets, (lengths // chunks).tolist())
                     for chunk in mine for i in range(chunk * size, (chunk + 1) * size)], object)
     ids = np.where((LOWEST <= ids) & (ids <= HIGHEST), ids, LOWEST).astype(np.int32)
-    if of.resolved:
-        expected = folder.integers(of.resolved)
-        if expected.size not in (ids.size, tokens):
-            wrong(f"{of.resolved}: has {expected.size} positions for {ids.size} tokens")
-        if expected.ndim == 2 and expected.shape[0] == tokens != expected.shape[1]:
-            expected = expected.T
-        expected = np.resize(expected, ids.shape)
-        for at in np.flatnonzero(ids != expected):
-            raise Refusal("fail", f"position of token {at} is {ids[at]}, expected {expected[at]}")
     return ids.reshape(batch, tokens)
-
-
-def largest_of(positions, tokens):
-    """Returns the largest |position| of those that the library can cover."""
-    ids = np.array(positions if np.ndim(positions) else [positions, positions + tokens - 1])
-    return int(abs(ids[(ids > LOWEST) & (ids <= HIGHEST)].astype(np.int64)).max(initial=0))
 
 
 def frequencies(folder, case, pairs):
     """Returns the frequencies of the pairs of a window, and the attention factor."""
     of, factor, sections = case.angles, case.attention_factor, case.sections
     scaling = of.scaling or Struct(type="none")
-    if pairs == 0:
-        unsupported("rotary_dim is below 2")
     exponents, independent = np.arange(pairs), sections and sections.mode == "independent"
     if independent:
         exponents = np.resize(np.concatenate([np.arange(size) for size in sections.sizes]), pairs)
@@ -367,43 +351,48 @@ class Run:
             groups.setdefault((tensor.batch, tensor.tokens), []).append(tensor)
         for (batch, tokens), tensors in groups.items():
             if batch and tokens:
-                self.rotate(tensors, positions_of(folder, case, batch, tokens), tokens)
+                self.rotate(tensors, positions_of(folder, case, batch, tokens))
         if self.uncovered and case.angles.kind == "base":
             unsupported(f"{self.uncovered} positions are beyond what the library's tables cover")
 
-    def rotate(self, tensors, positions, tokens):
+    def rotate(self, tensors, positions):
         passes, case = passes_of(self.case, positions), self.case
+        ends = positions, positions + tensors[0].tokens - 1
+        ids = np.ravel(ends if np.ndim(positions) == 0 else positions)
+        ids = ids[(ids > LOWEST) & (ids <= HIGHEST)].astype(np.int64)  # others are not covered
+        self.largest = int(abs(ids).max(initial=0))
         for tensor in tensors:
             tensor.hold_elements(len(passes))
         if len(passes) > 1 and (case.has_steps or case.angles.kind == "cache"):
             unsupported("windows that overlap, or whose axes are not in order, with schema "
                         "'rope-case/2' or with cos and sin from files")
         rotated = [tensor for tensor in tensors if tensor.rows.size]
-        alone = [tensor for tensor in rotated if tensor.name == "v"]
-        if alone and not (rotated[:-1] and rotated[-2].name == "k" and same_slots(*rotated[-2:])):
-            rotated = rotated[:-1]
-            rotation = vkrope.RopeParams([1.0], pairing="half_split")
-            self.run(alone, [0, rotation, "apply"], "automatic", tokens, 0,
-                     k=vkrope.HeadFormat(np.float32))  # a kernel must rotate K or Q; calls need not
+        if rotated and rotated[-1].name == "v" and not (
+                rotated[:-1] and rotated[-2].name == "k" and same_slots(*rotated[-2:])):
+            # V alone: a kernel must rotate K or Q, which its calls may leave out.
+            turn = 0, vkrope.RopeParams([1.0], pairing="half_split"), "apply", "automatic"
+            self.call([rotated.pop()], 0, *turn, k=vkrope.HeadFormat(np.float32))
         for windows, sections, ids in passes if rotated else ():
-            rotation = self.rotation(rotated, windows, sections)
-            self.run(rotated, rotation, self.angles(rotation[1]), largest_of(positions, tokens),
-                     ids)
+            self.call(rotated, ids, *self.rotation(rotated, windows, sections))
             for tensor in rotated if len(passes) > 1 else ():
                 tensor.rows = tensor.result
 
     def rotation(self, tensors, windows, sections):
-        """Returns the first channel of a single window, the rotation and the gain."""
+        """Returns the first channel of a single window, the rotation, the gain and the angles."""
         case, dims = self.case, [window.rotary_dim for window in windows]
         several = len(windows) > 1
+        for rotary_dim in dims:
+            if rotary_dim < 2 or rotary_dim % 2:
+                unsupported(f"rotary_dim is {rotary_dim}: it must be even, 2 or more")
         common = dict(pairing=case.pairing, sections=sections,
                       windows=[(of.offset, of.rotary_dim) for of in windows if several],
                       head_dim=max(tensor.head_dim for tensor in tensors))
         offset = 0 if several else windows[0].offset
         if case.angles.kind == "base":  # each window has its own exponents
             inv_freq, factors = zip(*(frequencies(self.folder, case, n // 2) for n in dims))
-            return offset, vkrope.RopeParams(np.concatenate(inv_freq), **common,
-                                             attention_factor=factors[-1]), case.gain
+            rotation = vkrope.RopeParams(np.concatenate(inv_freq), attention_factor=factors[-1],
+                                         **common)
+            return offset, rotation, case.gain, "automatic"
         if case.angles.width == "full" and several:
             unsupported("angles.width full with several windows")
         # The files do not contain the factor. The table is said to contain its inverse, which the
@@ -411,13 +400,11 @@ class Run:
         factor = {"apply": case.attention_factor, "omit": 1}.get(case.gain,
                                                                  1 / case.attention_factor)
         rotation = vkrope.RopeParams(np.ones(sum(dims) // 2), attention_factor=1 / factor, **common)
-        return offset, rotation, "apply" if factor == 1 else "omit"
+        return offset, rotation, "apply" if factor == 1 else "omit", self.tables(sum(dims))
 
-    def angles(self, rotation):
+    def tables(self, rotary_dim):
         of = self.case.angles
-        if of.kind == "base":
-            return "automatic"
-        width = rotation.rotary_dim // (2 if of.width == "half" else 1)
+        width = rotary_dim // (2 if of.width == "half" else 1)
         cos = self.folder.array(of.cos, DTYPES.values(), None, unsupported)
         sin = self.folder.array(of.sin, [cos.dtype.str], [cos.shape])
         if of.dtype not in (None, cos.dtype.str):
@@ -428,18 +415,8 @@ class Run:
         there = [self.device.array(table.reshape(-1, width)) for table in (cos, sin)]
         return vkrope.CosSinCache(*there, of.width == "full")
 
-    def run(self, tensors, rotation, angles, largest, ids, **formats):
-        """Runs tensors in one call or, if the library does not take them together, in several."""
-        try:
-            self.call(tensors, *rotation, angles, largest, ids, formats)
-        except vkrope.InvalidArgumentError:
-            if len(tensors) == 1:
-                raise
-            for tensor in tensors:
-                self.run([tensor], rotation, angles, largest, ids)
-
-    def call(self, tensors, offset, rotation, gain, angles, largest, ids, formats):
-        device, case, given = self.device, self.case, {}
+    def call(self, tensors, ids, offset, rotation, gain, angles, **formats):
+        device, case, given, has_ids = self.device, self.case, {}, isinstance(ids, np.ndarray)
         for tensor in tensors:
             name, cache, out = tensor.name, tensor.steps.cache, device.array(tensor.result)
             formats[name] = vkrope.HeadFormat(
@@ -451,8 +428,7 @@ class Run:
                 paged = out.transpose(*cache.axes)
                 given[f"out_{name}"] = paged if cache.page_size > 1 else paged[:, 0]
                 given["slot_mapping"] = device.array(cache.slots)
-        has_ids = isinstance(ids, np.ndarray)
-        with vkrope.Kernel(device, rotation, max_position=largest + 1, angles=angles,
+        with vkrope.Kernel(device, rotation, max_position=self.largest + 1, angles=angles,
                            position_ids=has_ids, scatter_kv=any(of.steps.cache for of in tensors),
                            pairing_out=case.pairing_out, **formats) as kernel:
             parameters = {of.name: of.parameters for of in tensors if of.parameters}

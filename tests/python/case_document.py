@@ -201,7 +201,8 @@ FIELDS = dict(
     sections=struct(sizes=need(many(channels, 256)), leftover_axis=need(axis, 0),
                     mode=need(word(["sequential", "interleaved", "independent"]))),
     tolerance=TOLERANCE, tolerance_exact_angles=TOLERANCE, atol_files=ATOL_FILES,
-    **dict.fromkeys(["source", "notes", "live", "quirk"], lambda value, name: value))
+    **dict.fromkeys(["source", "notes", "live"], lambda value, name: None),
+    quirk=lambda value, name: value if isinstance(value, str) else "")
 NORM = struct(kind=need(word(["none", "rms", "layer"])), span=need(word(["head", "token"])),
               place=need(word(["before", "after"])), eps=need(number), weight=path, bias=path,
               weight_dtype=word(DTYPES), weight_offset=need(integer(0, 1), 0))
@@ -250,6 +251,8 @@ def describe(document):
         wrong("planes_rotated names a plane twice")
     if case.positions.kind == "context_parallel":
         integer(0, case.positions.cp_size - 1)(case.positions.cp_rank, "positions.cp_rank")
+    if case.attention_factor <= 0:
+        unsupported(f"attention_factor is {case.attention_factor}: it must be above 0")
     if case.sections and not any(case.sections.sizes):
         wrong("sections.sizes has no pair")
     if case.tolerance:
@@ -314,7 +317,7 @@ class Folder:
         place, size = self.checked(file, most)
         try:
             array = np.lib.format.open_memmap(place, "r")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, OverflowError) as error:
             wrong(f"{file}: {error}")
         what = f"{file}: has shape {array.shape} of {array.dtype.str}"
         if array.dtype.str not in ("<f4", "<f2", "<u2", "<i4", "<i8", "<f8", "|u1"):
@@ -339,4 +342,5 @@ def values(array):
     """The numbers of a file as float64; <u2 is bf16."""
     if array.dtype == np.uint16:
         array = (array.astype(np.uint32) << 16).view(np.float32)
-    return array.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of a NaN
+        return array.astype(np.float64)

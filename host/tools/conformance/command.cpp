@@ -17,19 +17,14 @@ void add_options(tools::CommandLine& program, Options& options) {
         .add_text("--device", "DEVICE", options.device,
                   "Index, UUID or part of the name of the device, or all (the best one).")
         .from_environment("VKROPE_DEVICE");
-    program.add_texts("--cases", "DIR", options.cases,
-                      "Run every folder at or below DIR that holds a case.json; may be repeated.");
-    program.add_flag("--no-builtin", options.no_builtin, "Run cases only.");
-    program.add_text("--write-outputs", "DIR", options.outputs,
-                     "Write DIR/<id>/actual_q.npy and actual_k.npy of every case.");
     program.add_text(
         "--json", "FILE", options.json,
         "Write a JSON report to FILE, or into a folder, where it is named after device "
         "and day; - is stdout.");
     program.add_flag("--list", options.list, "List what would run, and run nothing.");
     program.add_text("--filter", "ID", options.filter,
-                     "Run only checks and cases with these ids, separated by commas; * and ? stand "
-                     "for any characters, and a - before an id leaves it out.");
+                     "Run only checks with these ids, separated by commas; * and ? stand for any "
+                     "characters, and a - before an id leaves it out.");
     program.add_choice("--level", options.extent.level, levels,
                        "How much of the built-in checks to run (quick).");
     program.add_integer("--random", options.extent.random_kernels, 1u, 1u << 30,

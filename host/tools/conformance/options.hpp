@@ -16,8 +16,6 @@ struct Job;
 struct Options {
     // Checks to run, and devices.
     std::string device;
-    std::vector<std::string> cases;
-    bool no_builtin = false;
     std::string filter;
     Extent extent;
     bool list = false, validation = false;
@@ -26,7 +24,7 @@ struct Options {
     std::string waivers;
 
     // Files to write.
-    std::string outputs, json;
+    std::string json;
     bool with_uuid = false;
 
     // Reports to read instead of a run.

@@ -63,8 +63,7 @@ std::string report_path(const std::string& path, const Report& report);
 /// Returns the last line of a run that did not succeed: "12 of 56 checks passed, 3 failed".
 std::string sentence_of(const Report& report);
 
-/// Returns success only if on each device at least one check passed or was computed, and none
-/// failed or erred.
+/// Returns success only if on each device at least one check passed, and none failed or erred.
 tools::ExitCode exit_of(const Report& report) noexcept;
 
 }  // namespace vkrope::conformance

@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 
 #include "cli/output_file.hpp"
 #include "cli/program.hpp"
 #include "cli/terminal.hpp"
-#include "conformance/cases/suite.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/interrupt.hpp"
 #include "conformance/isolation/device_run.hpp"
@@ -24,15 +22,6 @@ namespace vkrope::conformance {
 namespace {
 
 using tools::ExitCode;
-
-void make_output_folder(const std::string& folder) {
-    std::error_code problem;
-    std::filesystem::create_directories(folder, problem);
-    if (problem || !std::filesystem::is_directory(folder, problem)) {
-        tools::fail(ExitCode::bad_file, "--write-outputs: '{}' cannot be made a folder: {}", folder,
-                    problem.message());
-    }
-}
 
 /// Allows several submissions per check, before each of which a driver may compile shaders.
 std::chrono::seconds limit_of(const Options& options, VkPhysicalDeviceType type) {
@@ -98,8 +87,9 @@ std::vector<FoundDevice> selected_devices(const Run& run) {
     return selected;
 }
 
-/// Returns the options that run a check again. `source` is the option for its cases.
-std::string repeating_options(const Check& check, bool validation, const std::string& source) {
+/// Returns the options that run a check again.
+std::string repeating_options(const Check& check, bool validation) {
+    const std::string source = check.source_options();
     return fmt::format("{}{}{} --filter {}", validation ? " --validation" : "",
                        source.empty() ? "" : " ", source, shell_word(check.id()));
 }
@@ -109,7 +99,7 @@ std::string repeating_command(const Options& options, const FoundDevice& device,
     const std::string select = options.device == "all" ? device.select : options.device;
     return fmt::format("vkrope-conformance{}{}",
                        select.empty() ? "" : " --device " + shell_word(select),
-                       repeating_options(check, options.validation, check.source_options()));
+                       repeating_options(check, options.validation));
 }
 
 DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group>& groups) {
@@ -131,11 +121,7 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
         }
         const Outcome& outcome = done.outcome;
         if (is_bad(outcome.verdict) && !silent) {
-            const bool is_case = !options.cases.empty() && done.group == cases_group;
-            done.repeat = "vkrope-conformance" + repeating_options(check, options.validation,
-                                                                   is_case
-                                                                       ? "--no-builtin --cases DIR"
-                                                                       : check.source_options());
+            done.repeat = "vkrope-conformance" + repeating_options(check, options.validation);
             tools::print_warning(
                 fmt::format("{}: {}: {}", word_for(outcome.verdict), done.id, outcome.reason));
             tools::print_note("to repeat it: " + repeating_command(options, device, check));
@@ -156,7 +142,7 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
     const Watch watch = {.limit = limit_of(options, device.info.type),
                          .printed = run.watch.printed};
     DeviceReport report = run_device(run.command, device, groups, watch, ended);
-    report.whole_suite = !options.no_builtin && options.filter.empty();
+    report.whole_suite = options.filter.empty();
     return report;
 }
 
@@ -199,7 +185,7 @@ void run_worker(const Job& job, const Options& options, BuiltinGroups builtin) {
 
 ExitCode run_checks(const Options& options, BuiltinGroups builtin,
                     const std::vector<std::string>& command) {
-    std::vector<Group> groups = find_groups(options, builtin);
+    std::vector<Group> groups = builtin(options.extent);
     std::vector<Waiver> waivers;
     if (!options.waivers.empty()) {
         waivers = read_waivers(options.waivers);
@@ -216,9 +202,6 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin,
             }
         }
         return ExitCode::success;
-    }
-    if (!options.outputs.empty()) {
-        make_output_folder(options.outputs);
     }
     Run run = {.options = options,
                .command = command,

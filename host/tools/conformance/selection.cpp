@@ -5,7 +5,6 @@
 
 #include <sstream>
 
-#include "conformance/cases/suite.hpp"
 #include "conformance/repeat.hpp"
 
 namespace vkrope::conformance {
@@ -36,20 +35,6 @@ bool left_by(const std::string& filter, const std::string& id) {
 
 }  // namespace
 
-std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin) {
-    std::vector<Group> groups;
-    if (!options.no_builtin) {
-        groups = builtin(options.extent);
-    }
-    if (!options.cases.empty()) {
-        groups.push_back(find_cases(options.cases, options.outputs));
-    }
-    if (groups.empty()) {
-        tools::fail(ExitCode::usage, "--cases is missing, so there is nothing to run");
-    }
-    return groups;
-}
-
 void apply_filter(const Options& options, std::vector<Group>& groups) {
     if (options.filter.empty()) {
         return;
@@ -68,13 +53,7 @@ void apply_filter(const Options& options, std::vector<Group>& groups) {
 }
 
 Group group_of(const std::string& name, const Options& options, BuiltinGroups builtin) {
-    Options only = options;  // searching for cases takes time; most groups need none
-    if (name != cases_group) {
-        only.cases.clear();
-    } else {
-        only.no_builtin = true;
-    }
-    std::vector<Group> groups = find_groups(only, builtin);
+    std::vector<Group> groups = builtin(options.extent);
     std::erase_if(groups, [&name](const Group& group) { return group.name != name; });
     apply_filter(options, groups);
     if (options.repeat > 1) {

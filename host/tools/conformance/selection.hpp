@@ -6,9 +6,6 @@
 
 namespace vkrope::conformance {
 
-/// Returns all groups that the options name, before --filter is applied. Throws tools::Failure.
-std::vector<Group> find_groups(const Options& options, BuiltinGroups builtin);
-
 /// Removes the checks that --filter excludes. Throws tools::Failure if no check is left.
 void apply_filter(const Options& options, std::vector<Group>& groups);
 

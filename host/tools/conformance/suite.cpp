@@ -12,7 +12,6 @@ const char* word_for(Verdict verdict) noexcept {
         case Verdict::unstable: return "unstable";
         case Verdict::unsupported: return "unsupported";
         case Verdict::error: return "error";
-        case Verdict::computed: return "computed";
         case Verdict::waived: return "waived";
     }
     return "?";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Defines checks, which form named groups and have an outcome on each device. Built-in checks and
-// cases share this interface and one report.
+// Defines checks, which form named groups and have an outcome on each device.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +22,11 @@ enum class Verdict {
     unstable,     ///< repeated runs gave different answers
     unsupported,  ///< the library or this device does not support the check, as the reason says;
                   ///< never counts as a pass
-    error,        ///< has no result: wrong files, out of memory, device failure
-    computed,     ///< ran, but there was nothing to compare with
+    error,        ///< has no result: out of memory, device failure
     waived,       ///< failed or erred as expected: --waive names the check
 };
 inline constexpr Verdict verdicts[] = {Verdict::pass,        Verdict::fail,  Verdict::unstable,
-                                       Verdict::unsupported, Verdict::error, Verdict::computed,
-                                       Verdict::waived};
-
-/// Returns true if a result is correct. A run without such a check is not a success.
-constexpr bool is_good(Verdict verdict) noexcept {
-    return verdict == Verdict::pass || verdict == Verdict::computed;
-}
+                                       Verdict::unsupported, Verdict::error, Verdict::waived};
 
 /// Returns true if a check with this verdict fails the run.
 constexpr bool is_bad(Verdict verdict) noexcept {
@@ -84,13 +76,6 @@ class Refusal : public std::runtime_error {
 template <class... Values>
 [[noreturn]] void unsupported(fmt::format_string<Values...> reason, Values&&... values) {
     throw Refusal(Verdict::unsupported, tools::ExitCode::success,
-                  fmt::format(reason, std::forward<Values>(values)...));
-}
-
-/// Throws Refusal for a file that is wrong or contradicts another one.
-template <class... Values>
-[[noreturn]] void wrong_file(fmt::format_string<Values...> reason, Values&&... values) {
-    throw Refusal(Verdict::error, tools::ExitCode::bad_file,
                   fmt::format(reason, std::forward<Values>(values)...));
 }
 

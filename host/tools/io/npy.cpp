@@ -37,7 +37,7 @@ Type parse_type(const std::string& descr) {
     if (descr.starts_with('>')) {
         throw Error(fmt::format("descr '{}' is big-endian; it must be little-endian", descr));
     }
-    throw UnknownType(fmt::format(
+    throw Error(fmt::format(
         "descr '{}' is not supported: it must be <f4, <f2, <u2, <i4, <i8, <f8 or |u1", descr));
 }
 

@@ -27,11 +27,6 @@ struct Header {
     std::uint64_t data_bytes = 0;
 };
 
-/// Thrown for a type that numpy supports and this reader does not: the file may be well formed.
-struct UnknownType : Error {
-    using Error::Error;
-};
-
 struct Array {
     Header header;
     std::vector<std::byte> data;  // header.data_bytes

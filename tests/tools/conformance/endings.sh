@@ -3,7 +3,7 @@
 # Checks that a crash, hang, exit or device loss in a check or driver gives a row of the report,
 # that the other groups are finished, and that the exit code is right. Further arguments: the tool
 # with seeded endings, and the layer that acts as a bad driver.
-. "$(dirname "$0")/cases.sh"
+. "$(dirname "$0")/tool.sh"
 seeded=$5
 layer=$6
 hang=$((4 * ${VKROPE_TIME_FACTOR:-1})) # seconds

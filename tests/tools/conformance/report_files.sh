@@ -3,7 +3,7 @@
 # Checks report files: one report of a machine with a driver that crashes, one that hangs and one
 # that works; then waivers, comparison and one page of many reports. Further arguments: the folder
 # of the bad drivers, the folder for pages that a browser test opens, the tool with seeded faults.
-. "$(dirname "$0")/cases.sh"
+. "$(dirname "$0")/tool.sh"
 drivers=$5
 pages=$6
 seeded=$7

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Tests the built-in suite as a command: the list of checks, the report, and a failure's output.
-# Arguments: those of cases.sh, then the tool with seeded faults.
+# Arguments: those of tool.sh, then the tool with seeded faults.
 seeded=$5
 hang=$((60 * ${VKROPE_TIME_FACTOR:-1})) # seconds
-. "$(dirname "$0")/cases.sh"
+. "$(dirname "$0")/tool.sh"
 
 # has FILE TEXT...: expects each of the texts in FILE.
 has() {
@@ -42,6 +42,10 @@ works "$tool" --list --filter='-algebra/*'
 grep -v '^algebra/' quick | cmp -s - "$logs/out" || wrong '--filter leaves out more than it says'
 expect 2 '--filter' "$tool" --filter 'algebra'
 expect 2 '--timeout' "$tool" --timeout 0
+expect 2 '--level' "$tool" --level lots
+expect 3 'no such device' "$tool" --device 'no such device'
+works "$tool" --help
+works "$tool" --version
 
 # A report.
 works "$tool" --filter 'algebra/composition_*_computed' --json report.json
@@ -56,6 +60,9 @@ for word in "$(hostname)" "$(id -un)" "$HOME" "$PWD" "$tool" uuid; do
 done
 works "$tool" --filter 'algebra/norm_*_computed' --with-uuid --json with_uuid.json
 grep -q '"uuid": "[0-9a-f]\{32\}"' with_uuid.json || wrong '--with-uuid names none'
+
+works "$tool" --filter 'algebra/norm_*_computed' --json -
+[ "$(head -c 1 "$logs/out")" = '{' ] || wrong '--json - is not alone on stdout'
 
 # An unsupported check is neither a failure nor a pass.
 works "$seeded" --level full --filter 'seeded/[gr]*'
@@ -144,4 +151,6 @@ done
 expect 5 'standard output' \
     sh -c 'exec "$@" >/dev/full' sh "$tool" --filter 'a*' --json interrupted.json
 keeps_report
+no_driver
+expect 3 '' "$tool"
 finish

@@ -43,6 +43,5 @@ bool parse_config(Input input);
 bool parse_gguf(Input input);
 bool parse_npy(Input input);
 bool parse_safetensors(Input input);
-bool parse_case(Input input);
 
 }  // namespace vkrope::fuzz

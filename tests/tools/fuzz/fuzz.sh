@@ -23,28 +23,33 @@ seed() {
     prefix=
     case $into in */config | */gguf) prefix='\0\0\0\0' ;; esac
     for file in "$@"; do
-        name=$(echo "${file#"$SOURCE"/tests/}" | tr / _) # many files have the name case.json
+        name=$(echo "${file#"$SOURCE"/tests/}" | tr / _) # files in several folders have one name
         { printf %b "$prefix" && cat "$file"; } >"$into/$name"
     done
 }
 rm -rf "$SCRATCH/seeds"
 seed config "$SOURCE"/tests/data/models/*.json
 seed gguf "$SOURCE"/tests/data/corpus/gguf/*
-seed npy "$SOURCE"/tests/data/cases/half_f32_bshd/*.npy "$SOURCE"/tests/data/cases/ids_*/*.npy
-# The same array in format version 2: the length of its header has four bytes.
-{
-    printf '\223NUMPY\2\0\166\0\0\0'
-    tail -c +11 "$SOURCE/tests/data/cases/half_f32_bshd/q.npy"
-} >"$SCRATCH/seeds/npy/version_2.npy"
+# array NAME PREAMBLE TYPE SHAPE BYTES: an array of zeros.
+array() {
+    printf "\\223NUMPY$2%-117s\\n" "{'descr': '$3', 'fortran_order': False, 'shape': $4, }"
+    head -c "$5" /dev/zero
+} >"$SCRATCH/seeds/npy/$1"
+mkdir -p "$SCRATCH/seeds/npy"
+array values.npy '\1\0\166\0' '<f4' '(2, 3, 4, 8)' 768
+array halves.npy '\1\0\166\0' '<f2' '(2, 3, 2, 8)' 192
+array ids.npy '\1\0\166\0' '<i8' '(5,)' 40
+array codes.npy '\1\0\166\0' '|u1' '(4, 34)' 136
+# In format version 2 the length of the header has four bytes.
+array version_2.npy '\2\0\166\0\0\0' '<i4' '(2, 5)' 40
 seed safetensors "$SOURCE"/tests/data/corpus/safetensors/*
-seed case "$SOURCE"/tests/data/cases/*/case.json
 
 if [ "${1:-}" = replay ]; then
     cd "$SCRATCH"
     exec "$REPLAY" seeds "$SOURCE/tests/data/words.dict"
 fi
 
-targets='config gguf npy safetensors case'
+targets='config gguf npy safetensors'
 seconds=${VKROPE_FUZZ_SECONDS:-15}
 runs=${VKROPE_FUZZ_RUNS:-}
 slower=${VKROPE_TIME_FACTOR:-1}

@@ -63,8 +63,7 @@ struct Target {
 constexpr Target targets[] = {{"config", parse_config},
                               {"gguf", parse_gguf},
                               {"npy", parse_npy},
-                              {"safetensors", parse_safetensors},
-                              {"case", parse_case}};
+                              {"safetensors", parse_safetensors}};
 
 [[noreturn]] void give_up(const std::string& why) {
     std::fprintf(stderr, "replay: %s\n", why.c_str());

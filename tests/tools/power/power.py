@@ -43,7 +43,7 @@ TESTS = {
                  **{f"tool_{name}": ["vkrope_tool"]
                     for name in ("explain", "gguf", "rotate", "matrix", "ops", "quantised",
                                  "mistakes_page", "judge")},
-                 "conformance_own.lavapipe": ["vkrope_conformance"],
+                 "conformance_cases.lavapipe": ["vkrope_python"],
                  "device_rest.lavapipe": ["vkrope_device_test"]},
 }
 # What vkrope-conformance runs at a level. The quick level of `random` is that of --thorough.
