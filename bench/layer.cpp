@@ -136,8 +136,8 @@ Status Pass::record_unfused(VkCommandBuffer commands) const {
 
 Pass::Grid Pass::grid() const {
     const ResolvedCall resolved = value_of(resolve(*kernel_, call_), Subject::device);
-    const Jobs jobs = value_of(plan(*kernel_, resolved), Subject::device);
-    const Dispatch first = DispatchSequence(*kernel_, call_, resolved, jobs).at(0);
+    const Plan planned = value_of(plan(*kernel_, resolved), Subject::device);
+    const Dispatch first = DispatchSequence(*kernel_, call_, resolved, planned).at(0);
     const auto& groups = first.shape.groups;
     return {std::uint64_t{groups[0]} * groups[1] * groups[2],
             first.pipeline->geometry.workgroup_size()};
