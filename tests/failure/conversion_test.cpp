@@ -24,7 +24,6 @@ using Mode = std::pair<std::uint32_t, std::uint32_t>;
 
 struct Declared {
     std::set<Mode> modes;
-    std::set<std::uint32_t> capabilities;
     bool float16 = false;          // the module has the capability Float16
     std::size_t conversions = 0;   // the number of OpFConvert
     std::size_t instructions = 0;  // the number of instructions in functions
@@ -35,8 +34,6 @@ Declared declared_by(const std::vector<std::uint32_t>& words) {
     bool in_function = false;
     each_instruction(words, [&](spv::Op op, Words operands) {
         if (op == spv::OpCapability && operands[0] == spv::CapabilityFloat16) found.float16 = true;
-        if (op == spv::OpCapability && operands[0] >= spv::CapabilityDenormPreserve)
-            found.capabilities.insert(operands[0]);
         if (op == spv::OpExecutionMode && operands[1] >= denorm_preserve)
             CHECK(found.modes.insert({operands[1], operands[2]}).second);
         in_function = in_function || op == spv::OpFunction;
@@ -170,15 +167,6 @@ TEST_CASE(
     REQUIRE(integer.size() == 1);
     // Modules of the kind `normals` are longer, since they convert subnormal halves by integers.
     CHECK(*all_native.begin() < *normals.begin());
-}
-
-TEST_CASE("a module declares the capability of each of its modes, and none without modes") {
-    KernelHost host({.float_controls = all_float_controls()});
-    CHECK(declared_by(host, small(VKROPE_F16)).capabilities ==
-          std::set<std::uint32_t>{4464, 4466, 4467});
-    KernelHost without;
-    CHECK(declared_by(without, small(VKROPE_F16)).capabilities.empty());
-    CHECK(declared_by(without, small(VKROPE_F16)).modes.empty());
 }
 
 TEST_CASE("by default a CPU device converts f16 by integers; on request it converts natively") {

@@ -151,17 +151,6 @@ TEST_CASE(
     CHECK(all.size() == 3);
 }
 
-TEST_CASE(
-    "create: objects are named where debug utils are enabled; elsewhere no function of debug utils "
-    "is called") {
-    KernelHost host({.debug_utils = false});
-    const auto kernel = create(host.ref, kernel_info());
-    REQUIRE(kernel);
-    CHECK(fake().count("vkSetDebugUtilsObjectNameEXT") == 0);
-    vkrope_kernel_destroy(kernel.value);
-    check_no_faults();
-}
-
 TEST_CASE("create: finds functions of debug utils that only the instance knows") {
     KernelHost host({.device_finds_debug_utils = false});
     const auto kernel = create(host.ref, kernel_info());
@@ -330,19 +319,6 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
         CHECK(fake().alive().size() == alive);
         check_no_faults();
     }
-}
-
-TEST_CASE("a null handle is an error where one is required; destroying null does nothing") {
-    fake().restart();
-    for (const Status& status :
-         {requirements(VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr).status, create({}, {}).status,
-          create_arena(static_cast<const Kernel*>(nullptr), 1).status,
-          record(VK_NULL_HANDLE, nullptr, {})})
-        check_error(status, VKROPE_ERROR_INVALID_ARGUMENT, "null");
-    vkrope_kernel_destroy(nullptr);
-    vkrope_arena_destroy(nullptr);
-    vkrope_arena_reset(nullptr);
-    CHECK(fake().calls().empty());
 }
 
 TEST_CASE("create: rows that do not fit in shared memory are not supported") {

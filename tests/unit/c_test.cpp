@@ -164,6 +164,13 @@ TEST_CASE("C: null where an object must be is an error, and nothing to destroy")
     check_refused(
         vkrope_get_kernel_info(nullptr, &planned, nullptr, nullptr, nullptr, &of_kernel, &error),
         error, "rotation null");
+    vkrope_requirements needs = {};
+    vkrope_arena* arena = nullptr;
+    const vkrope_call call = {};
+    check_refused(vkrope_get_requirements(VK_NULL_HANDLE, VK_NULL_HANDLE, nullptr, &needs, &error),
+                  error, "null");
+    check_refused(vkrope_arena_create(nullptr, 1, &arena, &error), error, "null");
+    check_refused(vkrope_record(VK_NULL_HANDLE, nullptr, &call, nullptr, &error), error, "null");
     check_refused(vkrope_frame_axis(5, 24, 30, nullptr, &error), error, "axis null");
     check_refused(vkrope_rope_params_from_ggml(nullptr, nullptr, 0, nullptr, &error), error,
                   "rope null");
