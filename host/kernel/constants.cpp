@@ -23,48 +23,8 @@ std::uint32_t angles_of(const KernelInfo& info) {
     }
 }
 
-std::uint32_t hadamard_levels(const Ops& ops) {
-    return ops.hadamard == 0 ? 0 : floor_log2(ops.hadamard);
-}
-
-std::uint32_t store_scale_of(const Ops& ops) {
-    const StoreScale scale = ops.store_scale;
-    if (is_made(scale))
-        return shader::store_scale_made |
-               (ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS ? shader::store_scale_paged
-                                                                    : 0) |
-               (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO ? shader::store_scale_power_of_two
-                                                              : 0);
-    return scale == VKROPE_STORE_SCALE_GIVEN        ? shader::store_scale_given
-           : scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? shader::store_scale_given_head
-                                                    : shader::store_scale_none;
-}
-
 std::uint32_t pairing_constant(Pairing pairing) {
     return pairing == VKROPE_INTERLEAVED ? shader::pairing_interleaved : shader::pairing_half_split;
-}
-
-void set_ops(const TensorInfo& tensor, const TensorParameters& parameters,
-             shader::TensorConstants& own) {
-    const Ops& ops = tensor.ops;
-    const std::uint32_t of_row = row_heads(tensor);
-    own.ops = op_bits(tensor);
-    own.row_heads = of_row;
-    own.inverse_n = bits_of(float(1 / (double(of_row) * tensor.head_dim)));
-    own.eps = bits_of(ops.norm.eps);
-    own.clip = bits_of(ops.clip);
-    own.factor = bits_of(ops.scale);
-    own.bias = std::uint32_t(parameters.bias.shape);
-    own.bias_at = parameters.bias.offset;
-    own.weight = std::uint32_t(parameters.weight.shape);
-    own.weight_at = parameters.weight.offset;
-    own.norm_bias = std::uint32_t(parameters.norm_bias.shape);
-    own.norm_bias_at = parameters.norm_bias.offset;
-    own.hadamard = hadamard_levels(ops);
-    own.store_scale = store_scale_of(ops);
-    own.store_scale_at = parameters.store_scale.offset;
-    own.scale_floor = bits_of(ops.scale_floor);
-    own.scale_heads = tensor.heads;
 }
 
 }  // namespace

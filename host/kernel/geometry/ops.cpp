@@ -10,6 +10,23 @@ namespace vkrope {
 
 namespace {
 
+std::uint32_t hadamard_levels(const Ops& ops) {
+    return ops.hadamard == 0 ? 0 : floor_log2(ops.hadamard);
+}
+
+std::uint32_t store_scale_of(const Ops& ops) {
+    const StoreScale scale = ops.store_scale;
+    if (is_made(scale))
+        return shader::store_scale_made |
+               (ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS ? shader::store_scale_paged
+                                                                    : 0) |
+               (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO ? shader::store_scale_power_of_two
+                                                              : 0);
+    return scale == VKROPE_STORE_SCALE_GIVEN        ? shader::store_scale_given
+           : scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? shader::store_scale_given_head
+                                                    : shader::store_scale_none;
+}
+
 template <class Use>
 void for_tensors(const KernelInfo& info, const Use& use) {
     for (const TensorInfo& tensor : info.tensor) {
@@ -43,6 +60,29 @@ std::uint32_t op_bits(const TensorInfo& tensor) noexcept {
 
 std::uint32_t row_heads(const TensorInfo& tensor) noexcept {
     return tensor.ops.norm.span == VKROPE_NORM_SPAN_TOKEN ? tensor.heads : 1;
+}
+
+void set_ops(const TensorInfo& tensor, const TensorParameters& parameters,
+             shader::TensorConstants& constants) noexcept {
+    const Ops& ops = tensor.ops;
+    const std::uint32_t of_row = row_heads(tensor);
+    constants.ops = op_bits(tensor);
+    constants.row_heads = of_row;
+    constants.inverse_n = bits_of(float(1 / (double(of_row) * tensor.head_dim)));
+    constants.eps = bits_of(ops.norm.eps);
+    constants.clip = bits_of(ops.clip);
+    constants.factor = bits_of(ops.scale);
+    constants.bias = std::uint32_t(parameters.bias.shape);
+    constants.bias_at = parameters.bias.offset;
+    constants.weight = std::uint32_t(parameters.weight.shape);
+    constants.weight_at = parameters.weight.offset;
+    constants.norm_bias = std::uint32_t(parameters.norm_bias.shape);
+    constants.norm_bias_at = parameters.norm_bias.offset;
+    constants.hadamard = hadamard_levels(ops);
+    constants.store_scale = store_scale_of(ops);
+    constants.store_scale_at = parameters.store_scale.offset;
+    constants.scale_floor = bits_of(ops.scale_floor);
+    constants.scale_heads = tensor.heads;
 }
 
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept {

@@ -27,6 +27,10 @@ inline bool has_ops(const KernelInfo& info) noexcept {
 /// Returns the bits shader::op_* of a tensor.
 std::uint32_t op_bits(const TensorInfo& tensor) noexcept;
 
+/// Sets the constants of a tensor's ops and of its store.
+void set_ops(const TensorInfo& tensor, const TensorParameters& parameters,
+             shader::TensorConstants& constants) noexcept;
+
 /// Returns the number of heads that a norm treats as one row: 1, or all.
 std::uint32_t row_heads(const TensorInfo& tensor) noexcept;
 
