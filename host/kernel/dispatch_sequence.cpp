@@ -59,15 +59,16 @@ struct Offsets {
     }
 };
 
-// Makes one dispatch from a tile of some tensors.
+// Fills a dispatch, which is all zero, from a tile of some tensors.
 class DispatchBuilder {
    public:
     DispatchBuilder(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
-                    const TiledTensors& tensors, const Tile& tile) noexcept
+                    const TiledTensors& tensors, const Tile& tile, Dispatch& dispatch) noexcept
         : kernel_(kernel), call_(call), resolved_(resolved), tensors_(tensors), tile_(tile),
-          z_is_group_(tensors.tiling.tile.groups > 1) {}
+          z_is_group_(tensors.tiling.tile.groups > 1), dispatch_(dispatch),
+          bindings_(dispatch.bindings), push_(dispatch.push) {}
 
-    Dispatch build() noexcept {
+    void build() noexcept {
         dispatch_.pipeline = tensors_.pipeline;
         add_tensors();
         add_positions();
@@ -78,7 +79,6 @@ class DispatchBuilder {
         bindings_.of[shader::binding_parameters] = resolved_.parameters;
         offsets_.of[shader::offset_parameters] = resolved_.parameters_offset;
         offsets_.pack(push_.offsets);
-        return dispatch_;
     }
 
    private:
@@ -219,9 +219,9 @@ class DispatchBuilder {
     const TiledTensors& tensors_;
     const Tile& tile_;
     const bool z_is_group_;  // otherwise z counts sequences
-    Dispatch dispatch_;
-    Bindings& bindings_ = dispatch_.bindings;
-    shader::Push& push_ = dispatch_.push;
+    Dispatch& dispatch_;
+    Bindings& bindings_;
+    shader::Push& push_;
     Offsets offsets_;
 };
 
@@ -268,7 +268,9 @@ Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
     const TiledTensors* tensors = plan_.of;
     for (; index >= tensors->tiling.count(); ++tensors) index -= tensors->tiling.count();
     const Tile tile = tensors->tiling.at(index);
-    return DispatchBuilder(kernel_, call_, resolved_, *tensors, tile).build();
+    Dispatch dispatch;
+    DispatchBuilder(kernel_, call_, resolved_, *tensors, tile, dispatch).build();
+    return dispatch;
 }
 
 bool DispatchSequence::needs_barrier(const Bindings& next) noexcept {
