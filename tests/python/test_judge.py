@@ -21,7 +21,7 @@ OF_BOTH = f"{OF_Q} --k k.npy --actual-k y_k.npy"
 SCALES = f"{OF_K} --store int8 --store-scale row"
 ROTATE = "rotate --model model.json --q q.npy --out-q y.npy"
 WEIGHTS = "--q-norm w.npy --k-norm w.npy"
-W, W2 = np.linspace([0.5, 2], [2, 1], 64, dtype="f4").T
+W = np.linspace(0.5, 2, 64, dtype="f4")
 
 
 def made(first=0, tokens=9, **fields):
@@ -51,7 +51,7 @@ def normed(weight=W, eps=0.01, **fields):
 @pytest.fixture
 def q(vkrope, tensor):
     """Q, in a file."""
-    save(q=(x := tensor(2, 9, 4, 64)), w=W, w2=W2)
+    save(q=(x := tensor(2, 9, 4, 64)), w=W)
     return x
 
 
@@ -126,9 +126,6 @@ def test_refused(vkrope, models, q, k, code, words, line):
     (QWEN3, normed(), {WEIGHTS: "pass"}),
     (QWEN3, normed(after=True), {f"{WEIGHTS} --norm-place after": "pass"}),
     (QWEN3, normed(eps=1e-20), {f"{WEIGHTS} --norm-eps 1e-20": "pass"}),
-    # The first 5 tokens of each sequence take w.npy, the others w2.npy.
-    (QWEN3, normed(np.where(np.arange(9)[:, None, None] < 5, W, W2)), {
-        f"{WEIGHTS} --first-set-tokens 5 --second-q-norm w2.npy --second-k-norm w2.npy": "pass"}),
 ])  # fmt: skip
 def test_verdicts(vkrope, q, k, model, e, saying):
     write_model(**model)
@@ -263,9 +260,9 @@ def test_wrong_values_outside_the_window_have_no_error_in_u(vkrope, q):
 @pytest.mark.parametrize("store, wrong, said", [
     ("--store q4_0 --hadamard 64", "--store q4_0", "hadamard_of_64"),
     ("--store int8 --store-scale row", "--store int8 --store-scale row_power_of_two",
-     "scale_not_power_of_two"),
+     "unexplained"),
     ("--store e4m3fn --store-scale row_power_of_two", "--store e4m3fn --store-scale row",
-     "scale_power_of_two"),
+     "unexplained"),
 ])  # fmt: skip
 def test_codes(vkrope, lavapipe, k, store, wrong, said):
     write_model()
@@ -274,10 +271,3 @@ def test_codes(vkrope, lavapipe, k, store, wrong, said):
                  + scales.format("out"))
     for options, verdict in (store, "pass"), (wrong, said):
         judged(vkrope, f"{OF_K} {options} {scales.format('actual')}", verdict)
-
-
-def test_two_sets_are_reported(vkrope, lavapipe, q):
-    write_model(**QWEN3)
-    out = vkrope.works(f"{ROTATE} --q-norm w.npy --first-set-tokens 5 --second-q-norm w2.npy "
-                       "--store int8 --store-scale 2 --verify --json")
-    assert '"first_set_tokens": 5' in out
