@@ -40,28 +40,27 @@ def findings_of(name, got, wanted, allowed, bits=None, same_bits=None):
 def compare_values(folder, case, tensor, actual, expected):
     """Returns the findings and the largest error. A tolerance of 0 is a value without rounding
     errors or, where nothing changes a channel outside the windows, the bits of the input."""
-    if not case.tightest:
+    if not case.tolerances:
         wrong("tolerance is missing")
-    shape, name = [actual.shape], tensor.name
-    tight, loose = (getattr(of and of.atol_files, name, None)
-                    for of in (case.tightest, case.tolerance))
-    atol, exact = np.full(shape[0], float(case.tightest.atol or 0)), np.zeros(shape[0], bool)
-    if tight or loose:
-        of_file = values(folder.array(tight or loose, ["<f4", "<f8", "<f2", "<u2"], shape))
+    files = [getattr(of.atol_files, tensor.name, None) for of in case.tolerances]
+    atol, exact = case.tolerances[0].atol or 0, np.False_
+    if any(files):
+        file = files[0] or files[-1]
+        of_file = values(folder.array(file, ["<f4", "<f8", "<f2", "<u2"], [actual.shape]))
         exact = of_file == 0
-        atol = atol_of(tight, of_file) if tight else atol
+        atol = atol_of(file, of_file) if files[0] else atol
     got, wanted = values(actual), values(expected)
-    outside = np.ones(tensor.head_dim, bool)
-    for window in case.windows if name != "v" else ():
+    outside = np.full(tensor.head_dim, tensor.passes_through)
+    for window in case.windows if tensor.name != "v" else ():
         outside[window.offset:window.offset + window.rotary_dim] = False
-    bits = exact & np.resize(outside & tensor.passes_through, got.shape)
     same = (got == wanted) & (np.signbit(got) == np.signbit(wanted)) | np.isnan(got + wanted)
     if expected.dtype == tensor.dtype:
         same = np.equal(*(of.view(f"u{of.itemsize}") for of in (actual, expected)))
     with np.errstate(invalid="ignore"):
-        allowed = np.where(exact, 0, atol + case.tightest.rtol * abs(wanted))
+        allowed = np.where(exact, 0, atol + case.tolerances[0].rtol * abs(wanted))
         error = abs(got - wanted)
-    return (findings_of(name, got, wanted, allowed, bits, same),
+    bits = exact & np.resize(outside, got.shape)
+    return (findings_of(tensor.name, got, wanted, allowed, bits, same),
             float(error[np.isfinite(error)].max(initial=0)))
 
 
@@ -150,7 +149,7 @@ def compare_quantised(case, tensor, actual, expected):
         slots[cache.slots[cache.slots >= 0]] = True
         slots = slots.reshape(-1, cache.page_size, tensor.heads)
         written = slots.transpose(np.argsort(cache.axes[:3])).ravel()
-    shares = [of.codes.off_by_one for of in (case.tightest, case.tolerance) if of and of.codes]
+    shares = [of.codes.off_by_one for of in case.tolerances if of.codes]
     count, byte, text = compare_codes(
         tensor.out, *(of.reshape(-1, tensor.width) for of in (actual, expected)), written,
         *shares[:1])
@@ -168,8 +167,7 @@ def compare_scales(folder, case, tensor):
         return values(array).reshape(made.shape)
 
     wanted, atol = read(f"expected_{name}.npy"), np.zeros(made.shape)
-    files = [getattr(of.atol_files, name) for of in (case.tightest, case.tolerance)
-             if of and of.atol_files]
+    files = [getattr(of.atol_files, name, None) for of in case.tolerances]
     for file in [file for file in files if file][:1]:
         atol = atol_of(file, np.where(np.isnan(wanted), 0, read(file)))
     return findings_of(name, values(made), wanted, atol + 2e-6 * abs(wanted))

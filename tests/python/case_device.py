@@ -24,13 +24,11 @@ class Tensor:
             unsupported(f"tensors.{name}.layout '{printable(layout)}': it must have letters of "
                         "BSHDTPE once, T without B and S, E without H and D, and channels last")
         if len(layout) != len(of.shape):
-            wrong(f"tensors.{name}.layout '{layout}' has {len(layout)} axes, the shape "
-                  f"{len(of.shape)}")
+            wrong(f"tensors.{name}.layout '{layout}' has {len(layout)} axes, not {len(of.shape)}")
         split = [*of.shape]
         if layout[-1] == "E":
             if not of.num_heads or split[-1] % of.num_heads:
-                wrong(f"tensors.{name}: layout '{layout}' has {split[-1]} channels in all and "
-                      "needs a num_heads that divides them")
+                wrong(f"tensors.{name}.num_heads must divide {split[-1]} channels of '{layout}'")
             layout, split[-1:] = layout[:-1] + "HD", [of.num_heads, split[-1] // of.num_heads]
         self.lengths = dict(zip(layout, split))
         full = [math.prod(self.lengths.get(letter, 1) for letter in letters)
@@ -51,11 +49,10 @@ class Tensor:
         self.dtype = np.dtype(DTYPES.get(self.out, "|u1"))
         channels, size = BLOCKS.get(self.out, (1, 1))
         if self.head_dim % channels:
-            wrong(f"out_dtype.{name} has blocks of {channels} channels; tensors.{name} has "
-                  f"{self.head_dim} channels a head")
+            wrong(f"out_dtype.{name} has blocks of {channels} channels, heads {self.head_dim}")
         self.width = self.head_dim // channels * size  # of a row of the output
-        bytes_of_rows = (*self.rows.shape[:3], self.width * self.dtype.itemsize)
-        self.result = np.full(bytes_of_rows, 0xA5, np.uint8).view(self.dtype)
+        row_bytes = self.width * self.dtype.itemsize
+        self.result = np.full((*self.rows.shape[:3], row_bytes), 0xA5, np.uint8).view(self.dtype)
         self.read_steps(folder, case)
 
     def hold_elements(self, passes):
@@ -63,9 +60,9 @@ class Tensor:
         most = min(64 * self.file_size + (1 << 24), 1 << 29)
         count = passes * max(math.prod(self.shape), self.batch * self.tokens)
         if count > most:
-            unsupported(f"tensors.{self.name}.shape {tuple(self.shape)} with {passes} windows one "
-                        f"after another has {count} elements or tokens to write; a file of "
-                        f"{self.file_size} elements allows {most}, 64 times its own and 2^24")
+            unsupported(f"tensors.{self.name}.shape {tuple(self.shape)} has {count} elements or "
+                        f"tokens to write in {passes} passes; a file of {self.file_size} elements "
+                        f"allows {most}, 64 times its own and 2^24")
 
     def actual(self):
         """Returns the cache, or the output in the layout of the case; other planes pass through."""
@@ -76,9 +73,8 @@ class Tensor:
             whole[...] = self.whole
         whole[:, :, self.planes] = self.result.reshape(whole[:, :, self.planes].shape)
         lengths = [*self.lengths.values()][:-1] + [self.width]
-        ordered = whole.reshape([lengths[axis] for axis in self.axes]).transpose(
-            np.argsort(self.axes))
-        return ordered.reshape(*self.shape[:-1], math.prod(ordered.shape[len(self.shape) - 1:]))
+        whole = whole.reshape([lengths[at] for at in self.axes]).transpose(np.argsort(self.axes))
+        return whole.reshape(*self.shape[:-1], math.prod(lengths[len(self.shape) - 1:]))
 
     def read_steps(self, folder, case):
         """Reads ops, as vkrope.HeadFormat takes them, the arrays that they need, and the cache."""
@@ -88,23 +84,21 @@ class Tensor:
             wrong(f"hadamard.{name} is {hadamard}: it must divide {head_dim} channels of a head")
         if hadamard > 512:
             unsupported(f"hadamard.{name} is {hadamard}: it may be at most 512")
-        self.ops = {key: value for key, value in (
-            ("scale", steps.scale), ("clip", case.clip), ("hadamard", hadamard)) if value not in (
-            None, 0, 1)}
+        self.ops = {key: value for key, value, plain in (
+            ("scale", steps.scale or 1, 1), ("clip", case.clip or 0, 0), ("hadamard", hadamard, 1))
+            if value != plain}
         if norm:
             self.ops["norm"] = {key: getattr(norm, key) for key in (
                 "kind", "span", "place", "eps", "weight_offset")}
-        for ops, key, part, file, dtype in (
-                (self.ops, "bias", "bias", steps.bias, None),
-                *([(self.ops["norm"], "weight", "weight", norm.weight, norm.weight_dtype),
-                   (self.ops["norm"], "bias", "norm_bias", norm.bias, None)] if norm else [])):
-            if file:
-                array = folder.array(file, DTYPES.values(), [
-                    (head_dim,), (self.heads, head_dim), (self.heads * head_dim,)], unsupported)
-                if dtype not in (None, array.dtype.str):
-                    wrong(f"{file}: has data of type {array.dtype.str}; weight_dtype needs {dtype}")
-                self.parameters[part] = array
+        for part, of, key in (("bias", steps, "bias"), ("weight", norm, "weight"),
+                              ("norm_bias", norm, "bias")):
+            if of and getattr(of, key):
+                dtypes = [norm.weight_dtype] if part == "weight" and norm.weight_dtype else None
+                array = folder.array(getattr(of, key), dtypes, [
+                    (head_dim,), (self.heads, head_dim), (self.heads * head_dim,)])
+                ops = self.ops if of is steps else self.ops["norm"]
                 ops[key] = "channel" if array.shape == (head_dim,) else "head_channel"
+                self.parameters[part] = array
         shapes = [(self.tokens,), (1, self.tokens), (self.batch, self.tokens)]
 
         def of_tokens(array):
@@ -138,8 +132,8 @@ class Tensor:
     def read_cache(self, folder, of):
         name = f"cache.{self.name}"
         if sorted(of.layout) != sorted("NPHD") or len(of.shape) != 4:
-            wrong(f"{name}: layout '{printable(of.layout)}' and a shape of {len(of.shape)} "
-                  "dimensions; both must have N, P, H and D")
+            wrong(f"{name}: layout '{printable(of.layout)}' and {len(of.shape)} dimensions; both "
+                  "must have N, P, H and D")
         if of.layout[-1] != "D":
             unsupported(f"{name}.layout '{of.layout}': channels must come last")
         of.axes = [of.layout.index(letter) for letter in "NPHD"]
@@ -174,8 +168,8 @@ def placed(of, name, parent):
         return np.empty(of.shape, parent.dtype)
     strides = [step if n > 1 else 0 for n, step in zip(of.shape, strides)]
     reach = [(n - 1) * step for n, step in zip(of.shape, strides)]
-    if not 0 <= offset + sum(n for n in reach if n < 0) <= offset + sum(
-            n for n in reach if n > 0) < parent.size:
+    lowest, highest = (offset + sum(of(step, 0) for step in reach) for of in (min, max))
+    if lowest < 0 or highest >= parent.size:
         wrong(f"tensors.{name}.view reaches outside the {parent.size} elements of its file")
     if any(step < 0 or (n > 1 and step != 1 and letter in "DE") or (n > 1 > step and letter in "ST")
            for letter, n, step in zip(of.layout, of.shape, strides)):
@@ -228,7 +222,7 @@ def expanded_ids(folder, of, batch, tokens):
     chunks = 2 * shards if shards > 1 else 1  # of a sequence, of which a shard has two
     mine = [of.cp_rank, chunks - 1 - of.cp_rank] if shards > 1 else [0]
     lengths = np.full(batch, tokens * shards)
-    if of.cu_seqlens:
+    if of.cu_seqlens is not None:
         starts = folder.integers(of.cu_seqlens).ravel()
         lengths = np.diff(starts)
         if (len(starts) < 2 or starts[0] != 0 or starts[-1] != tokens * shards

@@ -3,7 +3,6 @@
 value of the wrong kind is an error, and a key that the format does not have is unsupported."""
 
 import json
-import math
 import os
 import re
 import sys
@@ -55,35 +54,26 @@ def reader(accepts, rule):
     return read
 
 
-def is_number(value):
-    return type(value) in (int, float) and abs(value) <= sys.float_info.max
+def integer(low, high, rule="", accepts=lambda value: True):
+    return reader(lambda value: type(value) is int and low <= value <= high and accepts(value),
+                  rule or f"an integer from {low} to {high}")
 
 
-def is_path(value):
-    return (isinstance(value, str) and len(value) <= 512 and re.fullmatch(r"[ -\[\]-~]+", value)
-            and not {"", ".", ".."} & set(value.split("/")))
-
-
-def integer(low, high):
-    return reader(lambda value: type(value) is int and low <= value <= high,
-                  f"an integer from {low} to {high}")
-
-
-def number_within(low, high, rule):
-    return reader(lambda value: is_number(value) and low <= value <= high, rule)
+def number_from(low, high=sys.float_info.max, rule="a finite number"):
+    return reader(lambda value: type(value) in (int, float) and low <= value <= high, rule)
 
 
 text = reader(lambda value: isinstance(value, str), "a string")
-number = reader(is_number, "a finite number")
-positive = number_within(5e-324, math.inf, "a number above 0")
-at_least_0 = number_within(0, math.inf, "a number of at least 0")
 truth = reader(lambda value: isinstance(value, bool), "true or false")
-path = reader(is_path, "a relative path of 1 to 512 printable ASCII characters, without a "
-              "backslash, '.' and '..'")
+number = number_from(-sys.float_info.max)
+at_least_0 = number_from(0, rule="a number of at least 0")
+path = reader(lambda value: (
+    isinstance(value, str) and len(value) <= 512 and re.fullmatch(r"[ -\[\]-~]+", value)
+    and not {"", ".", ".."} & set(value.split("/"))),
+    "a relative path of 1 to 512 printable ASCII characters, without '.', '..' and a backslash")
 channels, axis, steps = integer(0, 65534), integer(0, 255), integer(0, 1 << 31)
 any_integer, position = integer(-(1 << 63), (1 << 63) - 1), integer(-(1 << 53), 1 << 53)
-power_of_two = reader(lambda value: type(value) is int and 0 < value < 1 << 32
-                      and value & (value - 1) == 0, "a power of two")
+power_of_two = integer(1, 1 << 31, "a power of two", lambda value: value & (value - 1) == 0)
 
 
 def need(read, default=None):
@@ -105,7 +95,7 @@ def many(read, most=None):
     return read_all
 
 
-def either(read, read_other, kind):
+def either(kind, read, read_other):
     """One reader for values of a type of Python, and another for the rest."""
     return lambda value, name: (read if isinstance(value, kind) else read_other)(value, name)
 
@@ -152,7 +142,7 @@ def each(read, names="qkv", more=()):
     return struct(**dict.fromkeys([*names, *more], read))
 
 
-integers = either(path, many(any_integer), str)
+integers = either(str, path, many(any_integer))
 TENSOR = struct(file=need(path), shape=need(many(steps)), layout=text,
                 num_heads=integer(1, 1 << 31),
                 view=struct(offset=need(any_integer, 0), strides=need(many(any_integer))))
@@ -161,7 +151,7 @@ POSITIONS = variant("kind", {
     "none": {}, "offset": {"value": need(position)}, "per_batch_offset": {"file": need(integers)},
     "explicit": {"file": need(integers), "axes": need(text)},
     "varlen": {"cu_seqlens": need(integers),
-               "seqlen_offsets": either(position, integers, (int, float))},
+               "seqlen_offsets": either((int, float), position, integers)},
     "context_parallel": {"cp_size": need(integer(1, 1 << 20)), "cp_rank": need(steps),
                          "start_positions": integers, "cu_seqlens": integers},
 }, resolved=path)
@@ -170,7 +160,7 @@ LENGTH = {"original_max_position_embeddings": need(number)}
 SCALING = variant("type", {
     "default": {}, "none": {}, "linear": {"factor": need(number)},
     "dynamic": {"factor": need(number), "max_position_embeddings": need(number),
-                "seq_len": need(number_within(0, 2**53, "a number from 0 to 2^53"), 0)},
+                "seq_len": need(number_from(0, 2**53, "a number from 0 to 2^53"), 0)},
     "yarn": {"factor": need(number), **LENGTH, **BETAS, "truncate": need(truth, True)},
     "longrope": {"factors": need(many(number))},
     "llama3": {"factor": need(number), "low_freq_factor": need(number),
@@ -187,7 +177,7 @@ ANGLES = variant("kind", {
 })
 ATOL_FILES = each(path, more=["q_scales", "k_scales", "v_scales"])
 TOLERANCE = struct(atol=at_least_0, rtol=need(at_least_0, 0), atol_files=ATOL_FILES,
-                   codes=struct(off_by_one=need(number_within(0, 1, "a share, 0 to 1"))))
+                   codes=struct(off_by_one=need(number_from(0, 1, "a share, 0 to 1"))))
 FIELDS = dict(
     schema=need(word(["rope-case/1", "rope-case/2"])), id=need(path),
     pairing=need(word(PAIRINGS)), pairing_out=word(PAIRINGS),
@@ -206,76 +196,66 @@ FIELDS = dict(
 NORM = struct(kind=need(word(["none", "rms", "layer"])), span=need(word(["head", "token"])),
               place=need(word(["before", "after"])), eps=need(number), weight=path, bias=path,
               weight_dtype=word(DTYPES), weight_offset=need(integer(0, 1), 0))
-STORE_SCALE = struct(given=either(path, number, str), made=word(["row"]), floor=at_least_0,
+STORE_SCALE = struct(given=either(str, path, number), made=word(["row"]), floor=at_least_0,
                      power_of_two=truth)
 CACHE = struct(slots=need(integers), shape=need(many(steps)), layout=need(text),
                page_size=need(integer(1, 1 << 31)), initial=need(path))
 FIELDS_2 = dict(
     tensors=need(each(TENSOR)), expected=need(each(path), Struct()),
-    clip=positive, hadamard=each(power_of_two), out_dtype=each(word([*DTYPES, *BLOCKS])),
-    store_scale=each(STORE_SCALE), bias=each(path), norm=each(NORM), scale=each(number),
-    scale_tokens=each(path), cache=each(CACHE, "kv"))
-
-
-def id_of(document):
-    return need(path)(document.get("id") if isinstance(document, dict) else None, "id")
+    clip=number_from(5e-324, rule="a number above 0"), hadamard=each(power_of_two),
+    out_dtype=each(word([*DTYPES, *BLOCKS])), store_scale=each(STORE_SCALE), bias=each(path),
+    norm=each(NORM), scale=each(number), scale_tokens=each(path), cache=each(CACHE, "kv"))
 
 
 def describe(document):
     """Reads the whole document, and checks what its fields say together; arrays are read later."""
     has_steps = isinstance(document, dict) and document.get("schema") == "rope-case/2"
-    case = struct(**{**FIELDS, **(FIELDS_2 if has_steps else {})})(document, "")
+    case = struct(**FIELDS | (FIELDS_2 if has_steps else {}))(document, "")
+    case.has_steps, case.expected = has_steps, vars(case.expected)
     case.tensors = {name: of for name, of in vars(case.tensors).items() if of}
     if not case.tensors:
         wrong("tensors has neither q nor k")
-    steps = FIELDS_2.keys() - {"tensors", "expected", "clip"}
-    for key in {"expected"} | steps:
-        for name, value in vars(getattr(case, key) or Struct()).items():
-            if value is not None and name not in case.tensors:
+    steps = {key: vars(getattr(case, key) or Struct()) for key in FIELDS_2
+             if key not in ("tensors", "expected", "clip")}
+    for key, named in [("expected", case.expected), *steps.items()]:
+        for name in named.keys() - case.tensors:
+            if named[name] is not None:
                 wrong(f"{key}.{name} has no tensor of that name")
     for name, tensor in case.tensors.items():
-        tensor.layout, tensor.num_heads = (getattr(tensor, key) or getattr(case, key)
-                                           for key in ("layout", "num_heads"))
+        tensor.layout, tensor.num_heads = (tensor.layout or case.layout,
+                                           tensor.num_heads or case.num_heads)
         need(text)(tensor.layout, f"tensors.{name}.layout")
-        tensor.steps = Struct(**{key: getattr(getattr(case, key) or Struct(), name)
-                                 for key in steps})
-        _check_store(name, tensor.steps)
+        tensor.steps = Struct(**{key: named.get(name) for key, named in steps.items()})
+        scale, out = tensor.steps.store_scale or Struct(given=1.0), tensor.steps.out_dtype
+        if tensor.steps.store_scale and BLOCKS.get(out, (0,))[0] != 1:
+            wrong(f"store_scale.{name}: only e4m3fn, e5m2 and int8 have a scale, and "
+                  f"out_dtype.{name} is {out or 'not given'}")
+        if (scale.given is None) == (scale.made is None):
+            wrong(f"store_scale.{name}.given and store_scale.{name}.made: one of them must be "
+                  "there, not both")
+        if scale.given is not None and (scale.floor, scale.power_of_two) != (None, None):
+            unsupported(f"store_scale.{name}.floor or power_of_two beside a given scale")
     if case.windows is None:
         need(channels)(case.rotary_dim, "rotary_dim")
         case.windows = [Struct(offset=case.rotary_offset or 0, rotary_dim=case.rotary_dim)]
-    elif not case.windows or case.rotary_dim is not None or case.rotary_offset is not None:
+    elif not case.windows or (case.rotary_dim, case.rotary_offset) != (None, None):
         wrong("windows must have a window, and rotary_dim and rotary_offset must be null beside it")
-    case.expected, case.has_steps = vars(case.expected), has_steps
-    case.planes_rotated.sort()
     if len(set(case.planes_rotated)) < len(case.planes_rotated):
-        wrong("planes_rotated names a plane twice")
+        wrong(f"planes_rotated is {case.planes_rotated}: it names a plane twice")
     if case.positions.kind == "context_parallel":
         integer(0, case.positions.cp_size - 1)(case.positions.cp_rank, "positions.cp_rank")
     if case.attention_factor <= 0:
         unsupported(f"attention_factor is {case.attention_factor}: it must be above 0")
     if case.sections and not any(case.sections.sizes):
         wrong("sections.sizes has no pair")
-    if case.tolerance:
-        case.tolerance.atol_files = case.tolerance.atol_files or case.atol_files
-    for key in ("tolerance", "tolerance_exact_angles"):
-        of = getattr(case, key)
-        if of and not (of.atol_files or of.codes):
-            need(number)(of.atol, f"{key}.atol")
-    exact = case.angles.kind == "base" and case.tolerance_exact_angles
-    case.tightest = exact or case.tolerance
+    loose, exact = case.tolerance, case.tolerance_exact_angles
+    for name, of in (("tolerance", loose), ("tolerance_exact_angles", exact)):
+        if of:
+            of.atol_files = of.atol_files or (case.atol_files if of is loose else None)
+            if not (of.atol_files or of.codes):
+                need(number)(of.atol, f"{name}.atol")
+    case.tolerances = [of for of in (case.angles.kind == "base" and exact, loose) if of]
     return case
-
-
-def _check_store(name, steps):
-    of = steps.store_scale
-    if of and BLOCKS.get(steps.out_dtype, (0,))[0] != 1:
-        wrong(f"store_scale.{name}: only e4m3fn, e5m2 and int8 have a scale, and out_dtype.{name} "
-              f"is {steps.out_dtype or 'not given'}")
-    if of and (of.given is None) == (of.made is None):
-        wrong(f"store_scale.{name}.given and store_scale.{name}.made: one of them must be there, "
-              "not both")
-    if of and of.given is not None and (of.floor, of.power_of_two) != (None, None):
-        unsupported(f"store_scale.{name}.floor or power_of_two beside a given scale")
 
 
 class Folder:
@@ -300,17 +280,20 @@ class Folder:
         return place, size
 
     def document(self):
+        """Returns the document and its id."""
         def once(pairs):
             if len(dict(pairs)) < len(pairs):
                 wrong("not usable JSON: a key is given twice in one object")
             return dict(pairs)
         try:
             with open(self.checked("case.json", 4 << 20)[0], encoding="utf-8") as file:
-                return json.load(file, object_pairs_hook=once)
+                document = json.load(file, object_pairs_hook=once)
         except RecursionError:
             wrong("not usable JSON: it is nested too deep")
         except (OSError, ValueError) as error:
             wrong(f"not valid JSON: {error}")
+        named = document if isinstance(document, dict) else {}
+        return document, need(path)(named.get("id"), "id")
 
     def array(self, file, dtypes=None, shapes=None, refuse=wrong, most=1 << 30):
         """Reads .npy, of which nothing may be missing or left. `refuse` is for another dtype."""

@@ -14,7 +14,7 @@ import vkrope
 
 from case_comparison import compare
 from case_device import Run
-from case_document import Folder, Refusal, describe, id_of, printable, wrong
+from case_document import Folder, Refusal, describe, printable, wrong
 
 WORDS = ("pass", "fail", "unsupported", "error", "computed")
 # Status and exit code for the errors of the library.
@@ -60,7 +60,7 @@ def write(outputs, case, arrays):
 
 def judged(device, folder, outputs):
     """Returns the status of a case, its largest error or None, and the reason."""
-    case = describe(folder.document())
+    case = describe(folder.document()[0])
     tensors = Run(device, folder, case).tensors
     actual = {tensor.name: tensor.actual() for tensor in tensors}
     if outputs:
@@ -83,7 +83,7 @@ def run(device, folder, outputs=None, seen=()):
     """Runs a case. Returns its id, status, max_error, reason, and the exit code for an error."""
     of = {"id": os.path.relpath(folder.folder, folder.root), "max_error": None, "code": 0}
     try:
-        of["id"] = id_of(folder.document())
+        of["id"] = folder.document()[1]
         if of["id"] in seen:
             wrong("another case has the same id")
         of["status"], of["max_error"], of["reason"] = judged(device, folder, outputs)

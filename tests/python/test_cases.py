@@ -237,7 +237,7 @@ ROWS = [
     ("unsupported", "windows*65*64", at("windows", 65 * [WINDOW]), ORDERED),
     ("unsupported", "windows*100000*64", at("windows", 100000 * [WINDOW]), ORDERED),
     ("fail", "q[0, 0, 0, 1]", at("windows", 64 * [WINDOW]), ORDERED),
-    ("unsupported", "64*71680000*112*16784384", {
+    ("unsupported", "71680000*64*112*16784384", {
         "windows": 64 * [WINDOW], **view([1, 4, 20000, 14], 0, [0, 28, 0, 1])}, ORDERED),
     ("unsupported", "planes_rotated*257*256", at("planes_rotated", 257 * [1]), PLANES),
     ("unsupported", "sections.sizes*257*256", at("sections.sizes", 257 * [1]), SECTIONS),
@@ -292,6 +292,8 @@ STORES = [
         "tensors.v.shape": [1, 1, 1024], "head_dim": 1024, "rotary_dim": 1024, "hadamard.v": 1024,
         "v.npy": zeros("<f4", 1, 1, 1024)}, EXACT),
     ("error", "clip is 0", at("clip", 0), PAGES),
+    ("fail", "v[*1, expected*1.125", {"clip": 1, "expected.q": GONE, "expected.k": GONE},
+     "finish_rms_of_tokens_clipped"),
     ("error", "bias.k has no tensor", at("bias.k", "v.npy"), EXACT),
     ("unsupported", "cache.q", at("cache.q", {}), PAGES),
     # Types and their scales.
