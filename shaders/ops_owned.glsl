@@ -54,8 +54,9 @@ float T(owned_sum)(uint what, const Token token, const uint from, const uint hea
     return sum;
 }
 
-// Returns the sum and, if it is not finite, the sum of scaled values too. The code is a loop,
-// because software devices run both sides of a branch, but a loop only while a lane needs it.
+// Returns the sum and the sum of scaled values. The latter is added up only if the first is not
+// finite. The code is a loop, because software devices run both sides of a branch, but a loop only
+// while a lane needs it.
 vec2 T(owned_sums)(uint what, const Token token, const uint from, const uint head,
                    const VkropeNorm norm) {
     vec2 sums = vec2(0);
@@ -64,7 +65,8 @@ vec2 T(owned_sums)(uint what, const Token token, const uint from, const uint hea
     for (uint round = 0; round < rounds; ++round) {
         const float sum = T(owned_sum)(what, token, from, head, norm, scale);
         if (round == 0) {
-            sums = vec2(sum);
+            precise float scaled = sum * vkrope_small;
+            sums = vec2(sum, scaled);
             if ((T(ops) & op_one_sum) == 0) {
                 if (!vkrope_is_finite(sum)) rounds = 2;
             }
