@@ -6,19 +6,17 @@ judge_*_test.cpp test which mistakes are named."""
 import dataclasses
 import json
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import engine
-from command import same, save, says, write_model
+from command import rows, same, save, says, write_model
 from engine import Engine
 
 OF_Q = "check --model model.json --q q.npy --actual y.npy"
 OF_K = "check --model model.json --k k.npy --actual-k y_k.npy"
 OF_BOTH = f"{OF_Q} --k k.npy --actual-k y_k.npy"
-SCALES = f"{OF_K} --store int8 --store-scale row"
 ROTATE = "rotate --model model.json --q q.npy --out-q y.npy"
 WEIGHTS = "--q-norm w.npy --k-norm w.npy"
 W = np.linspace(0.5, 2, 64, dtype="f4")
@@ -62,41 +60,44 @@ def k(vkrope, tensor):
     return x
 
 
-def judged(vkrope, line, said, **options):
+def judged(vkrope, line, said):
     """Checks the verdict for each tensor or, if there are mistakes, the first match for each.
     Returns the report."""
-    passes = said == "pass"
-    out = vkrope.expect(int(not passes), "" if passes else "--actual", f"{line} --json", **options)
-    report = json.loads(out)
+    code, words = (0, "") if said == "pass" else (1, "--actual")
+    report = json.loads(vkrope.expect(code, words, f"{line} --json"))
     for found in filter(None, (report, *(report[name] for name in "qkv"))):
         assert said == (found["matches"][0]["mistake"] if found["verdict"] == "mistake"
                         else found["verdict"])
     return report
 
 
-@pytest.mark.parametrize("code, words, line", [
-    (2, "--q*--k", "check --model model.json"),
-    (2, "--actual*--q", "check --model model.json --q q.npy"),
-    (2, "--k*--actual-k", f"{OF_Q} --actual-k k.npy"),
-    (2, "--model", "check --q q.npy --actual q.npy"),
-    (2, "--positions", f"{OF_Q} --positions ids.npy --first-position 3"),
-    *[(2, "--tolerance", f"{OF_Q} --tolerance '{value}'") for value in ("0", "1", "nan", "x", "")],
-    (2, "--actual-k-scales:", SCALES),
-    (5, "--model:*missing.json", "check --model missing.json --q q.npy --actual q.npy"),
-    (5, "--actual:*missing.npy", "check --model model.json --q q.npy --actual missing.npy"),
-    (5, "--actual:*k.npy*(2, 9, 2, 64)*q.npy*(2, 9, 4, 64)",
-     "check --model model.json --q q.npy --actual k.npy"),
-    (5, "--actual:*ids.npy*<i4", "check --model model.json --q q.npy --actual ids.npy"),
-    (5, "--positions:*ids.npy*(4,)*(9,)*(2, 9)", f"{OF_Q} --positions ids.npy"),
-    (5, "--positions:*(3, 2, 9)*3", f"{OF_Q} --positions axes.npy"),
-    (5, "--dtype*f16", f"{OF_Q} --dtype f16"),
-    (5, "--k:*narrow.npy*(2, 9, 1, 100)*576*192*64",
-     "check --model deepseek.json --k narrow.npy --actual-k narrow.npy"),
-    (5, "--actual-k:*y_k.npy*q8_0", f"{OF_K} --store q8_0"),
-    (5, "--actual-k:*'k.npy'*f32*f16",
-     "check --model model.json --k k.npy --actual-k k.npy --store f16"),
-    (5, "--actual-k-scales:*k.npy*(2, 9, 2, 64)*(2, 9, 2)", f"{SCALES} --actual-k-scales k.npy"),
-])  # fmt: skip
+REFUSED = """
+2 | --q*--k                               | check
+2 | --actual*--q                          | check --q q.npy
+2 | --k*--actual-k                        | of_q --actual-k k.npy
+2 | --model                               | alone --q q.npy --actual q.npy
+2 | --positions                           | of_q --positions ids.npy --first-position 3
+2 | --tolerance                           | of_q --tolerance '{}' | 0 1 nan x
+2 | --tolerance                           | of_q --tolerance ''
+2 | --actual-k-scales:                    | scales
+5 | --model:*missing.json                 | alone --q q.npy --actual q.npy --model missing.json
+5 | --actual:*missing.npy                 | check --q q.npy --actual missing.npy
+5 | --actual:*k.npy*(2, 9, 2, 64)*q.npy*(2, 9, 4, 64) | check --q q.npy --actual k.npy
+5 | --actual:*ids.npy*<i4                 | check --q q.npy --actual ids.npy
+5 | --positions:*ids.npy*(4,)*(9,)*(2, 9) | of_q --positions ids.npy
+5 | --positions:*(3, 2, 9)*3              | of_q --positions axes.npy
+5 | --dtype*f16                           | of_q --dtype f16
+5 | --k:*narrow.npy*(2, 9, 1, 100)*576*192*64 | \
+alone --model deepseek.json --k narrow.npy --actual-k narrow.npy
+5 | --actual-k:*y_k.npy*q8_0              | of_k --store q8_0
+5 | --actual-k:*'k.npy'*f32*f16           | check --k k.npy --actual-k k.npy --store f16
+5 | --actual-k-scales:*k.npy*(2, 9, 2, 64)*(2, 9, 2) | scales --actual-k-scales k.npy
+"""
+STARTS = {"alone": "check", "check": "check --model model.json", "of_q": OF_Q, "of_k": OF_K,
+          "scales": f"{OF_K} --store int8 --store-scale row"}
+
+
+@pytest.mark.parametrize("code, words, line", rows(REFUSED, **STARTS))
 def test_refused(vkrope, models, q, k, code, words, line):
     write_model()
     shutil.copy(models / "deepseek-v2-lite.json", "deepseek.json")
@@ -143,15 +144,6 @@ def test_outputs_without_a_rotation(vkrope, tensor, q, k):
     save(y=tensor(2, 9, 4, 64), y_k=tensor(2, 9, 2, 64))
     report = judged(vkrope, f"{OF_BOTH} --first-position 7", "unexplained")
     assert all(report[name]["findings"] and not report[name]["matches"] for name in "qk")
-
-
-def test_a_model_from_a_pipe(vkrope, q):
-    """A scaling with factor 1 is no scaling, whatever its name."""
-    write_model(max_position_embeddings=64, rope_scaling={"type": "dynamic", "factor": 2.0})
-    save(y=rotate(made(200), q))
-    line = OF_Q.replace("model.json", "-") + " --first-position 200 --seq-len"
-    for length, said in (64, "pass"), (256, "scaling_ignored"):
-        judged(vkrope, f"{line} {length}", said, input=Path("model.json").read_text())
 
 
 def test_layers_without_rope(vkrope, lavapipe, q):

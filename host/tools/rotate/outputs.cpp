@@ -36,16 +36,16 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
 }  // namespace
 
 std::vector<OutputFile> open_outputs(const RotateOptions& options,
-                                     const std::vector<OutputArray>& arrays) {
-    std::vector<OutputFile> outputs;
-    for (const OutputArray& array : arrays) {
-        if (array.path.ends_with(".safetensors")) {
-            fail(ExitCode::usage, "{}: '{}': outputs are .npy files", array.option, array.path);
+                                     const std::vector<OutputArray>& outputs) {
+    std::vector<OutputFile> files;
+    for (const OutputArray& output : outputs) {
+        if (output.path.ends_with(".safetensors")) {
+            fail(ExitCode::usage, "{}: '{}': outputs are .npy files", output.option, output.path);
         }
-        outputs.emplace_back(array.option, array.path);
+        files.emplace_back(output.option, output.path);
     }
-    check_distinct(options, outputs);
-    return outputs;
+    check_distinct(options, files);
+    return files;
 }
 
 }  // namespace vkrope::tools

@@ -14,33 +14,30 @@
 namespace vkrope::tools {
 namespace {
 
-/// An array to write: a tensor or its computed scales.
-struct Output {
-    OutputArray array;
-    TensorIndex which;
-    bool of_scales = false;
-};
-
 /// Returns the outputs, followed by the scales.
-std::vector<Output> outputs_of(const RotateOptions& options, const OperationInputs& inputs) {
-    std::vector<Output> outputs;
+std::vector<OutputArray> outputs_of(const RotateOptions& options, const OperationInputs& inputs) {
+    std::vector<OutputArray> outputs;
     for (const bool of_scales : {false, true}) {
         for (const TensorIndex which : every_tensor) {
             const TensorOps& ops = inputs.ops[which];
             if (!inputs.tensors[which] || (of_scales && !is_made(ops.store_scale))) {
                 continue;
             }
-            OutputArray array = {options.output_options[which], options.outputs[which],
-                                 npy_type(ops.stored), inputs.tensors[which]->array.header.shape};
+            OutputArray output = {options.output_options[which],
+                                  options.outputs[which],
+                                  npy_type(ops.stored),
+                                  inputs.tensors[which]->array.header.shape,
+                                  which,
+                                  of_scales};
             if (of_scales) {
-                array.option = options.ops.scale_options[which];
-                array.path = options.ops.scale_files[which];
-                array.type = npy::Type::f4;
-                array.shape.pop_back();
+                output.option = options.ops.scale_options[which];
+                output.path = options.ops.scale_files[which];
+                output.type = npy::Type::f4;
+                output.shape.pop_back();
             } else if (is_quantised(ops.stored)) {
-                array.shape.back() = ops.stored_bytes(array.shape.back());
+                output.shape.back() = ops.stored_bytes(output.shape.back());
             }
-            outputs.push_back({std::move(array), which, of_scales});
+            outputs.push_back(std::move(output));
         }
     }
     return outputs;
@@ -99,13 +96,8 @@ ExitCode rotate(const RotateOptions& options) {
     if (options.roof) {
         check_roof(inputs);
     }
-    const std::vector<Output> outputs = outputs_of(options, inputs);
-    std::vector<OutputArray> arrays;
-    arrays.reserve(outputs.size());
-    for (const Output& output : outputs) {
-        arrays.push_back(output.array);
-    }
-    std::vector<OutputFile> files = open_outputs(options, arrays);
+    const std::vector<OutputArray> outputs = outputs_of(options, inputs);
+    std::vector<OutputFile> files = open_outputs(options, outputs);
     const Measured measured = rotate_on_device(options, inputs);
     const Verification verification = verify(options, inputs, measured);
     if (verification.asked_for && !verification.passed) {
@@ -116,7 +108,7 @@ ExitCode rotate(const RotateOptions& options) {
     for (std::size_t i = 0; i < files.size(); ++i) {
         const TensorIndex which = outputs[i].which;
         const verify::Operation& operation = measured.operation;
-        files[i].write(npy::make_header(arrays[i].type, arrays[i].shape));
+        files[i].write(npy::make_header(outputs[i].type, outputs[i].shape));
         if (outputs[i].of_scales) {
             const std::vector<float> scales = in_order_of(
                 *inputs.tensors[which], verify::made_scales(operation, which, operation.memory));

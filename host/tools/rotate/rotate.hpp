@@ -23,18 +23,19 @@ struct RotateOptions : OperationOptions {
     bool verify = false, roof = false;
 };
 
-/// An array that a run writes.
+/// An array to write: a tensor or its made scales.
 struct OutputArray {
     const char* option = nullptr;
     std::string path;
     npy::Type type = npy::Type::f4;
     std::vector<std::uint64_t> shape;
+    TensorIndex which = Q;
+    bool of_scales = false;
 };
 
-/// Opens a file for each array, writes its header, and rejects one that replaces an input or
-/// another output.
+/// Returns a file for each output. Rejects one that replaces an input or another output.
 std::vector<OutputFile> open_outputs(const RotateOptions& options,
-                                     const std::vector<OutputArray>& arrays);
+                                     const std::vector<OutputArray>& outputs);
 
 struct CopySpeed {
     double nanoseconds = 0;
