@@ -25,7 +25,7 @@ function(vkrope_exported name)
     list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/host/)
     add_library(vkrope_c_${name} OBJECT ${sources})
     set_target_properties(vkrope_c_${name} PROPERTIES
-        UNITY_BUILD ${VKROPE_BATCHES} UNITY_BUILD_BATCH_SIZE 0)
+        UNITY_BUILD ${VKROPE_UNITY_BUILD} UNITY_BUILD_BATCH_SIZE 0)
     target_include_directories(vkrope_c_${name} PRIVATE ${PROJECT_SOURCE_DIR}/host/include
         ${PROJECT_SOURCE_DIR}/host ${PROJECT_SOURCE_DIR}/shaders)
     target_link_libraries(vkrope_c_${name} PRIVATE Vulkan::Headers vkrope_build_flags)

@@ -288,12 +288,10 @@ std::string groups_text(std::uint32_t groups) {
 }
 
 std::string phases_text(const RopeParams& rotation) {
-    const auto [lowest, highest] = std::minmax_element(rotation.phase.begin(),
-                                                       rotation.phase.end());
+    const auto [least, most] = std::minmax_element(rotation.phase.begin(), rotation.phase.end());
     const auto without = std::count(rotation.phase.begin(), rotation.phase.end(), 0.0);
     return fmt::format("position 0 is turned by {} to {} radians, {} of {} by none",
-                       short_number(*lowest), short_number(*highest), without,
-                       rotation.phase.size());
+                       short_number(*least), short_number(*most), without, rotation.phase.size());
 }
 
 std::string cell(double value) {
