@@ -15,11 +15,11 @@ using tools::check;
 using tools::Subject;
 using tools::value_of;
 
-/// Kind of kernel; the host cost depends on it.
+// Kind of kernel; the host cost depends on it.
 struct Kind {
     const char* name;
     verify::Operation operation;
-    bool is_plain = true;  ///< record() is timed here; ops/ and cache/ time kernels with ops
+    bool is_plain = true;  // record() is timed here; ops/ and cache/ time kernels with ops
 };
 
 std::vector<Kind> kinds() {
@@ -79,7 +79,7 @@ void time_record(benchmark::State& state, Device& device, const verify::Operatio
     }
 }
 
-/// A VkPipelineCache of the device.
+// A VkPipelineCache of the device.
 std::shared_ptr<std::remove_pointer_t<VkPipelineCache>> make_cache(const Device& device) {
     VkPipelineCacheCreateInfo info = {};
     info.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO;
@@ -95,7 +95,7 @@ std::shared_ptr<std::remove_pointer_t<VkPipelineCache>> make_cache(const Device&
             }};
 }
 
-/// Wraps the Vulkan functions of the driver to measure its compile time.
+// Wraps the Vulkan functions of the driver to measure its compile time.
 namespace watched {
 PFN_vkGetInstanceProcAddr get_of_instance = nullptr;
 PFN_vkGetDeviceProcAddr get_of_device = nullptr;

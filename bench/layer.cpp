@@ -20,7 +20,7 @@ Buffer make_buffer(Device& device, std::uint64_t bytes) {
     return bytes == 0 ? Buffer() : value_of(Buffer::make(device, bytes), Subject::device);
 }
 
-/// Writes the whole buffer. `part` returns any range of its bytes.
+// Writes the whole buffer. `part` returns any range of its bytes.
 void upload(Buffer& buffer, const ReadBytes& part) {
     constexpr std::uint64_t most = std::uint64_t{1} << 25;
     const std::uint64_t size = buffer.whole().range;
@@ -52,9 +52,9 @@ Layer::Layer(Device& device, const verify::Operation& operation, bool in_place)
 
 void Layer::clear() {
     for (Buffer& buffer : out_)
-        upload(buffer, [](std::uint64_t, std::uint64_t bytes) {
-            return verify::Bytes(bytes, std::byte{0xff});
-        });
+        upload(
+            buffer, [](std::uint64_t,
+                       std::uint64_t bytes) { return verify::Bytes(bytes, std::byte{0xff}); });
 }
 
 bool Layer::in_place(TensorIndex which) const {

@@ -13,28 +13,28 @@ namespace vkrope::bench {
 
 using Record = std::function<Status(VkCommandBuffer)>;
 
-/// Inputs contain the pattern; outputs contain NaN until they are written.
+// Inputs contain the pattern; outputs contain NaN until they are written.
 class Layer {
    public:
-    /// in_place  applies to tensors that are not stored in a cache
+    // in_place  applies to tensors that are not stored in a cache
     Layer(Device& device, const verify::Operation& operation, bool in_place = false);
 
-    /// Returns the operation with the buffers of this object.
+    // Returns the operation with the buffers of this object.
     const verify::Operation& operation() const noexcept { return operation_; }
     const Call& call() const noexcept { return operation_.call; }
 
-    /// Returns the number of bytes that a rotation reads; it writes the same number. In place, only
-    /// rotated channels count.
+    // Returns the number of bytes that a rotation reads; it writes the same number. In place, only
+    // rotated channels count.
     std::uint64_t bytes_read() const;
-    /// Returns copies that move the same number of bytes.
+    // Returns copies that move the same number of bytes.
     std::vector<tools::Copied> copies() const;
 
-    /// Returns the bytes of an output.
+    // Returns the bytes of an output.
     verify::Bytes output(TensorIndex which, std::uint64_t first, std::uint64_t bytes);
-    /// Fills the outputs with NaN, unless they are inputs.
+    // Fills the outputs with NaN, unless they are inputs.
     void clear();
-    /// Checks all outputs of `operation`, which read and wrote the tensors of this object. Throws
-    /// Failure, with `what` before the name of the tensor.
+    // Checks all outputs of `operation`, which read and wrote the tensors of this object. Throws
+    // Failure, with `what` before the name of the tensor.
     Checked check_outputs(const verify::Operation& operation, std::optional<double> bound_u = {},
                           const char* what = "");
 
@@ -47,29 +47,29 @@ class Layer {
     Buffer in_[tensor_count], out_[tensor_count];  // in place, `out_` is the target of the copy
 };
 
-/// An operation with its angle table, ids, slots, parameters and kernel: objects that an engine
-/// creates once and that record() uses.
+// An operation with its angle table, ids, slots, parameters and kernel: objects that an engine
+// creates once and that record() uses.
 class Pass {
    public:
-    /// The tensors of the operation have buffers that must outlive the object. A command buffer
-    /// takes at most `calls` calls.
+    // The tensors of the operation have buffers that must outlive the object. A command buffer
+    // takes at most `calls` calls.
     Pass(Device& device, const verify::Operation& operation, std::uint32_t calls = 1);
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
     const verify::Operation& operation() const noexcept { return operation_; }
 
-    /// Must be called before record_next() records into a new command buffer.
+    // Must be called before record_next() records into a new command buffer.
     void begin() const noexcept { vkrope_arena_reset(arena_.get()); }
     Status record_next(VkCommandBuffer commands) const;
-    /// Records into a new command buffer; record_unfused() Q and K one after the other.
+    // Records into a new command buffer; record_unfused() Q and K one after the other.
     Status record(VkCommandBuffer commands) const {
         begin();
         return record_next(commands);
     }
     Status record_unfused(VkCommandBuffer commands) const;
 
-    /// The number and the size of the workgroups of the first dispatch.
+    // The number and the size of the workgroups of the first dispatch.
     struct Grid {
         std::uint64_t workgroups = 0;
         std::uint32_t workgroup_size = 0;
@@ -84,7 +84,7 @@ class Pass {
     Owned<DescriptorArena> arena_;
 };
 
-/// Returns the device's function of this name.
+// Returns the device's function of this name.
 template <class Function>
 Function function_of(const Device& device, const char* name) {
     const DeviceRef& ref = device.ref();
@@ -93,7 +93,7 @@ Function function_of(const Device& device, const char* name) {
     return reinterpret_cast<Function>(find(ref.device, name));
 }
 
-/// Returns a function that records the barrier between passes that access the same bytes.
+// Returns a function that records the barrier between passes that access the same bytes.
 Record barrier(const Device& device);
 
 }  // namespace vkrope::bench

@@ -52,8 +52,8 @@ void add_options(tools::CommandLine& program, Options& options) {
     program.keep_extras(options.benchmark_flags);
 }
 
-/// Passes flags to Google Benchmark as an argv. The last flag of a name applies, so the defaults
-/// come first.
+// Passes flags to Google Benchmark as an argv. The last flag of a name applies, so the defaults
+// come first.
 bool initialize(const Options& options) {
     std::vector<std::string> words = {"vkrope-bench", "--benchmark_repetitions=3",
                                       "--benchmark_min_time=0.1" VKROPE_BENCH_SECONDS,
@@ -77,20 +77,19 @@ bool initialize(const Options& options) {
     return argc <= 1;
 }
 
-/// Returns the file of --benchmark_out: from the last flag or, as in Google Benchmark, the
-/// environment. Empty: none.
+// Returns the file of --benchmark_out: from the last flag or, as in Google Benchmark, the
+// environment. Empty: none.
 std::string benchmark_out(const Options& options) {
     constexpr std::string_view flag = "--benchmark_out=";
     const char* from_environment = std::getenv("BENCHMARK_OUT");
     std::string path = from_environment ? from_environment : "";
-    for (const std::string& word : options.benchmark_flags) {
+    for (const std::string& word : options.benchmark_flags)
         if (word.starts_with(flag)) path = word.substr(flag.size());
-    }
     return path;
 }
 
-/// Checks the file early, because Google Benchmark opens it only after the device and ends the
-/// program on failure. Google Benchmark writes to an existing file, including a pipe.
+// Checks the file early, because Google Benchmark opens it only after the device and ends the
+// program on failure. Google Benchmark writes to an existing file, including a pipe.
 void check_benchmark_out(const std::string& path) {
     struct stat about = {};
     if (path.empty()) return;
@@ -102,19 +101,18 @@ void check_benchmark_out(const std::string& path) {
     }
 }
 
-/// Returns the console reporter of Google Benchmark, limited to one line for each row; null for
-/// another format.
+// Returns the console reporter of Google Benchmark, limited to one line for each row; null for
+// another format.
 std::unique_ptr<benchmark::BenchmarkReporter> console(const Options& options) {
-    for (const std::string& flag : options.benchmark_flags) {
+    for (const std::string& flag : options.benchmark_flags)
         if (flag.starts_with("--benchmark_format=") && flag != "--benchmark_format=console")
             return nullptr;
-    }
     using Console = benchmark::ConsoleReporter;
     return std::make_unique<Console>(tools::colour_allowed(stdout) ? Console::OO_ColorTabular
                                                                    : Console::OO_Tabular);
 }
 
-/// Adds to the figures what describes the measurement.
+// Adds to the figures what describes the measurement.
 void add_context(const Options& options, const tools::KnownDevice& device) {
     benchmark::AddCustomContext("device", tools::printable(device.name));
     benchmark::AddCustomContext("driver", tools::printable(device.driver));
@@ -124,7 +122,7 @@ void add_context(const Options& options, const tools::KnownDevice& device) {
     if (!options.commit.empty()) benchmark::AddCustomContext("commit", options.commit);
 }
 
-/// Runs every selected row on a device, which is closed at the end.
+// Runs every selected row on a device, which is closed at the end.
 ExitCode run_rows(const Options& options, MedianReporter& reporter) {
     DeviceOptions device_options;
     device_options.select = options.device.c_str();
@@ -162,6 +160,7 @@ ExitCode run(int argc, char** argv) {
 }  // namespace vkrope::bench
 
 int main(int argc, char** argv) {
-    return vkrope::tools::run_program("the --benchmark_out file may be incomplete",
-                                      [=] { return vkrope::bench::run(argc, argv); });
+    return vkrope::tools::run_program(
+        "the --benchmark_out file may be incomplete",
+        [=] { return vkrope::bench::run(argc, argv); });
 }

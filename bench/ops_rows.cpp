@@ -53,16 +53,16 @@ enum Method {
     plain,     // one dispatch without norms and Hadamard transforms
     passes,    // the dispatches of a graph engine
     products,  // the passes with a matrix product for each Hadamard transform
-    /// The passes as ggml's backend dispatches them: one dispatch rotates Q and one K, with pow,
-    /// cos and sin in every head, another scatters K; Hadamard transforms are matrix products.
+    // The passes as ggml's backend dispatches them: one dispatch rotates Q and one K, with pow,
+    // cos and sin in every head, another scatters K; Hadamard transforms are matrix products.
     ggml,
     methods,
 };
 
-/// Tensors of a layer, and the methods that compute its outputs, each with its own kernels.
+// Tensors of a layer, and the methods that compute its outputs, each with its own kernels.
 class LayerWithOps {
    public:
-    /// whole  the operation of the one dispatch
+    // whole  the operation of the one dispatch
     LayerWithOps(Device& device, const verify::Operation& whole)
         : device_(device), layer_(device, whole),
           transforms_(verify::is_quantised(whole.info.tensor[K].out)) {
@@ -80,23 +80,21 @@ class LayerWithOps {
         if (!rival_) steps_[ggml].clear();
     }
 
-    /// Returns whether there is such a method: products need Hadamard transforms, and ggml's passes
-    /// half_split pairs.
+    // Returns whether there is such a method: products need Hadamard transforms, and ggml's passes
+    // half_split pairs.
     bool has(Method method) const { return !steps_[method].empty(); }
 
     Status record(Method method, VkCommandBuffer commands) {
-        for (auto& [n, product] : products_) {
+        for (auto& [n, product] : products_)
             if (Status s = product.reset(); !s) return s;
-        }
-        for (const Record& step : steps_[method]) {
+        for (const Record& step : steps_[method])
             if (Status s = step(commands); !s) return s;
-        }
         return {};
     }
 
-    /// Runs every method with `run`, which returns nanoseconds, and checks the outputs. In f32
-    /// nothing is rounded between the passes, so they must give the same bits as the one dispatch.
-    /// Returns the nanoseconds of all runs. Throws Failure.
+    // Runs every method with `run`, which returns nanoseconds, and checks the outputs. In f32
+    // nothing is rounded between the passes, so they must give the same bits as the one dispatch.
+    // Returns the nanoseconds of all runs. Throws Failure.
     double check(const std::function<double(const Record&)>& run) {
         const verify::Operation &whole = layer_.operation(), simple = without_ops();
         const bool exact = whole.info.tensor[Q].in == VKROPE_F32;
@@ -121,7 +119,7 @@ class LayerWithOps {
         return ns;
     }
 
-    /// Return the number of bytes that the one dispatch, or the passes, read and write.
+    // Return the number of bytes that the one dispatch, or the passes, read and write.
     double bytes() const { return moved(layer_.call()); }
     double bytes_of_passes() const {
         double sum = 0;
@@ -130,7 +128,7 @@ class LayerWithOps {
     }
     std::size_t number_of_passes() const { return passes_.size(); }
 
-    /// Returns copies that move as many bytes as the one dispatch reads and writes.
+    // Returns copies that move as many bytes as the one dispatch reads and writes.
     std::vector<tools::Copied> copies() const {
         std::vector<tools::Copied> all;
         for (const TensorIndex which : every_tensor) {
@@ -160,7 +158,7 @@ class LayerWithOps {
         return operation;
     }
 
-    /// Returns a new buffer as large as an input.
+    // Returns a new buffer as large as an input.
     Where scratch(TensorIndex which) {
         const VkDeviceSize bytes = layer_.call().in[which].where.range;
         return scratch_.emplace_back(value_of(Buffer::make(device_, bytes), Subject::device))
@@ -176,8 +174,8 @@ class LayerWithOps {
         add([&pass](VkCommandBuffer commands) { return pass.record(commands); }, to);
     }
 
-    /// Adds a pass that applies ops to a tensor and moves it, as V; its kernel also has a tensor
-    /// that could be rotated.
+    // Adds a pass that applies ops to a tensor and moves it, as V; its kernel also has a tensor
+    // that could be rotated.
     void move(std::deque<Pass>& owner, TensorIndex which, const Where& to, const Ops& ops,
               Methods methods) {
         const verify::Operation& whole = layer_.operation();
@@ -301,14 +299,12 @@ void Bench::register_ops() {
         add_row(fmt::format("{}/{}/{}", kind, shape.name, word),
                 [=, this] { return ops_row(typed); });
     };
-    for (const Shape& shape : ops_shapes()) {
+    for (const Shape& shape : ops_shapes())
         for (const auto& [word, element] : tools::elements)
             row("ops", shape, element, element, word);
-    }
     for (const Shape& shape : cache_shapes()) {
-        for (const auto& [word, cache] : tools::stored_elements) {
+        for (const auto& [word, cache] : tools::stored_elements)
             if (verify::is_quantised(cache)) row("cache", shape, VKROPE_F32, cache, word);
-        }
     }
 }
 

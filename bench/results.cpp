@@ -6,14 +6,13 @@ namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-/// Returns the error of a run, or empty. The names differ between Google Benchmark 1.7 and 1.8.
+// Returns the error of a run, or empty. The names differ between Google Benchmark 1.7 and 1.8.
 template <class AnyRun>
 std::string failure_of(const AnyRun& run) {
-    if constexpr (requires { run.error_occurred; }) {
+    if constexpr (requires { run.error_occurred; })
         return run.error_occurred ? run.error_message : "";
-    } else {
+    else
         return run.skipped ? run.skip_message : "";
-    }
 }
 
 bool is_median(const Run& run) {

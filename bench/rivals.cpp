@@ -27,10 +27,9 @@ constexpr PackedModule module = {packed, sizeof packed},
 std::vector<float> hadamard_matrix(std::uint32_t n) {
     const float one = 1 / std::sqrt(float(n));
     std::vector<float> matrix;
-    for (std::uint32_t i = 0; i < n; ++i) {
+    for (std::uint32_t i = 0; i < n; ++i)
         for (std::uint32_t j = 0; j < n; ++j)
             matrix.push_back(std::popcount(i & j) % 2 == 0 ? one : -one);
-    }
     return matrix;
 }
 

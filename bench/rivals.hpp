@@ -17,28 +17,28 @@ enum class Way : std::uint32_t {
 };
 const char* word_for(Way way) noexcept;
 
-/// Push constants of rival.comp.
+// Push constants of rival.comp.
 struct RivalPush {
     std::uint32_t tokens = 0, heads = 0, first_position = 0;
     float theta_scale = 0;
     std::uint32_t fold_log2 = 0, row_texels = 0;
 };
 
-/// Rotates with one of these shaders: Q, then K, with one dispatch each. The operation must be
-/// is_plain().
+// Rotates with one of these shaders: Q, then K, with one dispatch each. The operation must be
+// is_plain().
 class Rival {
    public:
     Rival(Device& device, const verify::Operation& operation, Way way);
 
-    /// Uses the buffers of Q and K.
+    // Uses the buffers of Q and K.
     Status record(VkCommandBuffer commands, const Call& call);
 
-    /// With pow, the angle is a float whose error is the error of the device's pow, cos and sin
-    /// times the position. The bound is then 1/16 of (|x0| + |x1|), which still distinguishes the
-    /// rotation from any other rotation.
+    // With pow, the angle is a float whose error is the error of the device's pow, cos and sin
+    // times the position. The bound is then 1/16 of (|x0| + |x1|), which still distinguishes the
+    // rotation from any other rotation.
     static constexpr double pow_bound_u = 0x1p-4 / 0x1p-24;
-    /// Returns the error bound of the check. With a table only the rotation itself rounds, so the
-    /// bound of direct tables applies.
+    // Returns the error bound of the check. With a table only the rotation itself rounds, so the
+    // bound of direct tables applies.
     double bound_u() const noexcept {
         return way_ == Way::ggml || way_ == Way::ggml_along_x ? pow_bound_u : 3;
     }
@@ -52,11 +52,11 @@ class Rival {
     RivalPush push_;
 };
 
-/// A shader that does nothing, to measure the cost of a dispatch without memory traffic.
+// A shader that does nothing, to measure the cost of a dispatch without memory traffic.
 class Idle {
    public:
     Idle(Device& device, std::uint32_t workgroup_size);
-    /// Binds any buffer without changing the bytes.
+    // Binds any buffer without changing the bytes.
     Status record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any,
                   std::uint64_t workgroups);
 
@@ -64,18 +64,18 @@ class Idle {
     tools::Shader shader_;
 };
 
-/// Shader that multiplies rows by a Hadamard matrix. Move-only.
+// Shader that multiplies rows by a Hadamard matrix. Move-only.
 class MatrixProduct {
    public:
-    /// Uses the orthonormal Hadamard matrix of n channels in Sylvester's order; n is a power of two
-    /// and at least 4.
+    // Uses the orthonormal Hadamard matrix of n channels in Sylvester's order; n is a power of two
+    // and at least 4.
     MatrixProduct(Device& device, std::uint32_t n);
 
-    /// Frees the descriptor sets of earlier records, whose commands must have completed.
+    // Frees the descriptor sets of earlier records, whose commands must have completed.
     Status reset() { return shader_.take_sets(max_records); }
     static constexpr std::uint32_t max_records = 3;
 
-    /// Records out[r] = matrix * in[r], for f32 rows [rows, n].
+    // Records out[r] = matrix * in[r], for f32 rows [rows, n].
     void record(VkCommandBuffer commands, const VkDescriptorBufferInfo& in,
                 const VkDescriptorBufferInfo& out, std::uint32_t rows) const;
 
@@ -85,14 +85,14 @@ class MatrixProduct {
     tools::Shader shader_;
 };
 
-/// Rotates packed rows of `heads` heads on all cores, with half_split pairs in all channels and
-/// positions equal to token indices.
-///
-/// cos_sin  [tokens, head_dim / 2] pairs
+// Rotates packed rows of `heads` heads on all cores, with half_split pairs in all channels and
+// positions equal to token indices.
+//
+// cos_sin  [tokens, head_dim / 2] pairs
 void rotate_on_cpu(Element element, const void* in, void* out, const float* cos_sin,
                    std::uint64_t tokens, std::uint32_t heads, std::uint32_t head_dim);
 
-/// Returns the table for rotate_on_cpu().
+// Returns the table for rotate_on_cpu().
 std::vector<float> cpu_table(const verify::Operation& operation);
 
 }  // namespace vkrope::bench

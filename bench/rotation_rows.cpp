@@ -25,10 +25,9 @@ Record recording(const std::shared_ptr<Pass>& pass) {
 
 std::vector<Shape> typed_shapes() {
     std::vector<Shape> all;
-    for (const Shape& shape : shapes()) {
+    for (const Shape& shape : shapes())
         for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16})
             all.push_back({shape.name, shape.model, of_type(shape.operation, element)});
-    }
     return all;
 }
 
@@ -175,10 +174,14 @@ void Bench::register_ropes() {
                         });
             }
         }
-        if (scatters) add_row("empty/" + suffix, [=, this] { return empty_row(shape); });
-        add_row("copy/" + suffix, [=, this] {
-            return copy_row(shape, std::make_shared<Layer>(device_, shape.operation));
-        });
+        if (scatters)
+            add_row(
+                "empty/" + suffix, [=, this] { return empty_row(shape); });
+        add_row(
+            "copy/" + suffix,
+            [=, this] {
+                return copy_row(shape, std::make_shared<Layer>(device_, shape.operation));
+            });
         add_row("copy_buffer/" + suffix, [=, this] { return copy_buffer_row(shape); });
     }
 }
@@ -192,8 +195,9 @@ void Bench::register_rivals() {
         // Long tensors exceed many devices' binding size, and the rivals do not split tensors.
         if (input_bytes(shape.operation, Q) <= device_.info().limits->maxStorageBufferRange) {
             for (const Way way : {Way::ggml, Way::ggml_along_x, Way::onnxruntime, Way::ncnn})
-                add_row(fmt::format("rival/{}/{}", word_for(way), suffix),
-                        [=, this] { return rival_row(shape, way); });
+                add_row(
+                    fmt::format("rival/{}/{}", word_for(way), suffix),
+                    [=, this] { return rival_row(shape, way); });
         }
         add_row("cpu/" + suffix, [=, this] { return cpu_row(shape); });
     }

@@ -32,26 +32,30 @@ void Bench::register_rows() {
 
 // Registers a row. A row that fails reports its error, and the next row runs.
 void Bench::add(const std::string& name, std::function<void(benchmark::State&)> function) {
-    benchmark::RegisterBenchmark(name.c_str(), [this, function = std::move(function)](
-                                                   benchmark::State& state) {
-        try {
-            function(state);
-        } catch (const tools::Failure& failure) {
-            if (outcome_ == ExitCode::success) outcome_ = failure.code();
-            state.SkipWithError(tools::printable(failure.what()).c_str());
-        }
-    })->UseManualTime();
+    benchmark::RegisterBenchmark(
+        name.c_str(),
+        [this, function = std::move(function)](benchmark::State& state) {
+            try {
+                function(state);
+            } catch (const tools::Failure& failure) {
+                if (outcome_ == ExitCode::success) outcome_ = failure.code();
+                state.SkipWithError(tools::printable(failure.what()).c_str());
+            }
+        })
+        ->UseManualTime();
 }
 
 void Bench::add_row(const std::string& name, Make make) {
-    add(name, [this, name, make = std::move(make)](benchmark::State& state) {
-        if (set_up_ != name) {
-            free_row();  // before the next row is made, because both together may not fit
-            row_ = make();
-            set_up_ = name;
-        }
-        time(state, row_);
-    });
+    add(
+        name,
+        [this, name, make = std::move(make)](benchmark::State& state) {
+            if (set_up_ != name) {
+                free_row();  // before the next row is made, because both together may not fit
+                row_ = make();
+                set_up_ = name;
+            }
+            time(state, row_);
+        });
 }
 
 void Bench::free_row() {
@@ -60,13 +64,14 @@ void Bench::free_row() {
 }
 
 double Bench::run(const Record& record) {
-    return value_of(tools::time_ns(device_,
-                                   [&](VkCommandBuffer commands) {
-                                       const double start = now_ns();
-                                       const Status status = record(commands);
-                                       host_ns_ = now_ns() - start;
-                                       return status;
-                                   }),
+    return value_of(tools::time_ns(
+                        device_,
+                        [&](VkCommandBuffer commands) {
+                            const double start = now_ns();
+                            const Status status = record(commands);
+                            host_ns_ = now_ns() - start;
+                            return status;
+                        }),
                     Subject::device);
 }
 

@@ -17,36 +17,36 @@
 
 namespace vkrope::bench {
 
-/// Returns the time since some moment.
+// Returns the time since some moment.
 double now_ns();
 
-/// A device with at most one row set up, because Google Benchmark calls the function of a row
-/// several times, and the tensors of the next row need the memory.
+// A device with at most one row set up, because Google Benchmark calls the function of a row
+// several times, and the tensors of the next row need the memory.
 class Bench {
    public:
     explicit Bench(Device device) : device_(std::move(device)) {}
 
     Device& device() noexcept { return device_; }
-    /// Returns one sentence for each row that did not fit in the device memory and was not
-    /// registered.
+    // Returns one sentence for each row that did not fit in the device memory and was not
+    // registered.
     const std::vector<std::string>& left_out() const noexcept { return left_out_; }
 
-    /// Returns success or the exit code of the first row that failed.
+    // Returns success or the exit code of the first row that failed.
     tools::ExitCode outcome() const noexcept { return outcome_; }
 
-    /// Registers every row with Google Benchmark. The bench must outlive the rows.
+    // Registers every row with Google Benchmark. The bench must outlive the rows.
     void register_rows();
 
    private:
     using Time = std::function<double()>;  // runs something once and returns nanoseconds
 
-    /// What is timed alternately with the row, and the counter of the quotient of both times.
+    // What is timed alternately with the row, and the counter of the quotient of both times.
     struct Other {
         const char* counter;
         Time time;
         bool divides = false;  // the row's time is divided by the other's, not the reverse
     };
-    /// A row that was set up and checked.
+    // A row that was set up and checked.
     struct Row {
         std::string label;
         std::shared_ptr<void> tensors = {};  // what the copies access
@@ -66,7 +66,7 @@ class Bench {
     double run(const Record& record);
     Time running(const Record& record);
     std::uint64_t memory() const;
-    /// Returns whether the shape fits in memory; if not, adds a sentence to left_out().
+    // Returns whether the shape fits in memory; if not, adds a sentence to left_out().
     bool fits(const Shape& shape);
     tools::CopyRoof& roof();
 
@@ -74,7 +74,7 @@ class Bench {
     Row checked_row(const Shape& shape, const std::shared_ptr<Layer>& layer, const Record& record,
                     std::optional<double> bound_u = {});
     Row rope_row(const Shape& shape, bool in_place = false);
-    /// way  none: vkrope's Q, then K
+    // way  none: vkrope's Q, then K
     Row rival_row(const Shape& shape, std::optional<Way> way = {});
     Row copy_buffer_row(const Shape& shape);
     Row empty_row(const Shape& shape);

@@ -30,7 +30,7 @@ std::vector<double> inv_freq_of(double base, std::uint32_t rotary_dim) {
     return inv_freq;
 }
 
-/// Sets ids [axes, tokens], which all sequences share, and slots; empty: there are none.
+// Sets ids [axes, tokens], which all sequences share, and slots; empty: there are none.
 void set_ids(Operation& operation, const Ids& ids, const Ids& slots = {}) {
     verify::Memory memory(1);
     if (!ids.empty()) {
@@ -45,8 +45,8 @@ void set_ids(Operation& operation, const Ids& ids, const Ids& slots = {}) {
     operation.memory = std::move(memory.bytes);
 }
 
-/// Returns a Llama 3 decode step: one token in each of `sequences`, at any position, and 16 384
-/// cache rows, which do not fit in a CPU cache.
+// Returns a Llama 3 decode step: one token in each of `sequences`, at any position, and 16 384
+// cache rows, which do not fit in a CPU cache.
 Operation decoding(std::uint32_t sequences) {
     Operation operation = rotation(sequences, {32, 128}, {8, 128}, 128, 500000);
     operation.max_position = 131072;
@@ -62,8 +62,8 @@ Operation decoding(std::uint32_t sequences) {
     return operation;
 }
 
-/// Returns a layer of Qwen2-VL. 64 tokens of text alternate with images of 16 x 16 patches: time,
-/// height and width continue from the largest previous position.
+// Returns a layer of Qwen2-VL. 64 tokens of text alternate with images of 16 x 16 patches: time,
+// height and width continue from the largest previous position.
 Operation text_and_images() {
     constexpr std::uint32_t text = 64, side = 16;
     Operation operation = rotation(4096, {28, 128}, {4, 128}, 128, 1000000);
@@ -84,8 +84,8 @@ Operation text_and_images() {
     return operation;
 }
 
-/// Returns a layer of EVA-02-L: 8 images of 32 x 32 patches, and a window of channels for the row
-/// and for the column of a patch.
+// Returns a layer of EVA-02-L: 8 images of 32 x 32 patches, and a window of channels for the row
+// and for the column of a patch.
 Operation images() {
     constexpr std::uint32_t side = 32, tokens = side * side;
     Operation operation = rotation(tokens, {16, 64}, {16, 64}, 64);
@@ -128,9 +128,8 @@ Operation rotation(std::uint32_t tokens, const Heads& q, const Heads& k, std::ui
 }
 
 Operation of_type(Operation operation, Element element) {
-    for (TensorInfo& tensor : operation.info.tensor) {
+    for (TensorInfo& tensor : operation.info.tensor)
         if (tensor.head_dim != 0) tensor.in = tensor.out = element;
-    }
     return operation;
 }
 

@@ -17,40 +17,40 @@ struct Shape {
     verify::Operation operation;  // its tensors have no buffers; Layer makes them
 };
 
-/// The heads of Q or of K; 0 heads: no tensor.
+// The heads of Q or of K; 0 heads: no tensor.
 struct Heads {
     std::uint32_t heads = 0, head_dim = 0, rotary_offset = 0;
 };
 
-/// Returns a rotation of packed f32 tensors of one sequence at the positions 0 and up, with the
-/// angle source that is the default.
+// Returns a rotation of packed f32 tensors of one sequence at the positions 0 and up, with the
+// angle source that is the default.
 verify::Operation rotation(std::uint32_t tokens, const Heads& q, const Heads& k,
                            std::uint32_t rotary_dim, double base = 10000,
                            Pairing pairing = VKROPE_HALF_SPLIT);
 
-/// Returns the operation with inputs and outputs of this type.
+// Returns the operation with inputs and outputs of this type.
 verify::Operation of_type(verify::Operation operation, Element element);
-/// Adds RMS norms of Q and K, with weights of 1.
+// Adds RMS norms of Q and K, with weights of 1.
 void add_norms(verify::Operation& operation, NormSpan span);
-/// Adds V, like K, and stores both as `cache`: if it is quantised, with llama.cpp's Hadamard
-/// transforms.
+// Adds V, like K, and stores both as `cache`: if it is quantised, with llama.cpp's Hadamard
+// transforms.
 void add_v(verify::Operation& operation, Element cache);
-/// Stores K and V in a cache that has a row for each token, in the order of the tokens.
+// Stores K and V in a cache that has a row for each token, in the order of the tokens.
 void store_in_cache(verify::Operation& operation);
 
 std::span<const Shape> shapes();
 
-/// Returns whether the rivals and the CPU support the operation: packed rows, all channels rotated
-/// by half_split pairs, ascending positions.
+// Returns whether the rivals and the CPU support the operation: packed rows, all channels rotated
+// by half_split pairs, ascending positions.
 bool is_plain(const verify::Operation& operation);
 
-/// Return the bytes of a tensor's input or output, which may be a cache.
+// Return the bytes of a tensor's input or output, which may be a cache.
 std::uint64_t input_bytes(const verify::Operation& operation, TensorIndex which);
 std::uint64_t output_bytes(const verify::Operation& operation, TensorIndex which);
-/// Returns the bytes of all inputs and outputs.
+// Returns the bytes of all inputs and outputs.
 std::uint64_t device_bytes(const verify::Operation& operation);
 
-/// Returns the operation with the tokens halved until it fits in `bytes`; at least one token.
+// Returns the operation with the tokens halved until it fits in `bytes`; at least one token.
 verify::Operation reduced(verify::Operation operation, std::uint64_t bytes);
 
 }  // namespace vkrope::bench

@@ -13,13 +13,13 @@
 namespace vkrope::bench {
 namespace {
 
-/// A prime, so that all rows of a tensor differ.
+// A prime, so that all rows of a tensor differ.
 constexpr std::uint64_t period = 262147;
-/// Most elements that are compared; ops cost more time.
+// Most elements that are compared; ops cost more time.
 constexpr std::uint64_t max_elements = std::uint64_t{1} << 20, max_elements_of_ops = 1 << 15;
 constexpr std::uint64_t max_blocks = 8;
 
-/// Consecutive tokens of all sequences.
+// Consecutive tokens of all sequences.
 struct Block {
     std::uint64_t first = 0, tokens = 0;
 };
@@ -34,7 +34,7 @@ std::vector<Block> blocks_of(std::uint64_t tokens, std::uint64_t fit) {
     return blocks;
 }
 
-/// Returns the operation of only these tokens, as one sequence with ids.
+// Returns the operation of only these tokens, as one sequence with ids.
 verify::Operation part_of(const verify::Operation& whole, TensorIndex which, const Block& block) {
     const auto chosen = [&](const std::vector<std::int64_t>& numbers) {
         std::vector<std::int64_t> some;

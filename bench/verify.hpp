@@ -12,11 +12,11 @@
 
 namespace vkrope::bench {
 
-/// Pseudorandom elements of a tensor; each is generated from its index alone.
+// Pseudorandom elements of a tensor; each is generated from its index alone.
 class Pattern {
    public:
     explicit Pattern(Element element);
-    /// Returns `count` elements from index `first` on, in the stored type.
+    // Returns `count` elements from index `first` on, in the stored type.
     verify::Bytes at(std::uint64_t first, std::uint64_t count) const;
 
    private:
@@ -30,13 +30,13 @@ struct Checked {
     std::string failure;         // empty: no error
 };
 
-/// Reads bytes of an output from byte `first` on.
+// Reads bytes of an output from byte `first` on.
 using ReadBytes = std::function<verify::Bytes(std::uint64_t first, std::uint64_t bytes)>;
 
-/// Compares the output of a tensor with the definition, applied to the pattern. In a large tensor
-/// it compares whole tokens: the first, the last and some between them.
-///
-/// bound_u  replaces the contract's bound of the rotation
+// Compares the output of a tensor with the definition, applied to the pattern. In a large tensor
+// it compares whole tokens: the first, the last and some between them.
+//
+// bound_u  replaces the contract's bound of the rotation
 Checked check_output(const verify::Operation& operation, TensorIndex which, const ReadBytes& output,
                      std::optional<double> bound_u = {});
 

@@ -37,9 +37,8 @@ uvec3 window_of(const uint pair) {
     uvec3 window = uvec3(pair, window_dim_0, window_at_0);
     if (window_dim_1 != 0 && pair >= window_dim_0 / 2)
         window = uvec3(pair - window_dim_0 / 2, window_dim_1, window_at_1);
-    if (window_dim_2 != 0 && pair >= (window_dim_0 + window_dim_1) / 2) {
+    if (window_dim_2 != 0 && pair >= (window_dim_0 + window_dim_1) / 2)
         window = uvec3(pair - (window_dim_0 + window_dim_1) / 2, window_dim_2, window_at_2);
-    }
     if (window_dim_3 != 0 && pair >= (window_dim_0 + window_dim_1 + window_dim_2) / 2) {
         window = uvec3(pair - (window_dim_0 + window_dim_1 + window_dim_2) / 2, window_dim_3,
                        window_at_3);
@@ -92,8 +91,8 @@ void pairs_angles(const Token token, const Angle angle, const uint pair, const u
     else if (angles == angles_factored) {
         if (phase == 0)
             vkrope_factored_angles(row, VKROPE_PUSH.table_rows, pair, n,
-                                   VKROPE_PUSH.texture_fold_log2, VKROPE_PUSH.texture_row_texels,
-                                   c, s);
+                                   VKROPE_PUSH.texture_fold_log2, VKROPE_PUSH.texture_row_texels, c,
+                                   s);
         else
             vkrope_phased_angles(row, VKROPE_PUSH.table_rows, pair, n,
                                  VKROPE_PUSH.texture_fold_log2, VKROPE_PUSH.texture_row_texels, c,
@@ -108,7 +107,8 @@ void pairs_angles(const Token token, const Angle angle, const uint pair, const u
                              c, s);
     else
         vkrope_angle_apart(angles - angles_cos_sin_cache, VKROPE_OFFSET(offset_table),
-                           VKROPE_PUSH.table_sin_offset, row * VKROPE_PUSH.table_stride + pair, c, s);
+                           VKROPE_PUSH.table_sin_offset, row * VKROPE_PUSH.table_stride + pair, c,
+                           s);
     s = vkrope_flip(s, angle.sign);
 }
 

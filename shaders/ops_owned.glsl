@@ -124,7 +124,6 @@ void T(ops_heads)(bool rotates, const Chunk chunk, const uint from, const uint t
 
 void T(ops_copied)(uint from, const uint to, const uint first, const uint apart, const uint heads,
                    const float token_factor) {
-    for (uint index = T(row_chunks) - T(copying); index < T(row_chunks); ++index) {
+    for (uint index = T(row_chunks) - T(copying); index < T(row_chunks); ++index)
         T(ops_heads)(false, T(copied_chunk)(index), from, to, first, apart, heads, token_factor);
-    }
 }

@@ -431,11 +431,10 @@ void T(ops_share)(T(Share) share) {
         vkrope_set_root(norm, sums, T(shared_sums)(sum_squares, share, norm), inverse_n,
                         uintBitsToFloat(T(eps)));
     }
-    if (T(staged_rows)) {
+    if (T(staged_rows))
         T(ops_staged)(share, norm);
-    } else {
+    else
         T(ops_direct)(share, norm);
-    }
 }
 
 // Processes the heads of a workgroup in rounds. The words of a round are loaded before those of the

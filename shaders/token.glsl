@@ -154,9 +154,8 @@ Token vkrope_token(const uint index, const uint z) {
     if (scatter != 0) {
         if ((VKROPE_PUSH.heads >> 16) != 0) vkrope_scatter(index, z, token);
     }
-    if (second_parameters != 0) {
+    if (second_parameters != 0)
         vkrope_parameter_set = index < VKROPE_PUSH.first_set_tokens ? 0 : second_parameters;
-    }
     return token;
 }
 

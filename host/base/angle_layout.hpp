@@ -12,22 +12,22 @@
 
 namespace vkrope {
 
-/// Largest VkPhysicalDeviceLimits::maxStorageBufferRange, which is a uint32_t.
+// Largest VkPhysicalDeviceLimits::maxStorageBufferRange, which is a uint32_t.
 inline constexpr std::uint64_t max_buffer_bytes = 0xffffffff;
 
 constexpr bool is_texture(AngleSource source) noexcept {
     return source == VKROPE_ANGLES_FACTORED_TEXTURE || source == VKROPE_ANGLES_DIRECT_TEXTURE;
 }
 
-/// Returns the rows of a texture or buffer: positions, or for a factored table the coarse and the
-/// fine rows.
+// Returns the rows of a texture or buffer: positions, or for a factored table the coarse and the
+// fine rows.
 inline std::uint64_t table_rows(const AngleTableLayout& plan) noexcept {
     return plan.source == VKROPE_ANGLES_FACTORED_TEXTURE
                ? shader::factored_rows(plan.rows, plan.phase)
                : shader::direct_rows(plan.rows, plan.phase);
 }
 
-/// Fields of a layout that follow from its source, pairs, rows and fold_log2.
+// Fields of a layout that follow from its source, pairs, rows and fold_log2.
 struct DerivedLayout {
     VkFormat format = VK_FORMAT_UNDEFINED;
     std::uint64_t width = 0, height = 0, bytes = 0;
@@ -35,7 +35,7 @@ struct DerivedLayout {
     std::uint32_t row_texels = 0;
 };
 
-/// Derives these fields. After 2^fold_log2 rows, rows of a texture continue in the next column.
+// Derives these fields. After 2^fold_log2 rows, rows of a texture continue in the next column.
 inline DerivedLayout derived(const AngleTableLayout& plan) noexcept {
     DerivedLayout made;
     const std::uint64_t rows = table_rows(plan);
@@ -61,14 +61,14 @@ inline DerivedLayout derived(const AngleTableLayout& plan) noexcept {
     return made;
 }
 
-/// Returns the most rows that a layout of this source can have.
+// Returns the most rows that a layout of this source can have.
 constexpr std::uint64_t most_rows(AngleSource source) noexcept {
     return source == VKROPE_ANGLES_FACTORED_TEXTURE ? max_factored_positions
            : source == VKROPE_ANGLES_COMPUTED       ? max_positions + 1  // covers -2^31 too
                                                     : max_positions;
 }
 
-/// A field of a layout, and the values that it can have.
+// A field of a layout, and the values that it can have.
 struct LayoutRule {
     const char* field = nullptr;
     std::uint64_t value = 0, least = 0, most = 0;
@@ -85,10 +85,10 @@ inline Status error_of(const char* of, const LayoutRule& broken) noexcept {
                  broken.field, ull{broken.value}, ull{broken.least}, ull{broken.most});
 }
 
-/// Checks that vkrope_plan_angles or vkrope_plan_cos_sin_cache can have made a layout, which the
-/// caller may have filled.
-///
-/// of  prefix of the names of fields in errors: "layout." or "angles.layout->"
+// Checks that vkrope_plan_angles or vkrope_plan_cos_sin_cache can have made a layout, which the
+// caller may have filled.
+//
+// of  prefix of the names of fields in errors: "layout." or "angles.layout->"
 inline Status check_layout(const char* of, const AngleTableLayout& plan) noexcept {
     const bool texture = is_texture(plan.source),
                cache = plan.source == VKROPE_ANGLES_COS_SIN_CACHE,
@@ -135,7 +135,7 @@ inline Status check_layout(const char* of, const AngleTableLayout& plan) noexcep
     return {};
 }
 
-/// The same, for the argument `layout` of a function.
+// The same, for the argument `layout` of a function.
 inline Status check_layout(const AngleTableLayout* layout) noexcept {
     if (Status s = not_null(layout, "layout"); !s) return s;
     return check_layout("layout.", *layout);

@@ -6,7 +6,7 @@
 
 namespace vkrope {
 
-/// Returns `value`, or `otherwise` if `value` is 0.
+// Returns `value`, or `otherwise` if `value` is 0.
 template <class Number>
 constexpr Number value_or(Number value, Number otherwise) noexcept {
     return value == 0 ? otherwise : value;
@@ -22,21 +22,20 @@ inline float q_scale_of(const vkrope_call& call) noexcept {
     return value_or(call.q_scale, 1.0f);
 }
 
-/// Returns the info with defaults filled in and every true VkBool32 set to 1, because fields become
-/// specialisation constants.
+// Returns the info with defaults filled in and every true VkBool32 set to 1, because fields become
+// specialisation constants.
 inline KernelInfo completed(KernelInfo info) noexcept {
     info.head_groups = head_groups_of(info);
     info.pairing_out = output_pairing(info);
     for (VkBool32* flag :
          {&info.scatter_kv, &info.phase, &info.channel_angles, &info.two_parameter_sets})
         *flag = *flag != VK_FALSE;
-    for (TensorInfo& of : info.tensor) {
+    for (TensorInfo& of : info.tensor)
         if (of.head_dim != 0) of.ops.scale = scale_of(of.ops);
-    }
     return info;
 }
 
-/// Returns the rotation with defaults filled in.
+// Returns the rotation with defaults filled in.
 inline vkrope_rope_params completed(vkrope_rope_params rotation) noexcept {
     rotation.attention_factor = value_or(rotation.attention_factor, 1.0);
     rotation.head_groups = value_or(rotation.head_groups, 1u);

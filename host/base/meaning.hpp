@@ -7,13 +7,12 @@
 
 #include "vkrope/vkrope.hpp"
 
-/// Returns true if both sections assign the same axis to every pair. Ignores unused fields.
+// Returns true if both sections assign the same axis to every pair. Ignores unused fields.
 constexpr bool operator==(const vkrope_sections& a, const vkrope_sections& b) noexcept {
     if (a.axes != b.axes) return false;
     if (a.axes == 0) return true;
-    for (std::uint32_t i = 0; i < VKROPE_MAX_AXES; ++i) {
+    for (std::uint32_t i = 0; i < VKROPE_MAX_AXES; ++i)
         if (a.pairs[i] != b.pairs[i]) return false;
-    }
     return a.order == b.order &&
            (a.order != VKROPE_SECTIONS_INTERLEAVED || a.leftover_axis == b.leftover_axis);
 }
@@ -27,24 +26,24 @@ constexpr bool operator==(const vkrope_window& a, const vkrope_window& b) noexce
 
 namespace vkrope {
 
-/// See vkrope_is_quantised.
+// See vkrope_is_quantised.
 constexpr bool is_quantised(Element element) noexcept {
     return element > VKROPE_BF16;
 }
-/// See vkrope_block_channels.
+// See vkrope_block_channels.
 constexpr std::uint32_t block_channels(Element element) noexcept {
     return element >= VKROPE_Q8_0 && element <= VKROPE_Q5_1 ? 32 : 1;
 }
-/// See vkrope_element_bytes.
+// See vkrope_element_bytes.
 constexpr std::uint32_t element_bytes(Element element) noexcept {
     constexpr std::uint32_t bytes[] = {4, 2, 2, 1, 1, 1, 34, 18, 20, 22, 24};
     return element <= VKROPE_Q5_1 ? bytes[std::uint32_t(element)] : 2;
 }
-/// See vkrope_summed_axes.
+// See vkrope_summed_axes.
 constexpr std::uint32_t summed_axes(const Sections& sections) noexcept {
     return sections.order == VKROPE_SECTIONS_SUM ? sections.axes : 1;
 }
-/// See vkrope_axis_of.
+// See vkrope_axis_of.
 constexpr std::uint32_t axis_of(const Sections& sections, std::uint32_t pair) noexcept {
     std::uint32_t sum = 0;
     for (const std::uint32_t pairs : sections.pairs) sum += pairs;
@@ -56,21 +55,21 @@ constexpr std::uint32_t axis_of(const Sections& sections, std::uint32_t pair) no
     for (std::uint32_t end = sections.pairs[0]; m >= end; end += sections.pairs[axis]) ++axis;
     return axis;
 }
-/// See vkrope_default_angles.
+// See vkrope_default_angles.
 constexpr AngleSource default_angles(vkrope_angle_precision precision,
                                      std::uint64_t max_position) noexcept {
     if (precision == VKROPE_ANGLE_PRECISION_FLOAT32) return VKROPE_ANGLES_DIRECT_TEXTURE;
     return max_position > max_factored_positions ? VKROPE_ANGLES_COMPUTED
                                                  : VKROPE_ANGLES_FACTORED_TEXTURE;
 }
-/// See vkrope_error_bound.
+// See vkrope_error_bound.
 constexpr double error_bound(AngleSource source, double attention_factor) noexcept {
     return source == VKROPE_ANGLES_FACTORED_TEXTURE ? 6
            : source == VKROPE_ANGLES_COMPUTED       ? 4.5
            : attention_factor == 1                  ? 2.5
                                                     : 3;
 }
-/// See vkrope_get_angle_lines.
+// See vkrope_get_angle_lines.
 inline AngleLines angle_lines(const AngleTableLayout& layout) noexcept {
     if (layout.source == VKROPE_ANGLES_COMPUTED) return {1, layout.bytes};
     if (layout.source == VKROPE_ANGLES_DIRECT_BUFFER)
@@ -79,24 +78,24 @@ inline AngleLines angle_lines(const AngleTableLayout& layout) noexcept {
             std::size_t{layout.pairs} * 8};                    // two floats: cos and sin
     return {layout.extent.height, std::size_t{layout.extent.width} * 16};  // a texel is four floats
 }
-/// Returns the factor of vkrope_ops::scale.
+// Returns the factor of vkrope_ops::scale.
 constexpr float scale_of(const Ops& ops) noexcept {
     return ops.scale == 0 ? 1 : ops.scale;
 }
-/// Returns the number of head groups, each of which has its own frequencies.
+// Returns the number of head groups, each of which has its own frequencies.
 constexpr std::uint32_t head_groups_of(const KernelInfo& info) noexcept {
     return info.head_groups == 0 ? 1 : info.head_groups;
 }
-/// Returns the pairing of a kernel's output.
+// Returns the pairing of a kernel's output.
 constexpr Pairing output_pairing(const KernelInfo& info) noexcept {
     return info.pairing_out == VKROPE_PAIRING_NONE ? info.pairing : info.pairing_out;
 }
-/// Returns whether two tensors have the same types and channels.
+// Returns whether two tensors have the same types and channels.
 constexpr bool same_format(const TensorInfo& a, const TensorInfo& b) noexcept {
     return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim &&
            a.rotary_offset == b.rotary_offset;
 }
-/// Returns whether the kernel computes a scale for each row.
+// Returns whether the kernel computes a scale for each row.
 constexpr bool is_made(StoreScale scale) noexcept {
     return scale >= VKROPE_STORE_SCALE_MADE;
 }

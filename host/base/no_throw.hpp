@@ -11,7 +11,7 @@
 
 namespace vkrope {
 
-/// Returns the status that `body` returns, or a status for the exception that `body` throws.
+// Returns the status that `body` returns, or a status for the exception that `body` throws.
 template <class Body>
 Status no_throw(const Body& body) noexcept {
     try {
@@ -29,23 +29,26 @@ Status no_throw(const Body& body) noexcept {
     }
 }
 
-/// Like answer() of status.hpp, for a body that may throw.
+// Like answer() of status.hpp, for a body that may throw.
 template <class Body>
 vkrope_result answer_all(vkrope_error* failure, const Body& body) noexcept {
-    return answer(failure, [&] { return no_throw(body); });
+    return answer(
+        failure, [&] { return no_throw(body); });
 }
 
-/// Like make() of status.hpp, for a body that may throw and returns a Result<std::unique_ptr>.
+// Like make() of status.hpp, for a body that may throw and returns a Result<std::unique_ptr>.
 template <class Object, class Body>
 vkrope_result make_all(Object** made, const char* name, vkrope_error* failure,
                        const Body& body) noexcept {
-    return make(made, name, failure, [&] {
-        return no_throw([&]() -> Status {
-            auto result = body();
-            if (result) *made = result.value.release();
-            return result.status;
+    return make(
+        made, name, failure,
+        [&] {
+            return no_throw([&]() -> Status {
+                auto result = body();
+                if (result) *made = result.value.release();
+                return result.status;
+            });
         });
-    });
 }
 
 }  // namespace vkrope

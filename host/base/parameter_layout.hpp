@@ -9,14 +9,14 @@
 
 namespace vkrope {
 
-/// Returns whether a tensor has a bias, norm, clip, scale or Hadamard transform.
+// Returns whether a tensor has a bias, norm, clip, scale or Hadamard transform.
 constexpr bool has_ops(const Ops& ops) noexcept {
     return ops.norm.kind != VKROPE_NORM_NONE || ops.bias != VKROPE_PARAMETER_NONE ||
            ops.clip != 0 || scale_of(ops) != 1 || ops.scale_call || ops.scale_tokens ||
            ops.hadamard != 0;
 }
 
-/// Checks that the other fields of a tensor with head_dim 0 are 0.
+// Checks that the other fields of a tensor with head_dim 0 are 0.
 inline Status check_absent(const char* tensor, const TensorInfo& of) noexcept {
     if (of.head_dim != 0) return {};
     constexpr Ops none = {};
@@ -29,21 +29,20 @@ inline Status check_absent(const char* tensor, const TensorInfo& of) noexcept {
                   {"rotary_offset", of.rotary_offset != 0},
                   {"heads", of.heads != 0},
                   {"ops", std::memcmp(&of.ops, &none, sizeof none) != 0}};
-    for (const auto& [field, set] : fields) {
+    for (const auto& [field, set] : fields)
         if (Status s = not_set(tensor, field, set, "head_dim is 0"); !s) return s;
-    }
     return {};
 }
 
-/// Returns the shape of a scale that the caller provides.
+// Returns the shape of a scale that the caller provides.
 constexpr ParameterShape shape_of(StoreScale scale) noexcept {
     return scale == VKROPE_STORE_SCALE_GIVEN        ? VKROPE_PARAMETER_TENSOR
            : scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? VKROPE_PARAMETER_HEAD
                                                     : VKROPE_PARAMETER_NONE;
 }
 
-/// Places the items of `info`, whose shapes must be valid, and returns their total number of
-/// floats. If that number exceeds 32 bits, the plan is not valid.
+// Places the items of `info`, whose shapes must be valid, and returns their total number of
+// floats. If that number exceeds 32 bits, the plan is not valid.
 constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterLayout& plan) noexcept {
     std::uint64_t floats = 0;
     const auto place = [&floats](ParameterItem& item, ParameterShape shape, std::uint32_t head_dim,

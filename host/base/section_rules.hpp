@@ -6,9 +6,9 @@
 
 namespace vkrope {
 
-/// Checks that sections are all zero, or assign every pair to one of 2 to 8 axes.
-///
-/// of  prefix of the names of fields in errors: "" or "rotation."
+// Checks that sections are all zero, or assign every pair to one of 2 to 8 axes.
+//
+// of  prefix of the names of fields in errors: "" or "rotation."
 inline Status check_sections(const char* of, const Sections& sections) noexcept {
     std::uint32_t said = sections.axes | std::uint32_t(sections.order) | sections.leftover_axis;
     for (const std::uint32_t pairs : sections.pairs) said |= pairs;

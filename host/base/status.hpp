@@ -30,22 +30,22 @@ error(ErrorCode code, const char* format, ...) noexcept {
     return status;
 }
 
-/// Returns an error if a required pointer is null.
+// Returns an error if a required pointer is null.
 inline Status not_null(const void* pointer, const char* name) noexcept {
     return pointer ? Status{} : error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null", name);
 }
 
-/// Checks that a field is not set, because what it belongs to is absent.
-///
-/// owner  the struct of the field
-/// why    a field of the struct and its value, which say that it is absent
+// Checks that a field is not set, because what it belongs to is absent.
+//
+// owner  the struct of the field
+// why    a field of the struct and its value, which say that it is absent
 inline Status not_set(const char* owner, const char* field, bool set, const char* why) noexcept {
     if (!set) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.%s is given: %s.%s, so the other fields must be 0", owner, field, owner, why);
 }
 
-/// Writes the value, if there is one, to the caller's pointer `to`, and returns the status.
+// Writes the value, if there is one, to the caller's pointer `to`, and returns the status.
 template <class Value>
 Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept {
     if (Status s = not_null(to, name); !s) return s;
@@ -53,8 +53,8 @@ Status hand_out(const Result<Value>& made, Value* to, const char* name) noexcept
     return made.status;
 }
 
-/// Runs the body of a function of vkrope.h that can fail, and passes the status that `body` returns
-/// to the caller. `failure` may be null. `body` must not throw.
+// Runs the body of a function of vkrope.h that can fail, and passes the status that `body` returns
+// to the caller. `failure` may be null. `body` must not throw.
 template <class Body>
 vkrope_result answer(vkrope_error* failure, Body&& body) noexcept {
     const Status status = body();
@@ -66,7 +66,7 @@ vkrope_result answer(vkrope_error* failure, Body&& body) noexcept {
     return status.code;
 }
 
-/// Like answer(), for a function that creates an object. First sets `*made` to null.
+// Like answer(), for a function that creates an object. First sets `*made` to null.
 template <class Object, class Body>
 vkrope_result make(Object** made, const char* name, vkrope_error* failure, Body&& body) noexcept {
     if (made) *made = nullptr;
@@ -76,7 +76,7 @@ vkrope_result make(Object** made, const char* name, vkrope_error* failure, Body&
     });
 }
 
-/// Names of a tensor in errors, and of its fields in a KernelInfo and a Call.
+// Names of a tensor in errors, and of its fields in a KernelInfo and a Call.
 struct TensorNames {
     const char *name, *heads, *in, *out, *scale_tokens, *scales_out;
 };
@@ -85,7 +85,7 @@ inline constexpr TensorNames names_of[tensor_count] = {
     {"tensor[1]", "tensor[1].heads", "in[1]", "out[1]", "scale_tokens[1]", "scales_out[1]"},
     {"tensor[2]", "tensor[2].heads", "in[2]", "out[2]", "scale_tokens[2]", "scales_out[2]"}};
 
-/// Returns the name of a VkResult of functions that create, submit or wait, and null for others.
+// Returns the name of a VkResult of functions that create, submit or wait, and null for others.
 constexpr const char* result_name(VkResult result) noexcept {
     switch (result) {
         case VK_TIMEOUT: return "VK_TIMEOUT";
@@ -105,7 +105,7 @@ constexpr const char* result_name(VkResult result) noexcept {
     }
 }
 
-/// Returns the status for a VkResult that `call` returned.
+// Returns the status for a VkResult that `call` returned.
 inline Status vulkan_error(VkResult result, const char* call) noexcept {
     const ErrorCode code = result == VK_ERROR_OUT_OF_HOST_MEMORY ? VKROPE_ERROR_OUT_OF_HOST_MEMORY
                            : result == VK_ERROR_OUT_OF_DEVICE_MEMORY
@@ -120,8 +120,8 @@ inline Status vulkan_error(VkResult result, const char* call) noexcept {
     return status;
 }
 
-/// Returns the status of a call that creates `handle`. On failure, sets the handle to null, because
-/// its value is then undefined and must not be destroyed.
+// Returns the status of a call that creates `handle`. On failure, sets the handle to null, because
+// its value is then undefined and must not be destroyed.
 template <class Handle>
 Status created(VkResult result, Handle& handle, const char* call) noexcept {
     if (result == VK_SUCCESS) return {};

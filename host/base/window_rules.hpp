@@ -7,20 +7,19 @@
 
 namespace vkrope {
 
-/// Returns the end of the last window of a row, which without windows is rotary_dim.
+// Returns the end of the last window of a row, which without windows is rotary_dim.
 constexpr std::uint64_t window_end(const Window (&windows)[max_windows],
                                    std::uint32_t rotary_dim) noexcept {
     std::uint64_t end = rotary_dim;
-    for (const Window& window : windows) {
+    for (const Window& window : windows)
         if (window.rotary_dim != 0) end = std::uint64_t{window.offset} + window.rotary_dim;
-    }
     return end;
 }
 
-/// Checks that windows are even, ascending and disjoint, and add up to rotary_dim. Windows that are
-/// all zero mean one window.
-///
-/// of  prefix of the names of fields in errors: "" or "rotation."
+// Checks that windows are even, ascending and disjoint, and add up to rotary_dim. Windows that are
+// all zero mean one window.
+//
+// of  prefix of the names of fields in errors: "" or "rotation."
 inline Status check_windows(const char* of, const Window (&windows)[max_windows],
                             std::uint32_t rotary_dim) noexcept {
     using ull = unsigned long long;  // the type of %llu on every platform

@@ -14,7 +14,7 @@ namespace {
 
 using ull = unsigned long long;  // the type of %llu on every platform
 
-/// Writes table rows in order; never reads them back.
+// Writes table rows in order; never reads them back.
 class RowWriter {
    public:
     RowWriter(const vkrope_rope_params& rotation, void* memory) noexcept
@@ -25,7 +25,7 @@ class RowWriter {
         }
     }
 
-    /// Writes cos and sin of position * inv_freq + phase, times the attention factor.
+    // Writes cos and sin of position * inv_freq + phase, times the attention factor.
     void row(std::int64_t position) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq_count; ++j) {
             write(rotation_.precision == VKROPE_ANGLE_PRECISION_EXACT
@@ -36,7 +36,7 @@ class RowWriter {
         }
     }
 
-    /// Writes cos and sin of position * inv_freq.
+    // Writes cos and sin of position * inv_freq.
     void plain_row(std::uint64_t position) noexcept {
         for (std::size_t j = 0; j < rotation_.inv_freq_count; ++j)
             write(table_entry(position * fraction(j), 1));
@@ -66,7 +66,7 @@ class RowWriter {
     std::array<std::uint64_t, 256> fractions_ = {}, phases_ = {};
 };
 
-/// Returns the position of a row. The rows of positions 0, 1, ... come first, then -1, -2, ...
+// Returns the position of a row. The rows of positions 0, 1, ... come first, then -1, -2, ...
 std::int64_t direct_position(const AngleTableLayout& plan, std::uint64_t row) noexcept {
     const auto position = std::int64_t(row);
     return row < plan.rows ? position : std::int64_t(plan.rows) - 1 - position;
@@ -74,14 +74,12 @@ std::int64_t direct_position(const AngleTableLayout& plan, std::uint64_t row) no
 
 void write_texture_row(const AngleTableLayout& plan, std::uint64_t row,
                        RowWriter& writer) noexcept {
-    if (plan.source == VKROPE_ANGLES_DIRECT_TEXTURE) {
+    if (plan.source == VKROPE_ANGLES_DIRECT_TEXTURE)
         writer.row(direct_position(plan, row));
-    } else if (const std::uint64_t coarse = shader::coarse_rows(plan.rows, plan.phase);
-               row < coarse) {
+    else if (const std::uint64_t coarse = shader::coarse_rows(plan.rows, plan.phase); row < coarse)
         writer.plain_row(row << shader::fine_digit_bits);
-    } else {
+    else
         writer.row(std::int64_t(row - coarse));
-    }
 }
 
 void fill_texture_line(const AngleTableLayout& plan, std::uint32_t line,
@@ -100,9 +98,9 @@ void fill_texture_line(const AngleTableLayout& plan, std::uint32_t line,
     }
 }
 
-/// Writes the constants that vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from
-/// radians_high on, the two parts of the attention factor, and the fractions of a turn. In each
-/// head group the fractions of the phases come last.
+// Writes the constants that vkrope_turn in shaders/turns.glsl reads: VkropeTurnFactor from
+// radians_high on, the two parts of the attention factor, and the fractions of a turn. In each
+// head group the fractions of the phases come last.
 void write_turns(const vkrope_rope_params& rotation, void* memory) noexcept {
     auto* next = static_cast<std::uint32_t*>(memory);
     const double factor = rotation.attention_factor,
@@ -139,7 +137,7 @@ void write_turns(const vkrope_rope_params& rotation, void* memory) noexcept {
     }
 }
 
-/// Checks that a layout is of a table whose content this library computes.
+// Checks that a layout is of a table whose content this library computes.
 Status has_content(const AngleTableLayout& plan) noexcept {
     if (plan.source != VKROPE_ANGLES_COS_SIN_CACHE) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -150,13 +148,9 @@ Status has_content(const AngleTableLayout& plan) noexcept {
 Status fill_lines(const vkrope_rope_params& rotation, const AngleTableLayout& plan,
                   std::uint32_t first_line, std::uint32_t lines, void* memory,
                   std::size_t bytes) noexcept {
-    if (Status status = check(rotation); !status) {
-        return status;
-    }
+    if (Status status = check(rotation); !status) return status;
     if (Status status = has_content(plan); !status) return status;
-    if (Status status = check_source(rotation, plan.source); !status) {
-        return status;
-    }
+    if (Status status = check_source(rotation, plan.source); !status) return status;
     if (plan.pairs != rotation.rotary_dim / 2) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "layout.pairs is %u: it must be the rotation's rotary_dim / 2 = %u",
@@ -171,9 +165,7 @@ Status fill_lines(const vkrope_rope_params& rotation, const AngleTableLayout& pl
             "differ from the rotation's; make the layout from this rotation",
             plan.phase, plan.head_groups, summed_axes(plan.sections));
     }
-    if (Status status = check_layout("layout.", plan); !status) {
-        return status;
-    }
+    if (Status status = check_layout("layout.", plan); !status) return status;
     if (value_or(plan.attention_factor, 1.0) != rotation.attention_factor) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "layout.attention_factor is %g: it must be the rotation's, %g",
@@ -200,13 +192,11 @@ Status fill_lines(const vkrope_rope_params& rotation, const AngleTableLayout& pl
         return {};
     }
     RowWriter writer(rotation, memory);
-    for (std::uint32_t line = first_line; line < first_line + lines; ++line) {
-        if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER) {
+    for (std::uint32_t line = first_line; line < first_line + lines; ++line)
+        if (plan.source == VKROPE_ANGLES_DIRECT_BUFFER)
             writer.row(direct_position(plan, line));
-        } else {
+        else
             fill_texture_line(plan, line, writer);
-        }
-    }
     return {};
 }
 
@@ -219,29 +209,36 @@ using namespace vkrope;
 vkrope_result vkrope_fill_angles(const vkrope_rope_params* rotation,
                                  const vkrope_angle_table_layout* plan, void* memory, size_t bytes,
                                  vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = not_null(plan, "layout"); !s) return s;
-        return fill_lines(completed(*rotation), *plan, 0, angle_lines(*plan).count, memory, bytes);
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(rotation, "rotation"); !s) return s;
+            if (Status s = not_null(plan, "layout"); !s) return s;
+            return fill_lines(completed(*rotation), *plan, 0, angle_lines(*plan).count, memory,
+                              bytes);
+        });
 }
 
 vkrope_result vkrope_fill_angle_lines(const vkrope_rope_params* rotation,
                                       const vkrope_angle_table_layout* plan, uint32_t first_line,
                                       uint32_t lines, void* memory, size_t bytes,
                                       vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        if (Status s = not_null(plan, "layout"); !s) return s;
-        return fill_lines(completed(*rotation), *plan, first_line, lines, memory, bytes);
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(rotation, "rotation"); !s) return s;
+            if (Status s = not_null(plan, "layout"); !s) return s;
+            return fill_lines(completed(*rotation), *plan, first_line, lines, memory, bytes);
+        });
 }
 
 vkrope_result vkrope_get_angle_lines(const vkrope_angle_table_layout* plan,
                                      vkrope_angle_lines* lines, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = check_layout(plan); !s) return s;
-        if (Status s = has_content(*plan); !s) return s;
-        return hand_out(Result<AngleLines>{{}, angle_lines(*plan)}, lines, "lines");
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = check_layout(plan); !s) return s;
+            if (Status s = has_content(*plan); !s) return s;
+            return hand_out(Result<AngleLines>{{}, angle_lines(*plan)}, lines, "lines");
+        });
 }

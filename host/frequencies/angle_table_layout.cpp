@@ -181,105 +181,106 @@ using namespace vkrope;
 vkrope_result vkrope_plan_angles(const vkrope_rope_params* given, vkrope_angle_source source,
                                  uint64_t max_position, uint32_t max_image_side,
                                  vkrope_angle_table_layout* made, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(given, "rotation"); !s) return s;
-        if (Status s = not_null(made, "layout"); !s) return s;
-        const vkrope_rope_params rotation = completed(*given);
-        if (Status status = check(rotation); !status) {
-            return status;
-        }
-        if (source == VKROPE_ANGLES_AUTOMATIC) {
-            source = needs_computed(rotation) ? VKROPE_ANGLES_COMPUTED
-                                              : default_angles(rotation.precision, max_position);
-        }
-        const std::uint64_t most = source == VKROPE_ANGLES_COMPUTED ? most_rows(source)
-                                                                    : max_positions;
-        if (max_position == 0 || max_position > most) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "max_position is %llu: it must be 1 to %llu", ull{max_position},
-                         ull{most});
-        }
-        if (Status status = check_source(rotation, source); !status) {
-            return status;
-        }
-        AngleTableLayout plan;
-        plan.source = source;
-        plan.pairs = rotation.rotary_dim / 2;
-        plan.rows = std::uint32_t(max_position);
-        plan.attention_factor = rotation.attention_factor;
-        plan.sections = rotation.sections;
-        plan.phase = rotation.phase_count != 0;
-        plan.head_groups = rotation.head_groups;
-        Status status;
-        switch (source) {
-            case VKROPE_ANGLES_DIRECT_TEXTURE: status = plan_texture(plan, max_image_side); break;
-            case VKROPE_ANGLES_DIRECT_BUFFER: status = plan_buffer(plan); break;
-            case VKROPE_ANGLES_FACTORED_TEXTURE:
-                status = plan_factored(plan, max_image_side);
-                break;
-            case VKROPE_ANGLES_COMPUTED:
-                plan.rows = std::uint32_t(most_rows(source));
-                status = complete(plan);
-                break;
-            case VKROPE_ANGLES_COS_SIN_CACHE:
-                status = error(
-                    VKROPE_ERROR_INVALID_ARGUMENT,
-                    "source is VKROPE_ANGLES_COS_SIN_CACHE: use vkrope_plan_cos_sin_cache for a "
-                    "cache of your own cos and sin");
-                break;
-            default:
-                status = error(VKROPE_ERROR_INVALID_ARGUMENT,
-                               "source is %u: it must be a vkrope_angle_source", unsigned(source));
-                break;
-        }
-        if (!status) {
-            return status;
-        }
-        *made = plan;
-        return {};
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(given, "rotation"); !s) return s;
+            if (Status s = not_null(made, "layout"); !s) return s;
+            const vkrope_rope_params rotation = completed(*given);
+            if (Status status = check(rotation); !status) return status;
+            if (source == VKROPE_ANGLES_AUTOMATIC)
+                source = needs_computed(rotation)
+                             ? VKROPE_ANGLES_COMPUTED
+                             : default_angles(rotation.precision, max_position);
+            const std::uint64_t most = source == VKROPE_ANGLES_COMPUTED ? most_rows(source)
+                                                                        : max_positions;
+            if (max_position == 0 || max_position > most)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "max_position is %llu: it must be 1 to %llu", ull{max_position},
+                             ull{most});
+            if (Status status = check_source(rotation, source); !status) return status;
+            AngleTableLayout plan;
+            plan.source = source;
+            plan.pairs = rotation.rotary_dim / 2;
+            plan.rows = std::uint32_t(max_position);
+            plan.attention_factor = rotation.attention_factor;
+            plan.sections = rotation.sections;
+            plan.phase = rotation.phase_count != 0;
+            plan.head_groups = rotation.head_groups;
+            Status status;
+            switch (source) {
+                case VKROPE_ANGLES_DIRECT_TEXTURE:
+                    status = plan_texture(plan, max_image_side);
+                    break;
+                case VKROPE_ANGLES_DIRECT_BUFFER: status = plan_buffer(plan); break;
+                case VKROPE_ANGLES_FACTORED_TEXTURE:
+                    status = plan_factored(plan, max_image_side);
+                    break;
+                case VKROPE_ANGLES_COMPUTED:
+                    plan.rows = std::uint32_t(most_rows(source));
+                    status = complete(plan);
+                    break;
+                case VKROPE_ANGLES_COS_SIN_CACHE:
+                    status = error(VKROPE_ERROR_INVALID_ARGUMENT,
+                                   "source is VKROPE_ANGLES_COS_SIN_CACHE: use "
+                                   "vkrope_plan_cos_sin_cache for a "
+                                   "cache of your own cos and sin");
+                    break;
+                default:
+                    status = error(VKROPE_ERROR_INVALID_ARGUMENT,
+                                   "source is %u: it must be a vkrope_angle_source",
+                                   unsigned(source));
+                    break;
+            }
+            if (!status) return status;
+            *made = plan;
+            return {};
+        });
 }
 
 vkrope_result vkrope_plan_cos_sin_cache(uint32_t pairs, uint32_t rows, uint32_t row_stride,
                                         vkrope_element element, VkBool32 channel_angles,
                                         vkrope_angle_table_layout* made, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(made, "layout"); !s) return s;
-        if (pairs == 0 || pairs > max_head_dim / 2)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "pairs is %u: it must be 1 to %u", pairs,
-                         max_head_dim / 2);
-        if (rows == 0 || rows > max_positions)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "rows is %u: it must be 1 to %llu", rows,
-                         ull{max_positions});
-        const std::uint32_t used = channel_angles ? 2 * pairs : pairs;
-        if (row_stride == 0) row_stride = used;
-        if (row_stride < used)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "row_stride is %u: it must be at least %s, %u", row_stride,
-                         channel_angles ? "2 * pairs" : "pairs", used);
-        if (element > VKROPE_BF16)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "element is %u: it must be a vkrope_element", unsigned(element));
-        const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride + used;  // below 2^63
-        if (elements > (max_buffer_bytes - 3) / element_bytes(element)) {
-            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                         "rows is %u: with row_stride %u they span %llu elements, but a storage "
-                         "buffer has at most %llu bytes",
-                         rows, row_stride, ull{elements}, ull{max_buffer_bytes});
-        }
-        AngleTableLayout plan;
-        plan.attention_factor = 1;
-        plan.head_groups = 1;
-        plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
-        plan.pairs = pairs;
-        plan.rows = rows;
-        plan.row_stride = row_stride;
-        plan.element = element;
-        plan.channel_angles = channel_angles != VK_FALSE;
-        if (Status status = complete(plan); !status) return status;
-        *made = plan;
-        return {};
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(made, "layout"); !s) return s;
+            if (pairs == 0 || pairs > max_head_dim / 2)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "pairs is %u: it must be 1 to %u",
+                             pairs, max_head_dim / 2);
+            if (rows == 0 || rows > max_positions)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "rows is %u: it must be 1 to %llu",
+                             rows, ull{max_positions});
+            const std::uint32_t used = channel_angles ? 2 * pairs : pairs;
+            if (row_stride == 0) row_stride = used;
+            if (row_stride < used)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "row_stride is %u: it must be at least %s, %u", row_stride,
+                             channel_angles ? "2 * pairs" : "pairs", used);
+            if (element > VKROPE_BF16)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "element is %u: it must be a vkrope_element", unsigned(element));
+            const std::uint64_t elements = (std::uint64_t{rows} - 1) * row_stride +
+                                           used;  // below 2^63
+            if (elements > (max_buffer_bytes - 3) / element_bytes(element))
+                return error(
+                    VKROPE_ERROR_LIMIT_EXCEEDED,
+                    "rows is %u: with row_stride %u they span %llu elements, but a storage "
+                    "buffer has at most %llu bytes",
+                    rows, row_stride, ull{elements}, ull{max_buffer_bytes});
+            AngleTableLayout plan;
+            plan.attention_factor = 1;
+            plan.head_groups = 1;
+            plan.source = VKROPE_ANGLES_COS_SIN_CACHE;
+            plan.pairs = pairs;
+            plan.rows = rows;
+            plan.row_stride = row_stride;
+            plan.element = element;
+            plan.channel_angles = channel_angles != VK_FALSE;
+            if (Status status = complete(plan); !status) return status;
+            *made = plan;
+            return {};
+        });
 }
 
 vkrope_angle_source vkrope_default_angles(vkrope_angle_precision precision, uint64_t max_position) {

@@ -37,7 +37,7 @@ double unit_of(const GridAxis& axis) noexcept {
     return value_or(axis.unit, 1.0);
 }
 
-/// Checks an axis, except that its ids fit in int32.
+// Checks an axis, except that its ids fit in int32.
 Status require_axis(const GridAxis& axis, std::uint32_t index) noexcept {
     if (axis.count == 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "axes[%u].count is 0: it must be at least 1",
@@ -59,7 +59,7 @@ Status require_axis(const GridAxis& axis, std::uint32_t index) noexcept {
     return {};
 }
 
-/// Layout of frequencies by head group, axis and pair; axes that are not summed share one row.
+// Layout of frequencies by head group, axis and pair; axes that are not summed share one row.
 struct AxisLayout {
     std::size_t groups, rows, pairs;
     bool sum;
@@ -143,75 +143,76 @@ using namespace vkrope;
 
 vkrope_result vkrope_frame_axis(uint32_t frames, double base_fps, double fps,
                                 vkrope_grid_axis* axis, vkrope_error* failure) {
-    return answer(failure,
-                  [&] { return hand_out(axis_of_frames(frames, base_fps, fps), axis, "axis"); });
+    return answer(
+        failure, [&] { return hand_out(axis_of_frames(frames, base_fps, fps), axis, "axis"); });
 }
 
 vkrope_result vkrope_resized_axis(uint32_t patches, int64_t first, double reference,
                                   vkrope_grid_axis* axis, vkrope_error* failure) {
-    return answer(failure, [&] {
-        return hand_out(axis_of_patches(patches, first, reference), axis, "axis");
-    });
+    return answer(
+        failure,
+        [&] { return hand_out(axis_of_patches(patches, first, reference), axis, "axis"); });
 }
 
 vkrope_result vkrope_interval_axis(uint32_t patches, double low, double high,
                                    vkrope_grid_axis* axis, vkrope_error* failure) {
-    return answer(failure,
-                  [&] { return hand_out(axis_of_interval(patches, low, high), axis, "axis"); });
+    return answer(
+        failure, [&] { return hand_out(axis_of_interval(patches, low, high), axis, "axis"); });
 }
 
 vkrope_result vkrope_fold_grid(const vkrope_grid_axis* axes, uint32_t axis_count, double* inv_freq,
                                double* phase, vkrope_rope_params* params, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(params, "rotation"); !s) return s;
-        if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
-        if (Status s = require_axes(axes, axis_count); !s) return s;
-        const vkrope_rope_params rotation = completed(*params);
-        if (Status s = require_rotation(rotation, axis_count); !s) return s;
-        bool shifted = false, scaled = false;
-        for (std::uint32_t a = 0; a < axis_count; ++a) {
-            if (Status s = require_axis(axes[a], a); !s) return s;
-            shifted = shifted || axes[a].origin != 0;
-            scaled = scaled || unit_of(axes[a]) != 1;
-        }
-        const AxisLayout layout(rotation);
-        const bool phased = shifted || rotation.phase_count != 0;
-        if (phased) {
-            if (Status s = not_null(phase, "phase"); !s) return s;
-        }
-        const auto axis_at = [&](std::size_t at) -> std::size_t {
-            return layout.sum ? at / layout.pairs % layout.rows
-                              : axis_of(rotation.sections, std::uint32_t(at % layout.pairs));
-        };
-        for (std::size_t at = 0; at < layout.frequencies(); ++at) {
-            const std::size_t a = axis_at(at);
-            const double folded = rotation.inv_freq[at] * unit_of(axes[a]);
-            if (!(std::fabs(folded) < fastest)) {
-                return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                             "axes[%llu].unit is %g: it makes inv_freq[%llu] %g radians per "
-                             "position, which must be below 2048",
-                             ull{a}, axes[a].unit, ull{at}, folded);
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(params, "rotation"); !s) return s;
+            if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
+            if (Status s = require_axes(axes, axis_count); !s) return s;
+            const vkrope_rope_params rotation = completed(*params);
+            if (Status s = require_rotation(rotation, axis_count); !s) return s;
+            bool shifted = false, scaled = false;
+            for (std::uint32_t a = 0; a < axis_count; ++a) {
+                if (Status s = require_axis(axes[a], a); !s) return s;
+                shifted = shifted || axes[a].origin != 0;
+                scaled = scaled || unit_of(axes[a]) != 1;
             }
-        }
-        for (std::size_t at = 0; phased && at < layout.phases(); ++at)
-            phase[at] = rotation.phase_count != 0 ? rotation.phase[at] : 0;
-        for (std::size_t at = 0; at < layout.frequencies(); ++at) {
-            const std::size_t a = axis_at(at);
-            if (shifted) {
-                double& start =
-                    phase[at / layout.pairs / layout.rows * layout.pairs + at % layout.pairs];
-                start = without_turns(start + axes[a].origin * rotation.inv_freq[at]);
+            const AxisLayout layout(rotation);
+            const bool phased = shifted || rotation.phase_count != 0;
+            if (phased) {
+                if (Status s = not_null(phase, "phase"); !s) return s;
             }
-            inv_freq[at] = rotation.inv_freq[at] * unit_of(axes[a]);
-        }
-        params->inv_freq = inv_freq;
-        if (phased) {
-            params->phase = phase;
-            params->phase_count = layout.phases();
-        }
-        if (scaled) params->base = 0;
-        return {};
-    });
+            const auto axis_at = [&](std::size_t at) -> std::size_t {
+                return layout.sum ? at / layout.pairs % layout.rows
+                                  : axis_of(rotation.sections, std::uint32_t(at % layout.pairs));
+            };
+            for (std::size_t at = 0; at < layout.frequencies(); ++at) {
+                const std::size_t a = axis_at(at);
+                const double folded = rotation.inv_freq[at] * unit_of(axes[a]);
+                if (!(std::fabs(folded) < fastest))
+                    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                                 "axes[%llu].unit is %g: it makes inv_freq[%llu] %g radians per "
+                                 "position, which must be below 2048",
+                                 ull{a}, axes[a].unit, ull{at}, folded);
+            }
+            for (std::size_t at = 0; phased && at < layout.phases(); ++at)
+                phase[at] = rotation.phase_count != 0 ? rotation.phase[at] : 0;
+            for (std::size_t at = 0; at < layout.frequencies(); ++at) {
+                const std::size_t a = axis_at(at);
+                if (shifted) {
+                    double& start =
+                        phase[at / layout.pairs / layout.rows * layout.pairs + at % layout.pairs];
+                    start = without_turns(start + axes[a].origin * rotation.inv_freq[at]);
+                }
+                inv_freq[at] = rotation.inv_freq[at] * unit_of(axes[a]);
+            }
+            params->inv_freq = inv_freq;
+            if (phased) {
+                params->phase = phase;
+                params->phase_count = layout.phases();
+            }
+            if (scaled) params->base = 0;
+            return {};
+        });
 }
 
 uint64_t vkrope_grid_tokens(const vkrope_grid_axis* axes, uint32_t count) {
@@ -226,33 +227,34 @@ uint64_t vkrope_grid_tokens(const vkrope_grid_axis* axes, uint32_t count) {
 
 vkrope_result vkrope_grid_ids(const vkrope_grid_axis* axes, uint32_t axis_count, int32_t* ids,
                               size_t tokens, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = require_axes(axes, axis_count); !s) return s;
-        for (std::uint32_t a = 0; a < axis_count; ++a) {
-            const GridAxis& axis = axes[a];
-            if (Status s = require_axis(axis, a); !s) return s;
-            if (axis.first > max_first || axis.first < -max_first) {
-                return id_out_of_range("axes", a, "first", axis.first);
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = require_axes(axes, axis_count); !s) return s;
+            for (std::uint32_t a = 0; a < axis_count; ++a) {
+                const GridAxis& axis = axes[a];
+                if (Status s = require_axis(axis, a); !s) return s;
+                if (axis.first > max_first || axis.first < -max_first)
+                    return id_out_of_range("axes", a, "first", axis.first);
+                const std::int64_t last = axis.first +
+                                          step_of(axis) * (std::int64_t{axis.count} - 1);
+                for (const std::int64_t id : {axis.first, last})
+                    if (!fits_id(id)) return id_out_of_range("axes", a, "ids", id);
             }
-            const std::int64_t last = axis.first + step_of(axis) * (std::int64_t{axis.count} - 1);
-            for (const std::int64_t id : {axis.first, last}) {
-                if (!fits_id(id)) return id_out_of_range("axes", a, "ids", id);
+            if (vkrope_grid_tokens(axes, axis_count) != tokens)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "tokens is %llu: it must be %llu, the grid's elements", ull{tokens},
+                             ull{vkrope_grid_tokens(axes, axis_count)});
+            if (ids == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "ids is null");
+            std::size_t inner = tokens;
+            for (std::uint32_t a = 0; a < axis_count; ++a) {
+                inner /= axes[a].count;
+                for (std::size_t token = 0; token < tokens; ++token) {
+                    const auto element = std::int64_t(token / inner % axes[a].count);
+                    ids[a * tokens + token] = std::int32_t(axes[a].first +
+                                                           step_of(axes[a]) * element);
+                }
             }
-        }
-        if (vkrope_grid_tokens(axes, axis_count) != tokens) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "tokens is %llu: it must be %llu, the grid's elements", ull{tokens},
-                         ull{vkrope_grid_tokens(axes, axis_count)});
-        }
-        if (ids == nullptr) return error(VKROPE_ERROR_INVALID_ARGUMENT, "ids is null");
-        std::size_t inner = tokens;
-        for (std::uint32_t a = 0; a < axis_count; ++a) {
-            inner /= axes[a].count;
-            for (std::size_t token = 0; token < tokens; ++token) {
-                const auto element = std::int64_t(token / inner % axes[a].count);
-                ids[a * tokens + token] = std::int32_t(axes[a].first + step_of(axes[a]) * element);
-            }
-        }
-        return {};
-    });
+            return {};
+        });
 }

@@ -169,70 +169,73 @@ vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim, VkBool3
 
 vkrope_result vkrope_plan_parameters(const vkrope_kernel_info* given, vkrope_parameter_layout* made,
                                      vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(given, "info"); !s) return s;
-        if (Status s = not_null(made, "layout"); !s) return s;
-        const KernelInfo& info = *given;
-        for (const TensorIndex t : every_tensor) {
-            if (Status s = check_shapes(names_of[t].name, info.tensor[t]); !s) return s;
-        }
-        ParameterLayout plan;
-        const std::uint64_t floats = lay_out_parameters(info, plan) *
-                                     (info.two_parameter_sets ? 2 : 1);
-        if (floats >= std::uint64_t{1} << 30) {
-            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                         "the parameters have %" PRIu64
-                         " floats: a storage buffer holds less than 2^30",
-                         floats);
-        }
-        *made = plan;
-        return {};
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(given, "info"); !s) return s;
+            if (Status s = not_null(made, "layout"); !s) return s;
+            const KernelInfo& info = *given;
+            for (const TensorIndex t : every_tensor)
+                if (Status s = check_shapes(names_of[t].name, info.tensor[t]); !s) return s;
+            ParameterLayout plan;
+            const std::uint64_t floats = lay_out_parameters(info, plan) *
+                                         (info.two_parameter_sets ? 2 : 1);
+            if (floats >= std::uint64_t{1} << 30)
+                return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                             "the parameters have %" PRIu64
+                             " floats: a storage buffer holds less than 2^30",
+                             floats);
+            *made = plan;
+            return {};
+        });
 }
 
 vkrope_result vkrope_fill_parameters(const vkrope_parameter_layout* planned,
                                      const vkrope_parameter_sources* from, void* memory,
                                      size_t bytes, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(planned, "layout"); !s) return s;
-        if (Status s = not_null(from, "sources"); !s) return s;
-        const ParameterLayout& plan = *planned;
-        const ParameterSources& sources = *from;
-        if (plan.bytes != 0 && (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0))
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "memory is %p: it must be a multiple of 4, not null", memory);
-        if (bytes < plan.bytes)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the layout has %zu", bytes,
-                         plan.bytes);
-        constexpr std::uint32_t item_count = 4;  // items per tensor
-        std::array<Filled, tensor_count * item_count> items;
-        for (const TensorIndex t : every_tensor) {
-            const TensorParameters& of = plan.tensor[t];
-            const TensorParameterSources& given = sources.tensor[t];
-            const char* name = names_of[t].name;
-            const Filled own[item_count] = {
-                {&of.bias, &given.bias, name, "bias"},
-                {&of.weight, &given.weight, name, "weight", true},
-                {&of.norm_bias, &given.norm_bias, name, "norm_bias"},
-                {&of.store_scale, &given.store_scale, name, "store_scale", false, true}};
-            std::copy(std::begin(own), std::end(own), items.begin() + t * item_count);
-        }
-        std::uint64_t floats = 0;
-        for (const Filled& item : items) {
-            if (Status s = check_item(item, floats); !s) return s;
-            floats += (std::uint64_t{item.item->count} + 3) / 4 * 4;
-        }
-        if (plan.bytes != floats * 4)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "layout.bytes is %zu: its items have %" PRIu64, plan.bytes, floats * 4);
-        for (const Filled& item : items) {
-            if (Status s = check_source(item); !s) return s;
-            if (item.item->shape != VKROPE_PARAMETER_TENSOR &&
-                item.item->shape != VKROPE_PARAMETER_HEAD)
-                continue;
-            if (Status s = check_scales(item); !s) return s;
-        }
-        for (const Filled& item : items) fill(item, static_cast<unsigned char*>(memory));
-        return {};
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(planned, "layout"); !s) return s;
+            if (Status s = not_null(from, "sources"); !s) return s;
+            const ParameterLayout& plan = *planned;
+            const ParameterSources& sources = *from;
+            if (plan.bytes != 0 && (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0))
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "memory is %p: it must be a multiple of 4, not null", memory);
+            if (bytes < plan.bytes)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the layout has %zu",
+                             bytes, plan.bytes);
+            constexpr std::uint32_t item_count = 4;  // items per tensor
+            std::array<Filled, tensor_count * item_count> items;
+            for (const TensorIndex t : every_tensor) {
+                const TensorParameters& of = plan.tensor[t];
+                const TensorParameterSources& given = sources.tensor[t];
+                const char* name = names_of[t].name;
+                const Filled own[item_count] = {
+                    {&of.bias, &given.bias, name, "bias"},
+                    {&of.weight, &given.weight, name, "weight", true},
+                    {&of.norm_bias, &given.norm_bias, name, "norm_bias"},
+                    {&of.store_scale, &given.store_scale, name, "store_scale", false, true}};
+                std::copy(std::begin(own), std::end(own), items.begin() + t * item_count);
+            }
+            std::uint64_t floats = 0;
+            for (const Filled& item : items) {
+                if (Status s = check_item(item, floats); !s) return s;
+                floats += (std::uint64_t{item.item->count} + 3) / 4 * 4;
+            }
+            if (plan.bytes != floats * 4)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "layout.bytes is %zu: its items have %" PRIu64, plan.bytes,
+                             floats * 4);
+            for (const Filled& item : items) {
+                if (Status s = check_source(item); !s) return s;
+                if (item.item->shape != VKROPE_PARAMETER_TENSOR &&
+                    item.item->shape != VKROPE_PARAMETER_HEAD)
+                    continue;
+                if (Status s = check_scales(item); !s) return s;
+            }
+            for (const Filled& item : items) fill(item, static_cast<unsigned char*>(memory));
+            return {};
+        });
 }

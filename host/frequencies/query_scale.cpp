@@ -19,15 +19,10 @@ Status check(const QueryScale& scale) noexcept {
                      "scale.beta is %g: it must be 0 unless scale.kind is llama4 or ministral3",
                      scale.beta);
     }
-    if (scale.kind == VKROPE_QUERY_SCALING_NONE) {
-        return {};
-    }
-    if (scale.kind == VKROPE_QUERY_SCALING_LOGN) {
+    if (scale.kind == VKROPE_QUERY_SCALING_NONE) return {};
+    if (scale.kind == VKROPE_QUERY_SCALING_LOGN)
         return require_above_one(scale.length, "scale.length");
-    }
-    if (Status status = require_positive(scale.length, "scale.length"); !status) {
-        return status;
-    }
+    if (Status status = require_positive(scale.length, "scale.length"); !status) return status;
     return require_not_negative(scale.beta, "scale.beta");
 }
 
@@ -52,32 +47,29 @@ using namespace vkrope;
 
 vkrope_result vkrope_query_scales(const vkrope_query_scale* given, const int32_t* positions,
                                   size_t count, float* scales, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(given, "scale"); !s) return s;
-        const QueryScale& scale = *given;
-        using ull = unsigned long long;  // the type of %llu on every platform
-        if (Status status = check(scale); !status) {
-            return status;
-        }
-        if (count != 0 && (positions == nullptr || scales == nullptr)) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
-                         positions == nullptr ? "positions" : "scales");
-        }
-        for (std::size_t i = 0; i < count; ++i) {
-            if (positions[i] < 0) {
-                return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                             "positions[%llu] is %d: it must be at least 0", ull{i}, positions[i]);
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(given, "scale"); !s) return s;
+            const QueryScale& scale = *given;
+            using ull = unsigned long long;  // the type of %llu on every platform
+            if (Status status = check(scale); !status) return status;
+            if (count != 0 && (positions == nullptr || scales == nullptr))
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
+                             positions == nullptr ? "positions" : "scales");
+            for (std::size_t i = 0; i < count; ++i) {
+                if (positions[i] < 0)
+                    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                                 "positions[%llu] is %d: it must be at least 0", ull{i},
+                                 positions[i]);
+                if (!(factor_at(scale, positions[i]) <= double(std::numeric_limits<float>::max())))
+                    return error(
+                        VKROPE_ERROR_INVALID_ARGUMENT,
+                        "scale.beta is %g: the factor of position %d exceeds the range of float",
+                        scale.beta, positions[i]);
             }
-            if (!(factor_at(scale, positions[i]) <= double(std::numeric_limits<float>::max()))) {
-                return error(
-                    VKROPE_ERROR_INVALID_ARGUMENT,
-                    "scale.beta is %g: the factor of position %d exceeds the range of float",
-                    scale.beta, positions[i]);
-            }
-        }
-        for (std::size_t i = 0; i < count; ++i) {
-            scales[i] = float(factor_at(scale, positions[i]));
-        }
-        return {};
-    });
+            for (std::size_t i = 0; i < count; ++i)
+                scales[i] = float(factor_at(scale, positions[i]));
+            return {};
+        });
 }

@@ -30,7 +30,7 @@ Status check_ggml_sections(const GgmlRope& rope) noexcept {
     return {};
 }
 
-/// Sets the sections that rotate a pair and removes the others.
+// Sets the sections that rotate a pair and removes the others.
 void set_sections(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
     Sections& sections = rotation.sections;
     const std::uint32_t pairs = rotation.rotary_dim / 2;
@@ -40,32 +40,27 @@ void set_sections(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
         sections.order = VKROPE_SECTIONS_INTERLEAVED;
         sections.leftover_axis = 3;
         sections.axes = 3;
-        for (std::uint32_t j = 0; j < pairs; ++j) {
+        for (std::uint32_t j = 0; j < pairs; ++j)
             if (axis_of(sections, j) == 3) sections.axes = 4;
-        }
         if (sections.pairs[3] != 0) sections.axes = 4;
         if (sections.axes == 3) sections.leftover_axis = 0;
         return;
     }
     std::uint32_t covered = 0;
-    while (sections.axes < 4 && (sections.axes < 2 || covered < pairs)) {
+    while (sections.axes < 4 && (sections.axes < 2 || covered < pairs))
         covered += sections.pairs[sections.axes++];
-    }
-    if (covered >= pairs) {
-        std::fill(sections.pairs + sections.axes, std::end(sections.pairs), 0u);
-    }
+    if (covered >= pairs) std::fill(sections.pairs + sections.axes, std::end(sections.pairs), 0u);
     while (sections.axes > 2 && sections.pairs[sections.axes - 1] == 0) --sections.axes;
 }
 
-/// Sets the frequencies of vision mode: spaced as for n_dims channels, and equal in each section.
+// Sets the frequencies of vision mode: spaced as for n_dims channels, and equal in each section.
 Status restart_in_sections(const GgmlRope& rope, double* inv_freq) noexcept {
     std::uint32_t j = 0;
     for (const std::uint32_t pairs : rope.sections) {
         if (pairs == 0) break;
         const std::uint32_t begin = j;
-        for (; j < rope.n_dims && j - begin < pairs; ++j) {
+        for (; j < rope.n_dims && j - begin < pairs; ++j)
             inv_freq[j] = std::pow(rope.freq_base, -2.0 * (j - begin) / rope.n_dims);
-        }
     }
     if (j == rope.n_dims) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -75,7 +70,7 @@ Status restart_in_sections(const GgmlRope& rope, double* inv_freq) noexcept {
                  rope.n_dims);
 }
 
-/// Sets the rotation without its frequencies. In vision mode all channels rotate.
+// Sets the rotation without its frequencies. In vision mode all channels rotate.
 Status plain_rotation(const GgmlRope& rope, vkrope_rope_params& rotation) noexcept {
     const bool whole = rope.mode == vision;
     const std::uint32_t rotary_dim = whole ? rope.head_dim : rope.n_dims;
@@ -87,9 +82,7 @@ Status plain_rotation(const GgmlRope& rope, vkrope_rope_params& rotation) noexce
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is %u: it must be even, 2 to %u",
                      whole ? "head_dim" : "n_dims", rotary_dim, rope.head_dim);
     }
-    if (Status status = require_positive(rope.freq_base, "freq_base"); !status) {
-        return status;
-    }
+    if (Status status = require_positive(rope.freq_base, "freq_base"); !status) return status;
     rotation.pairing = rope.mode == normal ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
     rotation.head_dim = rope.head_dim;
     rotation.rotary_dim = rotary_dim;
@@ -109,67 +102,65 @@ using namespace vkrope;
 vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* given, double* inv_freq,
                                            size_t count, vkrope_rope_params* made,
                                            vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(given, "rope"); !s) return s;
-        if (Status s = not_null(made, "rotation"); !s) return s;
-        GgmlRope rope = *given;
-        rope.freq_base = value_or(given->freq_base, 10000.0);
-        if (rope.mode != normal && rope.mode != neox && rope.mode != mrope && rope.mode != vision &&
-            rope.mode != imrope) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "mode is %u: it must be 0, 2, 8, 24 or 40",
-                         rope.mode);
-        }
-        const bool whole = rope.mode == vision;
-        if (whole && rope.n_dims != rope.head_dim / 2) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "n_dims is %u: in vision mode it must be head_dim / 2, %u", rope.n_dims,
-                         rope.head_dim / 2);
-        }
-        vkrope_rope_params rotation;
-        if (Status s = plain_rotation(rope, rotation); !s) return s;
-        if (Status s = check_ggml_sections(rope); !s) return s;
-        if (rope.ext_factor > 0) {
-            if (Status s = require_above_one(rope.freq_base, "freq_base"); !s) return s;
-        }
-        if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
-        if (count < rotation.inv_freq_count) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "count is %llu: the rotation has %llu frequencies",
-                         static_cast<unsigned long long>(count),
-                         static_cast<unsigned long long>(rotation.inv_freq_count));
-        }
-        rotation.inv_freq = inv_freq;
-        if (Status s = status_of(vkrope_default_inv_freq, rope.freq_base, rotation.rotary_dim,
-                                 inv_freq);
-            !s)
-            return s;
-        if (whole) {
-            if (Status s = restart_in_sections(rope, inv_freq); !s) return s;
-        }
-        if (rope.mode != normal && rope.mode != neox) set_sections(rope, rotation);
-        GgmlScaling scaling;
-        scaling.freq_scale = rope.freq_scale;
-        scaling.ext_factor = rope.ext_factor;
-        scaling.attn_factor = rope.attn_factor;
-        scaling.beta_fast = rope.beta_fast;
-        scaling.beta_slow = rope.beta_slow;
-        scaling.n_ctx_orig = rope.n_ctx_orig;
-        scaling.n_dims = rope.n_dims;
-        scaling.freq_factors = rope.freq_factors;
-        scaling.freq_factor_count = rope.freq_factor_count;
-        rotation.rope_type = "default";
-        if (rope.ext_factor > 0) {
-            rotation.rope_type = "yarn";
-        } else if (rope.freq_factor_count != 0) {
-            rotation.rope_type = "rope_freqs";
-        } else if (rope.freq_scale != 1 && rope.freq_scale != 0) {
-            rotation.rope_type = "linear";
-        }
-        if (Status s = scale_as_ggml(inv_freq, rotation.inv_freq_count, rope.freq_base, scaling,
-                                     !whole, rotation.attention_factor);
-            !s)
-            return s;
-        *made = rotation;
-        return {};
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(given, "rope"); !s) return s;
+            if (Status s = not_null(made, "rotation"); !s) return s;
+            GgmlRope rope = *given;
+            rope.freq_base = value_or(given->freq_base, 10000.0);
+            if (rope.mode != normal && rope.mode != neox && rope.mode != mrope &&
+                rope.mode != vision && rope.mode != imrope)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "mode is %u: it must be 0, 2, 8, 24 or 40", rope.mode);
+            const bool whole = rope.mode == vision;
+            if (whole && rope.n_dims != rope.head_dim / 2)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "n_dims is %u: in vision mode it must be head_dim / 2, %u",
+                             rope.n_dims, rope.head_dim / 2);
+            vkrope_rope_params rotation;
+            if (Status s = plain_rotation(rope, rotation); !s) return s;
+            if (Status s = check_ggml_sections(rope); !s) return s;
+            if (rope.ext_factor > 0) {
+                if (Status s = require_above_one(rope.freq_base, "freq_base"); !s) return s;
+            }
+            if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
+            if (count < rotation.inv_freq_count)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "count is %llu: the rotation has %llu frequencies",
+                             static_cast<unsigned long long>(count),
+                             static_cast<unsigned long long>(rotation.inv_freq_count));
+            rotation.inv_freq = inv_freq;
+            if (Status s = status_of(vkrope_default_inv_freq, rope.freq_base, rotation.rotary_dim,
+                                     inv_freq);
+                !s)
+                return s;
+            if (whole) {
+                if (Status s = restart_in_sections(rope, inv_freq); !s) return s;
+            }
+            if (rope.mode != normal && rope.mode != neox) set_sections(rope, rotation);
+            GgmlScaling scaling;
+            scaling.freq_scale = rope.freq_scale;
+            scaling.ext_factor = rope.ext_factor;
+            scaling.attn_factor = rope.attn_factor;
+            scaling.beta_fast = rope.beta_fast;
+            scaling.beta_slow = rope.beta_slow;
+            scaling.n_ctx_orig = rope.n_ctx_orig;
+            scaling.n_dims = rope.n_dims;
+            scaling.freq_factors = rope.freq_factors;
+            scaling.freq_factor_count = rope.freq_factor_count;
+            rotation.rope_type = "default";
+            if (rope.ext_factor > 0)
+                rotation.rope_type = "yarn";
+            else if (rope.freq_factor_count != 0)
+                rotation.rope_type = "rope_freqs";
+            else if (rope.freq_scale != 1 && rope.freq_scale != 0)
+                rotation.rope_type = "linear";
+            if (Status s = scale_as_ggml(inv_freq, rotation.inv_freq_count, rope.freq_base, scaling,
+                                         !whole, rotation.attention_factor);
+                !s)
+                return s;
+            *made = rotation;
+            return {};
+        });
 }

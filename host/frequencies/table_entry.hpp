@@ -13,9 +13,9 @@ struct CosSin {
     float sin = 0;
 };
 
-/// Returns attention_factor * cos and sin of the angle, each rounded once.
-///
-/// phase  the angle in units of 2^-64 turn
+// Returns attention_factor * cos and sin of the angle, each rounded once.
+//
+// phase  the angle in units of 2^-64 turn
 inline CosSin table_entry(std::uint64_t phase, double attention_factor) noexcept {
     constexpr double radians_per_unit = 0x1.921fb54442d18p-62;  // 2 pi / 2^64
     // Removes the nearest multiple of a quarter turn in integers; the remainder is at most an
@@ -33,7 +33,7 @@ inline CosSin table_entry(std::uint64_t phase, double attention_factor) noexcept
     }
 }
 
-/// Returns the same for the float32 product position * inv_freq: VKROPE_ANGLE_PRECISION_FLOAT32.
+// Returns the same for the float32 product position * inv_freq: VKROPE_ANGLE_PRECISION_FLOAT32.
 inline CosSin float32_entry(std::uint64_t position, double inv_freq,
                             double attention_factor) noexcept {
     const float angle = float(position) * float(inv_freq), factor = float(attention_factor);

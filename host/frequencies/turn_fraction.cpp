@@ -34,7 +34,7 @@ Product times_inverse_two_pi(std::uint64_t mantissa) noexcept {
     return product;
 }
 
-/// Returns bits [first, first + 64) of `product`; bits beyond its end are 0.
+// Returns bits [first, first + 64) of `product`; bits beyond its end are 0.
 std::uint64_t bits_from(const Product& product, std::size_t first) noexcept {
     const auto limb = [&](std::size_t index) -> std::uint64_t {
         return index < product.size() ? product[index] : 0;
@@ -53,9 +53,7 @@ using namespace vkrope;
 
 uint64_t vkrope_turn_fraction(double inv_freq) {
     const double magnitude = std::fabs(inv_freq);
-    if (!(magnitude < 0x1p11)) {
-        return 0;  // violates the contract, as does a NaN
-    }
+    if (!(magnitude < 0x1p11)) return 0;  // violates the contract, as does a NaN
     int exponent = 0;
     const auto mantissa = std::uint64_t(std::ldexp(std::frexp(magnitude, &exponent), 53));
     // inv_freq = mantissa * 2^(exponent - 53); the constant has 192 fractional bits, the result 64.

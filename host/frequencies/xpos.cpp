@@ -55,7 +55,7 @@ Status check(const vkrope_rope_params& rotation, const XposScaling& scaling, std
     return {};
 }
 
-/// Returns the exponent of zeta at a position.
+// Returns the exponent of zeta at a position.
 double exponent(const XposScaling& scaling, bool keys, std::int64_t position) noexcept {
     const double distance = double(position - scaling.centre) / scaling.scale_base;
     return keys ? -distance : distance;
@@ -66,18 +66,17 @@ double zeta(const vkrope_rope_params& rotation, const XposScaling& scaling,
     return (2.0 * double(pair) / rotation.rotary_dim + scaling.gamma) / (1 + scaling.gamma);
 }
 
-/// Checks the factor of pair 0 at a position. Checking the first and last position is enough:
-/// factors are monotonic in the position, and those of pair 0 vary most, because zeta_0 is the
-/// smallest and all zeta are below 1.
+// Checks the factor of pair 0 at a position. Checking the first and last position is enough:
+// factors are monotonic in the position, and those of pair 0 vary most, because zeta_0 is the
+// smallest and all zeta are below 1.
 Status check_range(const vkrope_rope_params& rotation, const XposScaling& scaling, bool keys,
                    std::int64_t position) noexcept {
     const double factor = rotation.attention_factor *
                           std::pow(zeta(rotation, scaling, 0),
                                    exponent(scaling, keys != VK_FALSE, position));
     if (factor >= double(std::numeric_limits<float>::min()) &&
-        factor <= double(std::numeric_limits<float>::max())) {
+        factor <= double(std::numeric_limits<float>::max()))
         return {};
-    }
     return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "the scale of position %lld is %g: it must be in the normal range of float; "
                  "scaling.centre is %lld",
@@ -93,34 +92,35 @@ using namespace vkrope;
 vkrope_result vkrope_xpos_cos_sin(const vkrope_rope_params* params,
                                   const vkrope_xpos_scaling* given, VkBool32 keys, int64_t first,
                                   size_t rows, float* cos, float* sin, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(params, "rotation"); !s) return s;
-        const vkrope_rope_params rotation = completed(*params);
-        const XposScaling asked = given ? *given : XposScaling{};
-        const XposScaling scaling = {value_or(asked.scale_base, 512.0), value_or(asked.gamma, 0.4),
-                                     asked.centre};
-        if (Status s = check(rotation, scaling, first, rows); !s) return s;
-        if (rows == 0) return {};
-        if (cos == nullptr || sin == nullptr) {
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
-                         cos == nullptr ? "cos" : "sin");
-        }
-        for (const std::int64_t end : {first, first + std::int64_t(rows) - 1}) {
-            if (Status s = check_range(rotation, scaling, keys, end); !s) return s;
-        }
-        const std::size_t pairs = rotation.inv_freq_count;
-        for (std::size_t row = 0; row < rows; ++row) {
-            const std::int64_t position = first + std::int64_t(row);
-            const double power = exponent(scaling, keys, position);
-            for (std::size_t j = 0; j < pairs; ++j) {
-                const double scale = rotation.attention_factor *
-                                     std::pow(zeta(rotation, scaling, j), power);
-                const CosSin entry = table_entry(
-                    std::uint64_t(position) * vkrope_turn_fraction(rotation.inv_freq[j]), scale);
-                cos[row * pairs + j] = entry.cos;
-                sin[row * pairs + j] = entry.sin;
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(params, "rotation"); !s) return s;
+            const vkrope_rope_params rotation = completed(*params);
+            const XposScaling asked = given ? *given : XposScaling{};
+            const XposScaling scaling = {value_or(asked.scale_base, 512.0),
+                                         value_or(asked.gamma, 0.4), asked.centre};
+            if (Status s = check(rotation, scaling, first, rows); !s) return s;
+            if (rows == 0) return {};
+            if (cos == nullptr || sin == nullptr)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
+                             cos == nullptr ? "cos" : "sin");
+            for (const std::int64_t end : {first, first + std::int64_t(rows) - 1})
+                if (Status s = check_range(rotation, scaling, keys, end); !s) return s;
+            const std::size_t pairs = rotation.inv_freq_count;
+            for (std::size_t row = 0; row < rows; ++row) {
+                const std::int64_t position = first + std::int64_t(row);
+                const double power = exponent(scaling, keys, position);
+                for (std::size_t j = 0; j < pairs; ++j) {
+                    const double scale = rotation.attention_factor *
+                                         std::pow(zeta(rotation, scaling, j), power);
+                    const CosSin entry = table_entry(
+                        std::uint64_t(position) * vkrope_turn_fraction(rotation.inv_freq[j]),
+                        scale);
+                    cos[row * pairs + j] = entry.cos;
+                    sin[row * pairs + j] = entry.sin;
+                }
             }
-        }
-        return {};
-    });
+            return {};
+        });
 }

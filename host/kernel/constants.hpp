@@ -6,7 +6,7 @@
 
 namespace vkrope {
 
-/// Returns the constants. `counts` is true if the kernel can count tokens that are out of range.
+// Returns the constants. `counts` is true if the kernel can count tokens that are out of range.
 shader::Constants constants_of(const Kernel& kernel, const PipelineSet& set,
                                const Geometry& geometry, bool counts);
 

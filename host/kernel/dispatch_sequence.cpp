@@ -125,16 +125,15 @@ class DispatchBuilder {
         dispatch_.shape = shape_of(tensors_.pipeline->geometry, work);
         push_.tokens = work.tokens;
         push_.heads = work.q_heads | work.k_heads << 16;
-        // Parameters of each head need the first head of this dispatch.
-        const std::uint32_t first_head = tensors_.pipeline->geometry.ops != shader::ops_none
-                                             ? tile_.first.groups * tensors_.tiling.whole.heads +
-                                                   tile_.first.heads
-                                             : 0;
         push_.flags |= offsets_.of[shader::offset_q_scales_out + V] * shader::flag_v_scales_out |
                        (tensors_.has[K] && tensors_.has[V] ? shader::flag_v : 0) |
                        (call_.direction == VKROPE_INVERSE ? shader::flag_inverse : 0) |
-                       (z_is_group_ ? shader::flag_z_is_group : 0) |
-                       first_head * shader::flag_first_head;
+                       (z_is_group_ ? shader::flag_z_is_group : 0);
+        if (tensors_.pipeline->geometry.ops == shader::ops_none) return;
+        // Parameters of each head need the first head of this dispatch.
+        const Counts& first = tile_.first;
+        const std::uint32_t head = first.groups * tensors_.tiling.whole.heads + first.heads;
+        push_.flags |= head * shader::flag_first_head;
     }
 
     // The shader computes the strides of scales.
@@ -239,9 +238,8 @@ bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     for (std::uint32_t w = shader::binding_q_out; w < shader::binding_turns; ++w) {
         const VkDescriptorBufferInfo &before = earlier.of[w], &after = later.of[w];
         if (!before.buffer && !after.buffer) continue;
-        for (std::uint32_t i = 0; i < shader::binding_turns; ++i) {
+        for (std::uint32_t i = 0; i < shader::binding_turns; ++i)
             if (overlap(before, later.of[i]) || overlap(earlier.of[i], after)) return true;
-        }
     }
     return false;
 }
@@ -275,10 +273,9 @@ Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
 
 bool DispatchSequence::needs_barrier(const Bindings& next) noexcept {
     bool barrier = false;
-    if (index_ != first_since_barrier_ && conflict(since_barrier_, next)) {
+    if (index_ != first_since_barrier_ && conflict(since_barrier_, next))
         for (std::uint64_t i = first_since_barrier_; i < index_ && !barrier; ++i)
             barrier = conflict(at(i).bindings, next);
-    }
     if (barrier) {
         since_barrier_ = {};
         first_since_barrier_ = index_;

@@ -7,13 +7,13 @@
 
 namespace vkrope {
 
-/// Buffers that a dispatch binds, by binding number. Unused buffers are null. The constants for
-/// computed angles are at binding_table. Buffers from binding_q_out on are written.
+// Buffers that a dispatch binds, by binding number. Unused buffers are null. The constants for
+// computed angles are at binding_table. Buffers from binding_q_out on are written.
 struct Bindings {
     VkDescriptorBufferInfo of[shader::binding_turns] = {};
 };
 
-/// Dispatch of one tile of some tensors.
+// Dispatch of one tile of some tensors.
 struct Dispatch {
     const Pipeline* pipeline = nullptr;
     Bindings bindings;
@@ -21,7 +21,7 @@ struct Dispatch {
     DispatchShape shape;
 };
 
-/// Iterates over the dispatches of a call. Borrows its arguments.
+// Iterates over the dispatches of a call. Borrows its arguments.
 class DispatchSequence {
    public:
     DispatchSequence(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
@@ -30,8 +30,8 @@ class DispatchSequence {
 
     Dispatch at(std::uint64_t index) const noexcept;
 
-    /// Returns whether `next` has to wait for an earlier dispatch, because their bound ranges
-    /// overlap and at least one of the two writes. Call it once for each dispatch, in order.
+    // Returns whether `next` has to wait for an earlier dispatch, because their bound ranges
+    // overlap and at least one of the two writes. Call it once for each dispatch, in order.
     bool needs_barrier(const Bindings& next) noexcept;
 
    private:

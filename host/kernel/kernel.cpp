@@ -82,11 +82,10 @@ void make_parts(Kernel& kernel, bool processor) {
     if (tensor[Q].head_dim != 0) choose_geometries(kernel, q, processor);
     if (tensor[K].head_dim == 0) return;
     if (tensor[Q].head_dim != 0 && same_format(tensor[Q], tensor[K]) &&
-        tensor[Q].heads == tensor[K].heads && !kernel.needs.any) {
+        tensor[Q].heads == tensor[K].heads && !kernel.needs.any)
         k = q;
-    } else {
+    else
         choose_geometries(kernel, k, processor);
-    }
 }
 
 // Creates the SPIR-V of every pipeline, and sets kernel.binds to its bindings.
@@ -216,27 +215,31 @@ using namespace vkrope;
 
 vkrope_result vkrope_kernel_create(const vkrope_device_ref* device, const vkrope_kernel_info* given,
                                    vkrope_kernel** made, vkrope_error* failure) {
-    return make(made, "kernel", failure, [&]() -> Status {
-        if (Status s = not_null(device, "device"); !s) return s;
-        if (Status s = not_null(given, "info"); !s) return s;
-        const KernelInfo info = completed(*given);
-        if (Status s = check(*device, info); !s) return s;
-        auto* kernel = new (std::nothrow) Kernel;
-        if (!kernel)
-            return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "not enough memory for a vkrope_kernel");
-        if (Status s = borrow(*kernel, *device); !s) {
-            delete kernel;  // nothing was created, and the functions to destroy it may be missing
-            return s;
-        }
-        kernel->info = info;
-        kernel->needs = ops_needs(info);
-        if (Status s = build(*kernel); !s) {
-            vkrope_kernel_destroy(kernel);
-            return s;
-        }
-        *made = kernel;
-        return {};
-    });
+    return make(
+        made, "kernel", failure,
+        [&]() -> Status {
+            if (Status s = not_null(device, "device"); !s) return s;
+            if (Status s = not_null(given, "info"); !s) return s;
+            const KernelInfo info = completed(*given);
+            if (Status s = check(*device, info); !s) return s;
+            auto* kernel = new (std::nothrow) Kernel;
+            if (!kernel)
+                return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
+                             "not enough memory for a vkrope_kernel");
+            if (Status s = borrow(*kernel, *device); !s) {
+                delete kernel;  // nothing was created, and the functions to destroy it may be
+                                // missing
+                return s;
+            }
+            kernel->info = info;
+            kernel->needs = ops_needs(info);
+            if (Status s = build(*kernel); !s) {
+                vkrope_kernel_destroy(kernel);
+                return s;
+            }
+            *made = kernel;
+            return {};
+        });
 }
 
 void vkrope_kernel_destroy(vkrope_kernel* kernel) {

@@ -9,7 +9,7 @@
 
 namespace vkrope {
 
-/// Tensors that share one tiling of a call: Q, K and V, or some of them.
+// Tensors that share one tiling of a call: Q, K and V, or some of them.
 struct TiledTensors {
     const PipelineSet* set = nullptr;
     const Pipeline* pipeline = nullptr;
@@ -31,7 +31,7 @@ struct Plan {
     }
 };
 
-/// Plans a call. Returns limit_exceeded if it does not fit the limits of the device.
+// Plans a call. Returns limit_exceeded if it does not fit the limits of the device.
 Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept;
 
 }  // namespace vkrope

@@ -125,9 +125,8 @@ Status check(const PositionCall& call) noexcept {
 }
 
 Status resolve(const PositionKernel& kernel, const PositionCall& call, Buffers& buffers) noexcept {
-    for (Numbers* numbers : {&buffers.out, &buffers.source, &buffers.offsets, &buffers.counter}) {
+    for (Numbers* numbers : {&buffers.out, &buffers.source, &buffers.offsets, &buffers.counter})
         if (Status s = resolve(*numbers, kernel.storage_limits); !s) return s;
-    }
     for (const Numbers* other : {&buffers.source, &buffers.offsets, &buffers.counter}) {
         if (buffers.out.overlaps(*other))
             return error(VKROPE_ERROR_INVALID_ARGUMENT, "out and %s overlap: they must be disjoint",
@@ -196,24 +195,27 @@ using namespace vkrope;
 
 vkrope_result vkrope_position_kernel_create(const vkrope_device_ref* device,
                                             vkrope_position_kernel** made, vkrope_error* failure) {
-    return make(made, "kernel", failure, [&]() -> Status {
-        if (Status s = not_null(device, "device"); !s) return s;
-        if (Status s = check(*device); !s) return s;
-        auto* kernel = new (std::nothrow) PositionKernel;
-        if (!kernel)
-            return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
-                         "not enough memory for a vkrope_position_kernel");
-        if (Status s = borrow(*kernel, *device); !s) {
-            delete kernel;  // nothing was created, and the functions to destroy it may be missing
-            return s;
-        }
-        if (Status s = build(*kernel); !s) {
-            vkrope_position_kernel_destroy(kernel);
-            return s;
-        }
-        *made = kernel;
-        return {};
-    });
+    return make(
+        made, "kernel", failure,
+        [&]() -> Status {
+            if (Status s = not_null(device, "device"); !s) return s;
+            if (Status s = check(*device); !s) return s;
+            auto* kernel = new (std::nothrow) PositionKernel;
+            if (!kernel)
+                return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
+                             "not enough memory for a vkrope_position_kernel");
+            if (Status s = borrow(*kernel, *device); !s) {
+                delete kernel;  // nothing was created, and the functions to destroy it may be
+                                // missing
+                return s;
+            }
+            if (Status s = build(*kernel); !s) {
+                vkrope_position_kernel_destroy(kernel);
+                return s;
+            }
+            *made = kernel;
+            return {};
+        });
 }
 
 void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel) {
@@ -227,27 +229,29 @@ vkrope_result vkrope_record_positions(VkCommandBuffer commands,
                                       const vkrope_position_kernel* kernel,
                                       const vkrope_position_call* given, vkrope_arena* arena,
                                       vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(commands, "commands"); !s) return s;
-        if (Status s = not_null(kernel, "kernel"); !s) return s;
-        if (Status s = not_null(given, "call"); !s) return s;
-        PositionCall call = *given;
-        call.batch = value_or(given->batch, 1u);
-        call.cp_size = value_or(given->cp_size, 1u);
-        if (Status s = check(call); !s) return s;
-        if (call.tokens == 0) return {};
-        if (!call.out.buffer) return error(VKROPE_ERROR_INVALID_ARGUMENT, "out.buffer is null");
-        Buffers buffers(call);
-        if (Status s = resolve(*kernel, call, buffers); !s) return s;
-        if (Status s = check_arena(*kernel, arena, 1); !s) return s;
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(commands, "commands"); !s) return s;
+            if (Status s = not_null(kernel, "kernel"); !s) return s;
+            if (Status s = not_null(given, "call"); !s) return s;
+            PositionCall call = *given;
+            call.batch = value_or(given->batch, 1u);
+            call.cp_size = value_or(given->cp_size, 1u);
+            if (Status s = check(call); !s) return s;
+            if (call.tokens == 0) return {};
+            if (!call.out.buffer) return error(VKROPE_ERROR_INVALID_ARGUMENT, "out.buffer is null");
+            Buffers buffers(call);
+            if (Status s = resolve(*kernel, call, buffers); !s) return s;
+            if (Status s = check_arena(*kernel, arena, 1); !s) return s;
 
-        const shader::PositionPush push = push_of(call, buffers);
-        begin_label(commands, *kernel);
-        bind(commands, *kernel, descriptors_of(buffers), arena);
-        dispatch(
-            commands, *kernel, kernel->pipeline, &push, sizeof push,
-            shape_in_a_row(Buffers::tokens(call), kernel->workgroup_size, kernel->dispatch_limits));
-        end_label(commands, *kernel);
-        return {};
-    });
+            const shader::PositionPush push = push_of(call, buffers);
+            begin_label(commands, *kernel);
+            bind(commands, *kernel, descriptors_of(buffers), arena);
+            dispatch(commands, *kernel, kernel->pipeline, &push, sizeof push,
+                     shape_in_a_row(Buffers::tokens(call), kernel->workgroup_size,
+                                    kernel->dispatch_limits));
+            end_label(commands, *kernel);
+            return {};
+        });
 }

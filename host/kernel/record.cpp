@@ -47,50 +47,56 @@ void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
 using namespace vkrope;
 
 vkrope_result vkrope_get_boundary(vkrope_boundary* boundary, vkrope_error* failure) {
-    return answer(failure, [&] {
-        return hand_out(Result<Boundary>{{}, call_boundary}, boundary, "boundary");
-    });
+    return answer(
+        failure,
+        [&] {
+            return hand_out(Result<Boundary>{{}, call_boundary}, boundary, "boundary");
+        });
 }
 
 vkrope_result vkrope_get_dispatches(const vkrope_kernel* kernel, const vkrope_call* call,
                                     uint64_t* dispatches, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(dispatches, "dispatches"); !s) return s;
-        *dispatches = 0;
-        if (Status s = not_null(kernel, "kernel"); !s) return s;
-        if (Status s = not_null(call, "call"); !s) return s;
-        const Result<ResolvedCall> resolved = resolve(*kernel, *call);
-        if (!resolved || resolved->tokens == 0) return resolved.status;
-        const Result<Plan> planned = plan(*kernel, resolved.value);
-        if (planned) *dispatches = planned->dispatches();
-        return planned.status;
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(dispatches, "dispatches"); !s) return s;
+            *dispatches = 0;
+            if (Status s = not_null(kernel, "kernel"); !s) return s;
+            if (Status s = not_null(call, "call"); !s) return s;
+            const Result<ResolvedCall> resolved = resolve(*kernel, *call);
+            if (!resolved || resolved->tokens == 0) return resolved.status;
+            const Result<Plan> planned = plan(*kernel, resolved.value);
+            if (planned) *dispatches = planned->dispatches();
+            return planned.status;
+        });
 }
 
 vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kernel,
                             const vkrope_call* call, vkrope_arena* arena, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(commands, "commands"); !s) return s;
-        if (Status s = not_null(kernel, "kernel"); !s) return s;
-        if (Status s = not_null(call, "call"); !s) return s;
-        const Result<ResolvedCall> resolved = resolve(*kernel, *call);
-        if (!resolved || resolved->tokens == 0) return resolved.status;
-        const Result<Plan> planned = plan(*kernel, resolved.value);
-        if (!planned) return planned.status;
-        const std::uint64_t count = planned->dispatches();
-        if (Status s = check_arena(*kernel, arena, count); !s) return s;
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(commands, "commands"); !s) return s;
+            if (Status s = not_null(kernel, "kernel"); !s) return s;
+            if (Status s = not_null(call, "call"); !s) return s;
+            const Result<ResolvedCall> resolved = resolve(*kernel, *call);
+            if (!resolved || resolved->tokens == 0) return resolved.status;
+            const Result<Plan> planned = plan(*kernel, resolved.value);
+            if (!planned) return planned.status;
+            const std::uint64_t count = planned->dispatches();
+            if (Status s = check_arena(*kernel, arena, count); !s) return s;
 
-        begin_label(commands, *kernel);
-        DispatchSequence sequence(*kernel, *call, resolved.value, planned.value);
-        for (std::uint64_t i = 0; i < count; ++i) {
-            const Dispatch next = sequence.at(i);
-            if (sequence.needs_barrier(next.bindings)) record_barrier(commands, *kernel);
-            bind(commands, *kernel, descriptors_of(*kernel, next.bindings, call->angles.view),
-                 arena);
-            dispatch(commands, *kernel, next.pipeline->handle, &next.push, sizeof next.push,
-                     next.shape);
-        }
-        end_label(commands, *kernel);
-        return {};
-    });
+            begin_label(commands, *kernel);
+            DispatchSequence sequence(*kernel, *call, resolved.value, planned.value);
+            for (std::uint64_t i = 0; i < count; ++i) {
+                const Dispatch next = sequence.at(i);
+                if (sequence.needs_barrier(next.bindings)) record_barrier(commands, *kernel);
+                bind(commands, *kernel, descriptors_of(*kernel, next.bindings, call->angles.view),
+                     arena);
+                dispatch(commands, *kernel, next.pipeline->handle, &next.push, sizeof next.push,
+                         next.shape);
+            }
+            end_label(commands, *kernel);
+            return {};
+        });
 }

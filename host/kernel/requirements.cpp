@@ -83,8 +83,10 @@ using namespace vkrope;
 vkrope_result vkrope_get_requirements(VkInstance instance, VkPhysicalDevice physical,
                                       PFN_vkGetInstanceProcAddr get_instance_proc_addr,
                                       vkrope_requirements* requirements, vkrope_error* failure) {
-    return answer(failure, [&] {
-        return hand_out(requirements_of(instance, physical, get_instance_proc_addr), requirements,
-                        "requirements");
-    });
+    return answer(
+        failure,
+        [&] {
+            return hand_out(requirements_of(instance, physical, get_instance_proc_addr),
+                            requirements, "requirements");
+        });
 }

@@ -18,7 +18,7 @@ std::string range(std::uint64_t low, std::uint64_t high) {
     return "from " + std::to_string(low) + " to " + std::to_string(high);
 }
 
-/// Returns the number of a value, or NaN. A boolean is not a number.
+// Returns the number of a value, or NaN. A boolean is not a number.
 double number_or_nan(const json& value) {
     return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
@@ -36,9 +36,7 @@ json not_kept() {
 
 Field find_required(const Scopes& scopes, const char* name, const char* because) {
     Field field = find(scopes, {name});
-    if (!field) {
-        invalid_data("{}{} is missing{}", scopes[0].prefix, name, because);
-    }
+    if (!field) invalid_data("{}{} is missing{}", scopes[0].prefix, name, because);
     return field;
 }
 
@@ -53,36 +51,33 @@ Scope inside(const Scope& outer, const Field& object) {
 
 void know(const Scopes& scopes, const Keys& keys) {
     for (const Scope& scope : scopes) {
-        for (const std::string& name : keys.names) {
+        for (const std::string& name : keys.names)
             if (scope.reads != nullptr) scope.reads->insert(scope.prefix + name);
-        }
     }
 }
 
 namespace {
 
-/// Returns the fields with these names, of one scope after the other.
+// Returns the fields with these names, of one scope after the other.
 std::vector<Field> all_of(const Scopes& scopes, const Keys& keys) {
     know(scopes, keys);
     std::vector<Field> found;
     for (const Scope& scope : scopes) {
         for (const std::string& name : keys.names) {
             const auto entry = scope.object->find(name);
-            if (entry != scope.object->end() && !entry->is_null()) {
+            if (entry != scope.object->end() && !entry->is_null())
                 found.push_back({scope.prefix + name, &*entry});
-            }
         }
     }
     return found;
 }
 
-/// Returns the first field. Fails if another one has another value.
+// Returns the first field. Fails if another one has another value.
 Field agreed(const std::vector<Field>& fields) {
     for (const Field& other : fields) {
         // A field that holds a NaN differs from itself.
-        if (other.value != fields[0].value && *other.value != *fields[0].value) {
+        if (other.value != fields[0].value && *other.value != *fields[0].value)
             disagree(fields[0], other);
-        }
     }
     return fields.empty() ? Field() : fields[0];
 }
@@ -125,77 +120,60 @@ void disagree(const Field& one, const Field& other) {
 
 double finite_number(const Field& field) {
     const double number = number_or_nan(*field.value);
-    if (!std::isfinite(number)) {
-        refuse(field, "a finite number");
-    }
+    if (!std::isfinite(number)) refuse(field, "a finite number");
     return number;
 }
 
 double positive_number(const Field& field) {
     const double number = number_or_nan(*field.value);
-    if (!std::isfinite(number) || number <= 0) {
-        refuse(field, "a finite number above 0");
-    }
+    if (!std::isfinite(number) || number <= 0) refuse(field, "a finite number above 0");
     return number;
 }
 
 std::uint64_t whole_number(const Field& field, std::uint64_t low, std::uint64_t high) {
     const double number = number_or_nan(*field.value);
-    if (!in_range(number, low, high)) {  // exact up to 2^53, and no caller passes a higher bound
+    if (!in_range(number, low, high))  // exact up to 2^53, and no caller passes a higher bound
         refuse(field, "a whole number " + range(low, high));
-    }
     return std::uint64_t(number);
 }
 
 bool truth(const Field& field) {
-    if (!field.value->is_boolean()) {
-        refuse(field, "true or false");
-    }
+    if (!field.value->is_boolean()) refuse(field, "true or false");
     return field.value->get<bool>();
 }
 
 std::string text(const Field& field) {
-    if (!field.value->is_string()) {
+    if (!field.value->is_string())
         refuse(field, field.type == nullptr ? "a string" : "a short string");
-    }
     return field.value->get<std::string>();
 }
 
 std::vector<std::uint64_t> whole_numbers(const Field& field, std::uint64_t low,
                                          std::uint64_t high) {
     const json& value = *field.value;
-    if (value.is_boolean()) {
-        return {value.get<bool>()};
-    }
-    if (!value.is_number() && (!value.is_array() || value.empty())) {
+    if (value.is_boolean()) return {value.get<bool>()};
+    if (!value.is_number() && (!value.is_array() || value.empty()))
         refuse(field, "whole numbers " + range(low, high));
-    }
     std::vector<std::uint64_t> numbers;
-    for (std::size_t i = 0; i < value.size(); ++i) {
+    for (std::size_t i = 0; i < value.size(); ++i)
         numbers.push_back(whole_number(value.is_array() ? element(field, i) : field, low, high));
-    }
     return numbers;
 }
 
 std::vector<double> list_of_numbers(const Field& field) {
-    if (!field.value->is_array() || field.value->empty()) {
-        refuse(field, "a list of numbers");
-    }
+    if (!field.value->is_array() || field.value->empty()) refuse(field, "a list of numbers");
     std::vector<double> numbers;
     for (std::size_t i = 0; i < field.value->size(); ++i) {
         const double number = number_or_nan((*field.value)[i]);
-        if (!std::isfinite(number) || number < 0) {
+        if (!std::isfinite(number) || number < 0)
             refuse(element(field, i), "a finite number, at least 0");
-        }
         numbers.push_back(number);
     }
     return numbers;
 }
 
 json json_number(double number) {
-    if (number != std::floor(number) || std::fabs(number) > double(max_whole)) {
-        return number;
-    }
+    if (number != std::floor(number) || std::fabs(number) > double(max_whole)) return number;
     return number < 0 ? json(std::int64_t(number)) : json(std::uint64_t(number));
 }
 
@@ -212,20 +190,14 @@ std::vector<Field> elements(const Field& list, std::size_t low, std::size_t high
                      low == high ? "" : (std::to_string(low) + " to "), high);
     }
     std::vector<Field> each;
-    for (std::size_t i = 0; i < count; ++i) {
-        each.push_back(element(list, i));
-    }
+    for (std::size_t i = 0; i < count; ++i) each.push_back(element(list, i));
     return each;
 }
 
 std::string shown(const Field& field) {
     const json& value = *field.value;
-    if (field.type == nullptr) {
-        return shown(value);
-    }
-    if (value.is_binary()) {
-        return field.is_list() ? "of strings or lists, or too long" : "too long";
-    }
+    if (field.type == nullptr) return shown(value);
+    if (value.is_binary()) return field.is_list() ? "of strings or lists, or too long" : "too long";
     return value.is_array()    ? "of " + std::to_string(value.size()) + " elements"
            : value.is_string() ? '"' + shown_key(value.get<std::string>()) + '"'
            : value.is_number() ? shown_number(value.get<double>())

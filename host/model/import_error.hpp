@@ -21,7 +21,7 @@ struct ImportError {
     Status status;
 };
 
-/// Returns a sentence with each {} replaced by a value.
+// Returns a sentence with each {} replaced by a value.
 template <class... Values>
 struct Sentence {
     consteval Sentence(const char* sentence) : text(sentence) {
@@ -35,7 +35,7 @@ struct Sentence {
 template <class... Values>
 using SentenceFor = Sentence<std::type_identity_t<Values>...>;
 
-/// Returns a number that is not quoted from a file.
+// Returns a number that is not quoted from a file.
 inline std::string shown_number(double value, int digits = 9) {
     char text[32];
     std::snprintf(text, sizeof text, "%.*g", digits, value);
@@ -44,13 +44,12 @@ inline std::string shown_number(double value, int digits = 9) {
 
 template <class Value>
 std::string value_text(const Value& value) {
-    if constexpr (std::is_floating_point_v<Value>) {
+    if constexpr (std::is_floating_point_v<Value>)
         return shown_number(value, 6);
-    } else if constexpr (std::is_integral_v<Value>) {
+    else if constexpr (std::is_integral_v<Value>)
         return std::to_string(value);
-    } else {
+    else
         return std::string(value);
-    }
 }
 
 inline std::string filled(std::string sentence, std::initializer_list<std::string> values) {
@@ -82,13 +81,13 @@ template <class... Values>
     fail(VKROPE_ERROR_NOT_SUPPORTED, sentence<Values...>(of, values...));
 }
 
-/// Fails because the query selects something that the model does not have.
+// Fails because the query selects something that the model does not have.
 template <class... Values>
 [[noreturn]] void invalid_argument(SentenceFor<Values...> of, const Values&... values) {
     fail(VKROPE_ERROR_INVALID_ARGUMENT, sentence<Values...>(of, values...));
 }
 
-/// Assumptions and ignored values, for RopeParams::warnings.
+// Assumptions and ignored values, for RopeParams::warnings.
 using Warnings = std::vector<std::string>;
 
 template <class... Values>
@@ -101,14 +100,12 @@ void warn(RopeParams& rotation, SentenceFor<Values...> of, const Values&... valu
     rotation.warnings.push_back(sentence<Values...>(of, values...));
 }
 
-/// Fails with the message of a formula that rejects the value of `name`.
+// Fails with the message of a formula that rejects the value of `name`.
 inline void require(const Status& status, const std::string& name) {
-    if (!status) {
-        invalid_data("{}: {}", name, status.what);
-    }
+    if (!status) invalid_data("{}: {}", name, status.what);
 }
 
-/// Runs `work`, which reads `what`, and returns its status.
+// Runs `work`, which reads `what`, and returns its status.
 template <class Work>
 Status status_of(const char* what, Work&& work) {
     try {

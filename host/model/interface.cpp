@@ -38,30 +38,36 @@ ModelQuery or_default(const vkrope_model_query* query) {
 vkrope_result vkrope_model_from_hf_config(const char* json, size_t bytes,
                                           const vkrope_model_query* query, vkrope_model** model,
                                           vkrope_error* failure) {
-    return make_all(model, "model", failure, [&]() -> Result<std::unique_ptr<vkrope_model>> {
-        if (Status s = not_null(json, "json"); !s) return {s, {}};
-        return model_of(HfConfig({json, bytes}).rotation(or_default(query)));
-    });
+    return make_all(
+        model, "model", failure,
+        [&]() -> Result<std::unique_ptr<vkrope_model>> {
+            if (Status s = not_null(json, "json"); !s) return {s, {}};
+            return model_of(HfConfig({json, bytes}).rotation(or_default(query)));
+        });
 }
 
 vkrope_result vkrope_model_from_gguf(uint64_t file_bytes, vkrope_read_at read, void* user,
                                      const vkrope_model_query* query, vkrope_model** model,
                                      vkrope_error* failure) {
-    return make_all(model, "model", failure, [&]() -> Result<std::unique_ptr<vkrope_model>> {
-        if (!read) return {error(VKROPE_ERROR_INVALID_ARGUMENT, "read is null"), {}};
-        const auto bound = [=](std::uint64_t offset, void* to, std::size_t bytes) {
-            return read(user, offset, to, bytes);
-        };
-        return model_of(GgufModel(file_bytes, bound).rotation(or_default(query)));
-    });
+    return make_all(
+        model, "model", failure,
+        [&]() -> Result<std::unique_ptr<vkrope_model>> {
+            if (!read) return {error(VKROPE_ERROR_INVALID_ARGUMENT, "read is null"), {}};
+            const auto bound = [=](std::uint64_t offset, void* to, std::size_t bytes) {
+                return read(user, offset, to, bytes);
+            };
+            return model_of(GgufModel(file_bytes, bound).rotation(or_default(query)));
+        });
 }
 
 vkrope_result vkrope_model_from_gguf_file(const char* path, const vkrope_model_query* query,
                                           vkrope_model** model, vkrope_error* failure) {
-    return make_all(model, "model", failure, [&]() -> Result<std::unique_ptr<vkrope_model>> {
-        if (Status s = not_null(path, "path"); !s) return {s, {}};
-        return model_of(GgufModel(path).rotation(or_default(query)));
-    });
+    return make_all(
+        model, "model", failure,
+        [&]() -> Result<std::unique_ptr<vkrope_model>> {
+            if (Status s = not_null(path, "path"); !s) return {s, {}};
+            return model_of(GgufModel(path).rotation(or_default(query)));
+        });
 }
 
 const vkrope_rope_params* vkrope_model_get_params(const vkrope_model* model) {

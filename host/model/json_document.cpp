@@ -19,15 +19,12 @@ using nlohmann::json;
 constexpr std::size_t longest_shown = 40;
 
 std::string printable(std::string text) {
-    for (char& c : text) {
-        if (c < ' ' || c > '~') {
-            c = '?';
-        }
-    }
+    for (char& c : text)
+        if (c < ' ' || c > '~') c = '?';
     return text;
 }
 
-/// Reads the events of a document and rejects documents that json::parse would accept silently.
+// Reads the events of a document and rejects documents that json::parse would accept silently.
 class StrictReader : public json::json_sax_t {
    public:
     bool null() override { return count(); }
@@ -60,17 +57,15 @@ class StrictReader : public json::json_sax_t {
 
    private:
     bool count() {
-        if (++values_ > max_json_values) {
+        if (++values_ > max_json_values)
             invalid_data("not usable JSON: more than {} values", max_json_values);
-        }
         return true;
     }
 
     bool enter() {
         count();
-        if (keys_.size() == max_json_depth) {
+        if (keys_.size() == max_json_depth)
             invalid_data("not usable JSON: nested more than {} deep", max_json_depth);
-        }
         keys_.emplace_back();
         return true;
     }
@@ -84,7 +79,7 @@ class StrictReader : public json::json_sax_t {
     std::size_t values_ = 0;
 };
 
-/// Text with null in place of each non-finite float, and the index and value of each such float.
+// Text with null in place of each non-finite float, and the index and value of each such float.
 struct WithoutLiterals {
     std::string text;
     std::vector<std::pair<std::size_t, double>> floats;
@@ -127,14 +122,13 @@ WithoutLiterals without_literals(std::string_view text) {
     return result;
 }
 
-/// Returns the document with the floats restored in place of these nulls.
+// Returns the document with the floats restored in place of these nulls.
 json with_floats(const WithoutLiterals& source) {
     std::size_t nulls = 0, next = 0;
     return json::parse(source.text, [&](int, json::parse_event_t event, json& value) {
         if (event == json::parse_event_t::value && value.is_null()) {
-            if (next < source.floats.size() && source.floats[next].first == nulls) {
+            if (next < source.floats.size() && source.floats[next].first == nulls)
                 value = source.floats[next++].second;
-            }
             ++nulls;
         }
         return true;
@@ -148,9 +142,8 @@ json parse_json(std::string_view text) {
         invalid_data("not usable JSON: it has {} bytes, but may have at most {}", text.size(),
                      max_json_bytes);
     }
-    if (text.find('\0') != text.npos) {  // the parser would stop there and ignore the rest
+    if (text.find('\0') != text.npos)  // the parser would stop there and ignore the rest
         invalid_data("not valid JSON: there is a byte of value 0 at {}", text.find('\0'));
-    }
     StrictReader reader;
     if (text.find("NaN") == text.npos && text.find("Infinity") == text.npos) {
         json::sax_parse(text, &reader);
@@ -167,9 +160,7 @@ bool is_set(const json& value) {
 }
 
 std::string shown(const json& value) {
-    if (value.is_structured()) {
-        return value.is_object() ? "an object" : "an array";
-    }
+    if (value.is_structured()) return value.is_object() ? "an object" : "an array";
     if (value.is_number_float() &&
         !std::isfinite(value.get<double>())) {  // dump() would write null
         const double number = value.get<double>();
@@ -182,9 +173,7 @@ std::string shown(const json& value) {
                                : json();
     std::string result = (beginning.is_null() ? value : beginning)
                              .dump(-1, ' ', true, json::error_handler_t::replace);
-    if (result.size() > longest_shown) {
-        result = result.substr(0, longest_shown) + "...";
-    }
+    if (result.size() > longest_shown) result = result.substr(0, longest_shown) + "...";
     return result;
 }
 

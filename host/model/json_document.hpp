@@ -16,14 +16,14 @@ inline constexpr std::size_t max_json_bytes = std::size_t{16} << 20;
 inline constexpr std::size_t max_json_values = std::size_t{1} << 19;
 inline constexpr std::size_t max_json_depth = 64;
 
-/// Returns the document. Throws ImportError (invalid_data).
+// Returns the document. Throws ImportError (invalid_data).
 nlohmann::json parse_json(std::string_view text);
 
-/// Returns false for null, false, 0 and empty values, which turn a feature off.
+// Returns false for null, false, 0 and empty values, which turn a feature off.
 bool is_set(const nlohmann::json& value);
 
-/// Return a value, or a key, for messages as shortened printable ASCII, so that a hostile file
-/// cannot control the reader's terminal.
+// Return a value, or a key, for messages as shortened printable ASCII, so that a hostile file
+// cannot control the reader's terminal.
 std::string shown(const nlohmann::json& value);
 std::string shown_key(const std::string& key);
 

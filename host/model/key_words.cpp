@@ -10,7 +10,7 @@
 namespace vkrope {
 namespace {
 
-/// Parts of keys with one meaning.
+// Parts of keys with one meaning.
 struct KeyPattern {
     KeyClass key_class;
     bool begins_a_word;
@@ -53,33 +53,33 @@ const KeyPattern key_patterns[] = {
       "short_factor", "attn_factor", "extrapolation_factor", "scaling"}},
 };
 
-/// Parts of keys that scale something else, and Qwen 2's windows, which do not affect RoPE.
+// Parts of keys that scale something else, and Qwen 2's windows, which do not affect RoPE.
 constexpr auto others = names("embed", "expert", "final_", "layer_scaling", "logits_scal", "lora",
                               "loss", "moe", "max_window_layers", "quant", "residual", "rout",
                               "weight");
 
-/// Words of the speed, the memory and the arithmetic of RoPE, which this library chooses itself.
+// Words of the speed, the memory and the arithmetic of RoPE, which this library chooses itself.
 constexpr auto arithmetic_words = names("backend", "bf16", "cache", "compile", "double", "dtype",
                                         "flash", "float32", "fp32", "fuse", "fused", "impl",
                                         "implementation", "kernel", "precision");
 
-/// Words of the scores of attention, and of what changes their scale.
+// Words of the scores of attention, and of what changes their scale.
 constexpr auto score_words = names("attention", "attn", "dot", "k", "key", "q", "qk", "query",
                                    "score", "scores", "sm", "softmax");
 constexpr auto scale_words = names("cap", "capping", "clamp", "multiplier", "scalar", "scale",
                                    "scaling", "softcap", "softcapping", "temp", "temperature");
 
-/// Words beside them of what comes before or after the scores.
+// Words beside them of what comes before or after the scores.
 constexpr auto other_scores = names("final", "in", "out", "output", "value", "weights");
 
-/// Words that concern angles where the value states something.
+// Words that concern angles where the value states something.
 constexpr auto number_words = names("base", "compress", "compressed", "compression", "frac",
                                     "fraction", "posinterp", "rot", "theta", "theta1", "theta2",
                                     "wavelength");
 constexpr auto interpolation_words = names("interp", "interpolate", "interpolated",
                                            "interpolation");
 
-/// Words beside them that name something else.
+// Words beside them that name something else.
 constexpr auto other_numbers = names(
     "audio", "batch", "bins", "block", "capacity", "channels", "dim", "drop", "dropout", "embed",
     "embedding", "expert", "experts", "image", "kv", "lambda", "layer", "layers", "length", "loss",
@@ -91,8 +91,8 @@ constexpr auto position_words = names("pos", "position", "positional", "position
 constexpr auto embedding_words = names("emb", "embed", "embedding", "embeddings", "encoding");
 
 bool contains_any(const std::vector<std::string>& words, const auto& names) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const std::string& word) { return contains(names, word); });
+    return std::any_of(
+        words.begin(), words.end(), [&](const std::string& word) { return contains(names, word); });
 }
 
 bool changes_scores(const std::vector<std::string>& words) {
@@ -106,11 +106,14 @@ bool changes_scores(const std::vector<std::string>& words) {
            !contains_any(words, other_scores);
 }
 
-/// Returns whether a name is that of a scale or a base, whatever it scales.
+// Returns whether a name is that of a scale or a base, whatever it scales.
 bool scales(const std::vector<std::string>& words) {
-    return std::any_of(words.begin(), words.end(), [](const std::string& word) {
-        return word.rfind("scal", 0) == 0 || word == "base" || word == "factor" || word == "theta";
-    });
+    return std::any_of(
+        words.begin(), words.end(),
+        [](const std::string& word) {
+            return word.rfind("scal", 0) == 0 || word == "base" || word == "factor" ||
+                   word == "theta";
+        });
 }
 
 }  // namespace
@@ -121,19 +124,17 @@ std::vector<std::string> words_of(const std::string& name) {
         const bool upper = letter >= 'A' && letter <= 'Z';
         const bool part = upper || (letter >= 'a' && letter <= 'z') ||
                           (letter >= '0' && letter <= '9');
-        if (part) {
+        if (part)
             words.back() += upper ? char(letter - 'A' + 'a') : letter;
-        } else if (!words.back().empty()) {
+        else if (!words.back().empty())
             words.emplace_back();
-        }
     }
     return words;
 }
 
 bool in_key(const std::string& key, std::string_view part, bool begins_a_word) {
-    for (std::size_t at = key.find(part); at != key.npos; at = key.find(part, at + 1)) {
+    for (std::size_t at = key.find(part); at != key.npos; at = key.find(part, at + 1))
         if (!begins_a_word || at == 0 || key[at - 1] == '_' || key[at - 1] == '.') return true;
-    }
     return false;
 }
 
@@ -186,9 +187,8 @@ bool is_interpolation(const std::string& name) {
 
 KeyClass classify_key(const std::string& name, bool states) {
     std::string key = name;  // names in mixed case: YaRN, QKNorm
-    for (char& letter : key) {
+    for (char& letter : key)
         if (letter >= 'A' && letter <= 'Z') letter = char(letter - 'A' + 'a');
-    }
     const auto row = std::find_if(
         std::begin(key_patterns), std::end(key_patterns), [&](const KeyPattern& each) {
             return std::any_of(each.parts.begin(), each.parts.end(), [&](std::string_view part) {
@@ -200,23 +200,20 @@ KeyClass classify_key(const std::string& name, bool states) {
     const bool of_table = contains_any(words, names("max")) &&
                           contains_any(words, names("len", "length", "seqlen"));
     if (row != std::end(key_patterns) && row->key_class == KeyClass::angles && !scales(words) &&
-        (of_table || contains_any(words, arithmetic_words))) {
+        (of_table || contains_any(words, arithmetic_words)))
         return KeyClass::nothing;
-    }
     const bool of_position = contains_any(words, position_words) &&
                              (scales(words) || contains_any(words, interpolation_words));
     const bool of_number = contains_any(words, number_words) ||
                            contains_any(words, interpolation_words) ||
                            (contains_any(words, names("freq", "frequency")) && scales(words));
-    if (weak && states && (of_position || (of_number && !contains_any(words, other_numbers)))) {
+    if (weak && states && (of_position || (of_number && !contains_any(words, other_numbers))))
         return KeyClass::angles;
-    }
     const bool other = std::any_of(
         std::begin(others), std::end(others),
         [&](std::string_view part) { return key.find(part) != key.npos; });
-    if (weak && (!other || contains_any(words, names("mla"))) && changes_scores(words)) {
+    if (weak && (!other || contains_any(words, names("mla"))) && changes_scores(words))
         return KeyClass::scores;
-    }
     if (row == std::end(key_patterns)) return KeyClass::nothing;
     const bool may_be_other = row->key_class == KeyClass::scaling ||
                               row->key_class == KeyClass::scores ||

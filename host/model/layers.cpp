@@ -10,11 +10,11 @@
 namespace vkrope {
 namespace {
 
-/// Kinds of layers without softmax attention, which do not rotate.
+// Kinds of layers without softmax attention, which do not rotate.
 constexpr auto other_kinds = names("conv", "gated_delta", "lightning_attention", "linear_attention",
                                    "mamba", "mamba2", "mlp", "moe", "recurrent");
 
-/// Kinds of layers that rotate; "hybrid" has attention and a recurrence in parallel.
+// Kinds of layers that rotate; "hybrid" has attention and a recurrence in parallel.
 constexpr auto rotating_kinds = names(chunked_attention, "compressed_sparse_attention",
                                       "deepseek_sparse_attention", full_attention,
                                       "heavily_compressed_attention", "hybrid", "minimax_m3_sparse",
@@ -22,45 +22,34 @@ constexpr auto rotating_kinds = names(chunked_attention, "compressed_sparse_atte
 
 std::string joined(const std::vector<std::string>& names) {
     std::string text;
-    for (const std::string& name : names) {
-        text += (text.empty() ? "" : ", ") + shown_key(name);
-    }
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + shown_key(name);
     return text;
 }
 
 }  // namespace
 
 void require_one_a_layer(const Field& list, std::size_t length, std::uint64_t layers) {
-    if (length != layers) {
+    if (length != layers)
         invalid_data("{} has {} elements: it must have one a layer, {}", list.name, length, layers);
-    }
 }
 
 bool Layers::type_rotates(const std::string& type) const {
-    if (contains(other_kinds, type) || contains(still, type)) {
-        return false;
-    }
+    if (contains(other_kinds, type) || contains(still, type)) return false;
     return !(type == full_attention && (rule == LayerRule::none_on_full || without_rope_is_full));
 }
 
 bool Layers::rotates(std::uint64_t layer) const {
-    if (!rotating.empty()) {
-        return layer >= rotating.size() || rotating[layer];
-    }
+    if (!rotating.empty()) return layer >= rotating.size() || rotating[layer];
     return no_rope_interval == 0 || (layer + 1) % no_rope_interval != 0;
 }
 
 std::string Layers::type_of(std::uint64_t layer) const {
-    if (!list.empty()) {
-        return list[layer % list.size()];
-    }
-    if (without_rope_is_full) {
-        return rotates(layer) ? chunked_attention : full_attention;
-    }
+    if (!list.empty()) return list[layer % list.size()];
+    if (without_rope_is_full) return rotates(layer) ? chunked_attention : full_attention;
     return {};
 }
 
-/// Returns the kinds of layers of the model, full attention first.
+// Returns the kinds of layers of the model, full attention first.
 std::vector<std::string> Layers::types() const {
     std::vector<std::string> found;
     if (!list.empty()) {
@@ -69,18 +58,14 @@ std::vector<std::string> Layers::types() const {
         found = {full_attention, chunked_attention};
     } else {
         found = named;
-        if (found.empty() && rule == LayerRule::local_base) {
+        if (found.empty() && rule == LayerRule::local_base)
             found = {full_attention, sliding_attention};  // which layers are which is not known
-        }
     }
     std::stable_partition(found.begin(), found.end(),
                           [](const std::string& type) { return type == full_attention; });
     std::vector<std::string> once;
-    for (const std::string& type : found) {
-        if (!contains(once, type)) {
-            once.push_back(type);
-        }
-    }
+    for (const std::string& type : found)
+        if (!contains(once, type)) once.push_back(type);
     return once;
 }
 
@@ -123,12 +108,9 @@ LayerKind Layers::choose(const Query& query, Warnings& warnings) const {
 void Layers::find_still() {
     for (const std::string& type : types()) {
         bool turns = rotating.empty();
-        for (std::uint64_t layer = 0; layer < rotating.size() && !turns; ++layer) {
+        for (std::uint64_t layer = 0; layer < rotating.size() && !turns; ++layer)
             turns = rotating[layer] && type_of(layer) == type;
-        }
-        if (!turns) {
-            still.push_back(type);
-        }
+        if (!turns) still.push_back(type);
     }
 }
 
@@ -145,9 +127,7 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const Query& q
     for (std::uint64_t layer = 0; layer < values.size(); ++layer) {
         const bool meant = query.layer >= 0 ? layer == std::uint64_t(query.layer)
                                             : kind.type.empty() || type_of(layer) == kind.type;
-        if (!meant || (kind.rotates && values[layer] == 0)) {
-            continue;
-        }
+        if (!meant || (kind.rotates && values[layer] == 0)) continue;
         if (found && *found != values[layer]) {
             if (may_differ) return std::nullopt;
             invalid_argument("{} has {} and {} for layers of one kind: ask for a single layer",
@@ -155,12 +135,10 @@ std::optional<double> Layers::common(const LayerNumbers& numbers, const Query& q
         }
         found = values[layer];
     }
-    if (query.layer >= 0 && std::size_t(query.layer) < values.size() && !found && !may_differ) {
+    if (query.layer >= 0 && std::size_t(query.layer) < values.size() && !found && !may_differ)
         not_supported("{} is 0 for layer {}: this layer has no RoPE", numbers.name, query.layer);
-    }
-    if (query.layer >= 0 && !values.empty() && !found && !may_differ) {
+    if (query.layer >= 0 && !values.empty() && !found && !may_differ)
         invalid_argument("query.layer is {}: {} has no entry for it", query.layer, numbers.name);
-    }
     return found;
 }
 
@@ -168,9 +146,8 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
                             Warnings& warnings) const {
     if (query.layer >= 0) {
         const auto layer = std::uint64_t(query.layer);
-        if (count != 0 && layer >= count) {
+        if (count != 0 && layer >= count)
             invalid_argument("query.layer is {}: the model has only {} layers", query.layer, count);
-        }
         return of_layer(layer);
     }
     if (!query.layer_type.empty()) {
@@ -192,9 +169,8 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
                                                   : std::find(rotating.begin(), rotating.end(),
                                                               false) != rotating.end());
     if (all.empty() || (all.size() == 1 && type_rotates(all[0]))) {
-        if (some_by_number) {
+        if (some_by_number)
             warnings.push_back("some layers have no RoPE: assuming a layer with RoPE");
-        }
         return {all.empty() ? std::string() : all[0], true};
     }
     const auto turning = std::find_if(all.begin(), all.end(),

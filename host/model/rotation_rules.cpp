@@ -20,20 +20,14 @@ constexpr double slowest = std::numeric_limits<double>::min();  // smaller doubl
 
 Query checked(const ModelQuery& query) {
     Query of{.seq_len = query.seq_len, .pairing = query.pairing};
-    if (query.layer_type) {
-        of.layer_type = query.layer_type;
-    }
-    if (query.tower) {
-        of.tower = query.tower;
-    }
-    if (query.by_layer) {
+    if (query.layer_type) of.layer_type = query.layer_type;
+    if (query.tower) of.tower = query.tower;
+    if (query.by_layer)
         of.layer = int(query.layer);
-    } else if (query.layer != 0) {
+    else if (query.layer != 0)
         invalid_argument("query.layer is {}: without query.by_layer it must be 0", query.layer);
-    }
-    if (query.by_layer && query.layer > INT_MAX) {
+    if (query.by_layer && query.layer > INT_MAX)
         invalid_argument("query.layer is {}: it must be below 2^31", query.layer);
-    }
     if (query.by_layer && !of.layer_type.empty()) {
         invalid_argument("query.layer is {} and query.layer_type is '{}'; set only one of them",
                          query.layer, shown_key(std::string(of.layer_type)));
@@ -42,9 +36,8 @@ Query checked(const ModelQuery& query) {
         invalid_argument("query.pairing is {}: it must be a vkrope_pairing",
                          unsigned(query.pairing));
     }
-    if (query.ignore_count != 0 && query.ignore == nullptr) {
+    if (query.ignore_count != 0 && query.ignore == nullptr)
         invalid_argument("query.ignore is null: query.ignore_count is {}", query.ignore_count);
-    }
     for (std::size_t i = 0; i < query.ignore_count; ++i) {
         if (query.ignore[i] == nullptr) invalid_argument("query.ignore[{}] is null", i);
         of.ignore.push_back(query.ignore[i]);
@@ -91,9 +84,8 @@ void set_base(RopeParams& rotation, double base, const char* base_name) {
 
 void add_axis(RopeParams& rotation, std::uint32_t width, double base, double factor) {
     rotation.sections.pairs[rotation.sections.axes++] = width / 2;
-    for (std::uint32_t j = 0; j < width / 2; ++j) {
+    for (std::uint32_t j = 0; j < width / 2; ++j)
         rotation.inv_freq.push_back(std::pow(base, -2.0 * j / width) * factor);
-    }
 }
 
 void warn_of_length(RopeParams& rotation, std::uint64_t seq_len) {
@@ -105,9 +97,7 @@ void warn_of_length(RopeParams& rotation, std::uint64_t seq_len) {
 
 float norm_eps(const Field& field, double otherwise) {
     const double value = field ? positive_number(field) : otherwise;
-    if (!(value >= 1e-20 && value <= 1)) {
-        refuse(field, "1e-20 to 1");
-    }
+    if (!(value >= 1e-20 && value <= 1)) refuse(field, "1e-20 to 1");
     return float(value);
 }
 

@@ -9,11 +9,11 @@
 namespace vkrope {
 namespace {
 
-/// Names of no scaling, in several formats of files.
+// Names of no scaling, in several formats of files.
 constexpr auto plain_names = names("", "default", "disabled", "mrope", "no_scaling", "none", "off",
                                    "origin", "original", "rope", "rotary", "standard");
 
-/// Names of scalings that classify_key() does not know by their words.
+// Names of scalings that classify_key() does not know by their words.
 constexpr auto scaling_names = names("dynamic", "linear", "llama3", "longrope", "proportional",
                                      "su", "xdrope");
 
@@ -32,7 +32,7 @@ bool has_numbers(const json& value) {
            (value.is_structured() && std::any_of(value.begin(), value.end(), has_numbers));
 }
 
-/// Returns whether a key is a share, of which 0 states something.
+// Returns whether a key is a share, of which 0 states something.
 bool is_share(const std::string& key) {
     const std::vector<std::string> words = words_of(key);
     return std::any_of(words.begin(), words.end(), [](const std::string& word) {
@@ -40,7 +40,7 @@ bool is_share(const std::string& key) {
     });
 }
 
-/// Returns true for false, for 0, and for a list with one of these for some layer.
+// Returns true for false, for 0, and for a list with one of these for some layer.
 bool is_off(const json& value) {
     return value == false || value == 0 ||
            (value.is_array() && std::any_of(value.begin(), value.end(), is_off));
@@ -69,14 +69,12 @@ bool says_a_scaling(const json& value) {
 
 void refuse_switch(const Field& field, const std::string& key) {
     const json& value = *field.value;
-    if ((is_switch_of_rope(key) && is_off(value)) || (is_switch_of_no_rope(key) && value == true)) {
+    if ((is_switch_of_rope(key) && is_off(value)) || (is_switch_of_no_rope(key) && value == true))
         not_supported("{}: the model does not use RoPE, or not in every layer", stated(field));
-    }
     // A number may be one of a switch that is off, such as alibi_bias_max.
     if (is_switch_of_others(key) && is_set(value) && !is_string_of(value, plain_names) &&
-        (value == 1 || !value.is_number())) {
+        (value == 1 || !value.is_number()))
         not_supported("{}: the model's position embedding is not RoPE", stated(field));
-    }
 }
 
 bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope) {
@@ -104,9 +102,8 @@ bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope)
                           key_class == KeyClass::scores;
     const bool denies = key_class == KeyClass::norm && model_.has_norms && value == false;
     if (may_turn ? is_plain(value) && !(value == 0 && is_share(key))
-                 : (!is_set(value) || (key_class == KeyClass::layers && value == 1)) && !denies) {
+                 : (!is_set(value) || (key_class == KeyClass::layers && value == 1)) && !denies)
         return true;
-    }
     if (may_turn && key_class != KeyClass::scores && !model_.rotates) return true;
     const bool scales = (key_class == KeyClass::scaling || key_class == KeyClass::scores) &&
                         says_a_scaling(value);

@@ -10,15 +10,15 @@
 
 namespace vkrope {
 
-/// What is known of the model whose unread keys are judged.
+// What is known of the model whose unread keys are judged.
 struct ReadModel {
-    std::string name;          ///< in messages, such as "model_type llama"
-    bool known = true;         ///< it is a class of a table, so that its layers are known
-    bool rotates = true;       ///< the layer has RoPE; else no key changes its angles
-    bool layer_asked = false;  ///< the query selects a layer or a type of layers
-    bool scaled = false;       ///< some scaling was read
-    bool has_norms = false;    ///< norms of Q and K were read
-    /// What the owner of the file can do about a key of angles, before "give the name to ...".
+    std::string name;          // in messages, such as "model_type llama"
+    bool known = true;         // it is a class of a table, so that its layers are known
+    bool rotates = true;       // the layer has RoPE; else no key changes its angles
+    bool layer_asked = false;  // the query selects a layer or a type of layers
+    bool scaled = false;       // some scaling was read
+    bool has_norms = false;    // norms of Q and K were read
+    // What the owner of the file can do about a key of angles, before "give the name to ...".
     const char* instead = "state a scaling in rope_parameters and set this to null, or ";
 };
 
@@ -27,14 +27,14 @@ class UnreadKeys {
     UnreadKeys(ReadModel model, Warnings& warnings)
         : model_(std::move(model)), warnings_(warnings) {}
 
-    /// Judges a key. Fails with not_supported, and names the key and a way on, if the key may
-    /// change the angles. Returns whether the values inside it need not be judged any more.
-    ///
-    /// key      the last part of the field's name
-    /// in_rope  the key is in an object that was read for the angles, such as rope_scaling
+    // Judges a key. Fails with not_supported, and names the key and a way on, if the key may
+    // change the angles. Returns whether the values inside it need not be judged any more.
+    //
+    // key      the last part of the field's name
+    // in_rope  the key is in an object that was read for the angles, such as rope_scaling
     bool judge(const Field& field, const std::string& key, bool in_rope = false);
 
-    /// Returns whether some key indicates norms of Q and K that were not read.
+    // Returns whether some key indicates norms of Q and K that were not read.
     bool says_norms() const { return says_norms_; }
 
    private:
@@ -48,14 +48,14 @@ class UnreadKeys {
     std::set<std::string> named_;
 };
 
-/// Fails with not_supported if the key turns RoPE off, in the model or in some layers, or another
-/// kind of position embedding on.
+// Fails with not_supported if the key turns RoPE off, in the model or in some layers, or another
+// kind of position embedding on.
 void refuse_switch(const Field& field, const std::string& key);
 
-/// Returns whether a value states nothing: null, false, 0, 1, empty, or the default by name.
+// Returns whether a value states nothing: null, false, 0, 1, empty, or the default by name.
 bool is_plain(const json& value);
 
-/// Returns whether a value is a section like rope_scaling, or the name of a scaling.
+// Returns whether a value is a section like rope_scaling, or the name of a scaling.
 bool says_a_scaling(const json& value);
 
 }  // namespace vkrope

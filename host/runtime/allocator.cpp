@@ -18,7 +18,7 @@ namespace {
 constexpr VkDeviceSize largest_staging = VkDeviceSize{64} << 20;
 
 VmaAllocation allocation_of(void* allocation) {
-    return static_cast<VmaAllocation>(allocation);
+    return VmaAllocation(allocation);
 }
 
 Status check_size(const DeviceState& device, VkDeviceSize bytes) {

@@ -128,11 +128,13 @@ Status vkrope_angle_table::reach(const vkrope_rope_params& rotation, std::uint64
 vkrope_result vkrope_angle_table_create(vkrope_device* device, const vkrope_rope_params* rotation,
                                         vkrope_angle_source source, uint64_t max_position,
                                         vkrope_angle_table** table, vkrope_error* failure) {
-    return make_all(table, "table", failure, [&]() -> Result<Owned<vkrope_angle_table>> {
-        if (Status s = not_null(device, "device"); !s) return {s, {}};
-        if (Status s = not_null(rotation, "rotation"); !s) return {s, {}};
-        return make_angle_table(*device, *rotation, source, max_position);
-    });
+    return make_all(
+        table, "table", failure,
+        [&]() -> Result<Owned<vkrope_angle_table>> {
+            if (Status s = not_null(device, "device"); !s) return {s, {}};
+            if (Status s = not_null(rotation, "rotation"); !s) return {s, {}};
+            return make_angle_table(*device, *rotation, source, max_position);
+        });
 }
 
 const vkrope_angles* vkrope_angle_table_get(const vkrope_angle_table* table) {
@@ -142,17 +144,19 @@ const vkrope_angles* vkrope_angle_table_get(const vkrope_angle_table* table) {
 vkrope_result vkrope_angle_table_reach(vkrope_angle_table* table,
                                        const vkrope_rope_params* rotation, uint64_t max_position,
                                        vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(table, "table"); !s) return s;
-        if (Status s = not_null(rotation, "rotation"); !s) return s;
-        AngleTableLayout planned;  // checks the rotation even if the table is large enough
-        if (Status s = status_of(vkrope_plan_angles, rotation, table->layout.source,
-                                 std::max(max_position, std::uint64_t{1}),
-                                 table->device->candidate.limits.maxImageDimension2D, &planned);
-            !s)
-            return s;
-        return table->reach(*rotation, max_position);
-    });
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(table, "table"); !s) return s;
+            if (Status s = not_null(rotation, "rotation"); !s) return s;
+            AngleTableLayout planned;  // checks the rotation even if the table is large enough
+            if (Status s = status_of(vkrope_plan_angles, rotation, table->layout.source,
+                                     std::max(max_position, std::uint64_t{1}),
+                                     table->device->candidate.limits.maxImageDimension2D, &planned);
+                !s)
+                return s;
+            return table->reach(*rotation, max_position);
+        });
 }
 
 void vkrope_angle_table_destroy(vkrope_angle_table* table) {

@@ -92,10 +92,12 @@ Status vkrope_buffer::download(void* target, std::size_t count, VkDeviceSize off
 
 vkrope_result vkrope_buffer_create(vkrope_device* device, uint64_t bytes, vkrope_buffer** buffer,
                                    vkrope_error* failure) {
-    return make_all(buffer, "buffer", failure, [&]() -> Result<Owned<vkrope_buffer>> {
-        if (Status s = not_null(device, "device"); !s) return {s, {}};
-        return make_buffer(*device, bytes);
-    });
+    return make_all(
+        buffer, "buffer", failure,
+        [&]() -> Result<Owned<vkrope_buffer>> {
+            if (Status s = not_null(device, "device"); !s) return {s, {}};
+            return make_buffer(*device, bytes);
+        });
 }
 
 VkDescriptorBufferInfo vkrope_buffer_whole(const vkrope_buffer* buffer) {
@@ -104,20 +106,24 @@ VkDescriptorBufferInfo vkrope_buffer_whole(const vkrope_buffer* buffer) {
 
 vkrope_result vkrope_buffer_upload(vkrope_buffer* buffer, const void* source, size_t bytes,
                                    uint64_t offset, vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(buffer, "buffer"); !s) return s;
-        if (Status s = not_null(source, "source"); !s && bytes != 0) return s;
-        return buffer->upload(source, bytes, offset);
-    });
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(buffer, "buffer"); !s) return s;
+            if (Status s = not_null(source, "source"); !s && bytes != 0) return s;
+            return buffer->upload(source, bytes, offset);
+        });
 }
 
 vkrope_result vkrope_buffer_download(vkrope_buffer* buffer, void* target, size_t bytes,
                                      uint64_t offset, vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(buffer, "buffer"); !s) return s;
-        if (Status s = not_null(target, "target"); !s && bytes != 0) return s;
-        return buffer->download(target, bytes, offset);
-    });
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(buffer, "buffer"); !s) return s;
+            if (Status s = not_null(target, "target"); !s && bytes != 0) return s;
+            return buffer->download(target, bytes, offset);
+        });
 }
 
 void vkrope_buffer_destroy(vkrope_buffer* buffer) {

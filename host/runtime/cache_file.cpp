@@ -28,12 +28,12 @@ constexpr auto abandoned_after = std::chrono::hours(1);
 // Header of a file, in the byte order of the machine. A machine with another byte order reads a
 // different magic number and ignores the file.
 struct Header {
-    std::uint64_t magic = 0x0a0d65706f726b76;  ///< "vkrope\r\n"
+    std::uint64_t magic = 0x0a0d65706f726b76;  // "vkrope\r\n"
     std::uint32_t version = 1;
     CacheIdentity identity;
     std::uint32_t reserved = 0;
     std::uint64_t data_bytes = 0;
-    std::uint64_t checksum = 0;  ///< checksum of the fields above and of the data
+    std::uint64_t checksum = 0;  // checksum of the fields above and of the data
 };
 static_assert(sizeof(Header) == cache_header_bytes);
 static_assert(std::is_trivially_copyable_v<Header>);

@@ -28,9 +28,8 @@ bool same(const KernelInfo& a, const KernelInfo& b) {
 }  // namespace
 
 Result<const Kernel*> DeviceState::kernel_for(const KernelInfo& info) {
-    for (const auto& [made_for, kernel] : kernels) {
+    for (const auto& [made_for, kernel] : kernels)
         if (same(made_for, info)) return {{}, kernel.get()};
-    }
     Result<Owned<Kernel>> made = own(vkrope::create(ref, info));
     if (made) kernels.emplace_back(info, std::move(made.value));
     return {made.status, made ? kernels.back().second.get() : nullptr};
@@ -179,19 +178,21 @@ using namespace vkrope;
 
 vkrope_result vkrope_device_open(const vkrope_device_options* options, vkrope_device** device,
                                  vkrope_error* failure) {
-    return make_all(device, "device", failure, [&]() -> Result<std::unique_ptr<vkrope_device>> {
-        const OwnedOptions asked(options);
-        auto instance = Instance::make(asked);
-        if (!instance) return {instance.status, {}};
-        auto candidates = list_candidates(*instance.value);
-        if (!candidates) return {candidates.status, {}};
-        const auto chosen = select_device(candidates.value, asked.select);
-        if (!chosen) return {chosen.status, {}};
-        auto made = std::make_unique<vkrope_device>();
-        const Status status = made->create(asked, std::move(instance.value),
-                                           std::move(candidates.value[chosen.value]));
-        return {status, std::move(made)};
-    });
+    return make_all(
+        device, "device", failure,
+        [&]() -> Result<std::unique_ptr<vkrope_device>> {
+            const OwnedOptions asked(options);
+            auto instance = Instance::make(asked);
+            if (!instance) return {instance.status, {}};
+            auto candidates = list_candidates(*instance.value);
+            if (!candidates) return {candidates.status, {}};
+            const auto chosen = select_device(candidates.value, asked.select);
+            if (!chosen) return {chosen.status, {}};
+            auto made = std::make_unique<vkrope_device>();
+            const Status status = made->create(asked, std::move(instance.value),
+                                               std::move(candidates.value[chosen.value]));
+            return {status, std::move(made)};
+        });
 }
 
 const vkrope_device_info* vkrope_device_get_info(const vkrope_device* device) {
@@ -209,32 +210,37 @@ VkQueue vkrope_device_get_queue(const vkrope_device* device, uint32_t* family) {
 
 vkrope_result vkrope_device_submit(vkrope_device* device, vkrope_record_callback record,
                                    void* user_data, double* nanoseconds, vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(device, "device"); !s) return s;
-        if (!record) return error(VKROPE_ERROR_INVALID_ARGUMENT, "record is null");
-        const auto spent = device->submit([&](VkCommandBuffer commands) -> Status {
-            try {
-                vkrope_error refused = {};  // the code from the callback may be any number
-                refused.code = record(user_data, commands, &refused);
-                return refused.code == VKROPE_SUCCESS ? Status{} : Status(refused);
-            } catch (const std::bad_alloc&) {
-                throw;
-            } catch (const std::exception& exception) {
-                return error(VKROPE_ERROR_INVALID_ARGUMENT, "record threw: %s", exception.what());
-            } catch (...) {
-                return error(VKROPE_ERROR_INVALID_ARGUMENT, "record threw");
-            }
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(device, "device"); !s) return s;
+            if (!record) return error(VKROPE_ERROR_INVALID_ARGUMENT, "record is null");
+            const auto spent = device->submit([&](VkCommandBuffer commands) -> Status {
+                try {
+                    vkrope_error refused = {};  // the code from the callback may be any number
+                    refused.code = record(user_data, commands, &refused);
+                    return refused.code == VKROPE_SUCCESS ? Status{} : Status(refused);
+                } catch (const std::bad_alloc&) {
+                    throw;
+                } catch (const std::exception& exception) {
+                    return error(VKROPE_ERROR_INVALID_ARGUMENT, "record threw: %s",
+                                 exception.what());
+                } catch (...) {
+                    return error(VKROPE_ERROR_INVALID_ARGUMENT, "record threw");
+                }
+            });
+            if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
+            return spent.status;
         });
-        if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
-        return spent.status;
-    });
 }
 
 vkrope_result vkrope_device_save_pipeline_cache(vkrope_device* device, vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(device, "device"); !s) return s;
-        return device->pipeline_cache.save();
-    });
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(device, "device"); !s) return s;
+            return device->pipeline_cache.save();
+        });
 }
 
 void vkrope_device_destroy(vkrope_device* device) {

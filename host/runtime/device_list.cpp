@@ -55,8 +55,9 @@ Result<Extensions> extensions_of(const Instance& instance, VkPhysicalDevice devi
 }
 
 bool has(const Extensions& offered, const char* name) {
-    return std::any_of(offered.begin(), offered.end(),
-                       [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
+    return std::any_of(
+        offered.begin(), offered.end(),
+        [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
 }
 
 void read_identity(const Instance& instance, const Extensions& offered, Candidate& candidate) {
@@ -209,8 +210,9 @@ Result<std::uint32_t> select_device(const std::vector<DeviceInfo>& found,
     }
     const bool hex_digits = select.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
     if (hex_digits && select.size() == 32) {
-        std::copy_if(all.begin(), all.end(), std::back_inserter(matches),
-                     [&](auto i) { return found[i].uuid == lower(select); });
+        std::copy_if(
+            all.begin(), all.end(), std::back_inserter(matches),
+            [&](auto i) { return found[i].uuid == lower(select); });
     } else if (select.find_first_not_of("0123456789") == std::string::npos) {
         std::size_t index = 0;
         const auto parsed = std::from_chars(select.data(), select.data() + select.size(), index);
@@ -222,9 +224,9 @@ Result<std::uint32_t> select_device(const std::vector<DeviceInfo>& found,
         }
         matches = {index};
     } else {
-        std::copy_if(all.begin(), all.end(), std::back_inserter(matches), [&](auto i) {
-            return lower(found[i].name).find(lower(select)) != std::string::npos;
-        });
+        std::copy_if(
+            all.begin(), all.end(), std::back_inserter(matches),
+            [&](auto i) { return lower(found[i].name).find(lower(select)) != std::string::npos; });
     }
     if (matches.empty()) {
         return {error(VKROPE_ERROR_NO_DEVICE, "no device matches \"%s\"; the devices are: %s",
@@ -263,16 +265,19 @@ using namespace vkrope;
 
 vkrope_result vkrope_device_list_create(const vkrope_device_options* options,
                                         vkrope_device_list** list, vkrope_error* failure) {
-    return make_all(list, "list", failure, [&]() -> Result<std::unique_ptr<vkrope_device_list>> {
-        const auto instance = Instance::make(OwnedOptions(options));
-        if (!instance) return {instance.status, {}};
-        auto candidates = list_candidates(*instance.value);
-        if (!candidates) return {candidates.status, {}};
-        auto made = std::make_unique<vkrope_device_list>();
-        made->candidates = std::move(candidates.value);
-        for (const Candidate& candidate : made->candidates) made->infos.push_back(candidate.info());
-        return {{}, std::move(made)};
-    });
+    return make_all(
+        list, "list", failure,
+        [&]() -> Result<std::unique_ptr<vkrope_device_list>> {
+            const auto instance = Instance::make(OwnedOptions(options));
+            if (!instance) return {instance.status, {}};
+            auto candidates = list_candidates(*instance.value);
+            if (!candidates) return {candidates.status, {}};
+            auto made = std::make_unique<vkrope_device_list>();
+            made->candidates = std::move(candidates.value);
+            for (const Candidate& candidate : made->candidates)
+                made->infos.push_back(candidate.info());
+            return {{}, std::move(made)};
+        });
 }
 
 const vkrope_device_info* vkrope_device_list_get(const vkrope_device_list* list, uint32_t* count) {
@@ -282,15 +287,17 @@ const vkrope_device_info* vkrope_device_list_get(const vkrope_device_list* list,
 
 vkrope_result vkrope_select_device(const vkrope_device_info* devices, uint32_t count,
                                    const char* select, uint32_t* index, vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(devices, "devices"); !s && count != 0) return s;
-        std::vector<DeviceInfo> found(devices, devices + count);
-        for (DeviceInfo& info : found) {
-            for (const char** text : {&info.name, &info.driver, &info.uuid, &info.reason})
-                if (!*text) *text = "";
-        }
-        return hand_out(select_device(found, select ? select : ""), index, "index");
-    });
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(devices, "devices"); !s && count != 0) return s;
+            std::vector<DeviceInfo> found(devices, devices + count);
+            for (DeviceInfo& info : found) {
+                for (const char** text : {&info.name, &info.driver, &info.uuid, &info.reason})
+                    if (!*text) *text = "";
+            }
+            return hand_out(select_device(found, select ? select : ""), index, "index");
+        });
 }
 
 void vkrope_device_list_destroy(vkrope_device_list* list) {

@@ -358,15 +358,16 @@ vkrope_result vkrope_host_rotation_create(vkrope_device* device, const vkrope_ro
                                           const vkrope_host_shape* shape,
                                           vkrope_host_rotation** host_rotation,
                                           vkrope_error* failure) {
-    return make_all(host_rotation, "host_rotation", failure,
-                    [&]() -> Result<std::unique_ptr<vkrope_host_rotation>> {
-                        if (Status s = not_null(device, "device"); !s) return {s, {}};
-                        if (Status s = not_null(rotation, "rotation"); !s) return {s, {}};
-                        if (Status s = check(shape); !s) return {s, {}};
-                        auto made = std::make_unique<vkrope_host_rotation>(*device, *shape);
-                        const Status status = made->make(*rotation);
-                        return {status, std::move(made)};
-                    });
+    return make_all(
+        host_rotation, "host_rotation", failure,
+        [&]() -> Result<std::unique_ptr<vkrope_host_rotation>> {
+            if (Status s = not_null(device, "device"); !s) return {s, {}};
+            if (Status s = not_null(rotation, "rotation"); !s) return {s, {}};
+            if (Status s = check(shape); !s) return {s, {}};
+            auto made = std::make_unique<vkrope_host_rotation>(*device, *shape);
+            const Status status = made->make(*rotation);
+            return {status, std::move(made)};
+        });
 }
 
 size_t vkrope_host_rotation_bytes(const vkrope_host_rotation* host_rotation,
@@ -376,51 +377,57 @@ size_t vkrope_host_rotation_bytes(const vkrope_host_rotation* host_rotation,
 
 vkrope_result vkrope_host_rotation_upload(vkrope_host_rotation* host_rotation, const void* q,
                                           const void* k, const void* v, vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
-        const void* const given[] = {q, k, v};
-        if (Status s = host_rotation->check_given(given); !s) return s;
-        for (const TensorIndex t : every_tensor) {
-            HostTensor& tensor = host_rotation->tensors[t];
-            if (tensor.bytes == 0) continue;
-            if (Status s = tensor.in->upload(given[t], tensor.bytes); !s) return s;
-        }
-        return {};
-    });
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+            const void* const given[] = {q, k, v};
+            if (Status s = host_rotation->check_given(given); !s) return s;
+            for (const TensorIndex t : every_tensor) {
+                HostTensor& tensor = host_rotation->tensors[t];
+                if (tensor.bytes == 0) continue;
+                if (Status s = tensor.in->upload(given[t], tensor.bytes); !s) return s;
+            }
+            return {};
+        });
 }
 
 vkrope_result vkrope_host_rotation_run(vkrope_host_rotation* host_rotation,
                                        const vkrope_host_run* run, double* nanoseconds,
                                        vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
-        vkrope_host_rotation& work = *host_rotation;
-        const HostRun wanted = run ? *run : HostRun{};
-        // This is checked before positions change.
-        if (Status s = work.device->check_not_recording(); !s) return s;
-        if (Status s = work.apply(wanted); !s) return s;
-        vkrope_arena_reset(work.arena.get());
-        const auto spent = work.device->submit([&](VkCommandBuffer commands) {
-            return record(commands, work.kernel, work.call(wanted.direction), work.arena.get());
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+            vkrope_host_rotation& work = *host_rotation;
+            const HostRun wanted = run ? *run : HostRun{};
+            // This is checked before positions change.
+            if (Status s = work.device->check_not_recording(); !s) return s;
+            if (Status s = work.apply(wanted); !s) return s;
+            vkrope_arena_reset(work.arena.get());
+            const auto spent = work.device->submit([&](VkCommandBuffer commands) {
+                return record(commands, work.kernel, work.call(wanted.direction), work.arena.get());
+            });
+            if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
+            return spent.status;
         });
-        if (nanoseconds) *nanoseconds = spent.value.value_or(-1);
-        return spent.status;
-    });
 }
 
 vkrope_result vkrope_host_rotation_download(vkrope_host_rotation* host_rotation, void* q, void* k,
                                             void* v, vkrope_error* failure) {
-    return answer_all(failure, [&]() -> Status {
-        if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
-        void* const to[] = {q, k, v};
-        if (Status s = host_rotation->check_given({q, k, v}); !s) return s;
-        for (const TensorIndex t : every_tensor) {
-            const HostTensor& tensor = host_rotation->tensors[t];
-            if (tensor.bytes == 0) continue;
-            if (Status s = tensor.output().download(to[t], tensor.bytes); !s) return s;
-        }
-        return {};
-    });
+    return answer_all(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(host_rotation, "host_rotation"); !s) return s;
+            void* const to[] = {q, k, v};
+            if (Status s = host_rotation->check_given({q, k, v}); !s) return s;
+            for (const TensorIndex t : every_tensor) {
+                const HostTensor& tensor = host_rotation->tensors[t];
+                if (tensor.bytes == 0) continue;
+                if (Status s = tensor.output().download(to[t], tensor.bytes); !s) return s;
+            }
+            return {};
+        });
 }
 
 void vkrope_host_rotation_destroy(vkrope_host_rotation* host_rotation) {

@@ -25,9 +25,8 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
 }
 
 bool has(const std::vector<VkExtensionProperties>& offered, const char* name) {
-    for (const VkExtensionProperties& extension : offered) {
+    for (const VkExtensionProperties& extension : offered)
         if (std::strcmp(extension.extensionName, name) == 0) return true;
-    }
     return false;
 }
 

@@ -21,8 +21,8 @@ namespace vkrope {
     X(vkGetPhysicalDeviceProperties2)        \
     X(vkGetPhysicalDeviceQueueFamilyProperties)
 
-/// vkrope_device_options with copies of the strings, and with defaults filled in, except that of
-/// timeout_ns, which depends on the device.
+// vkrope_device_options with copies of the strings, and with defaults filled in, except that of
+// timeout_ns, which depends on the device.
 struct OwnedOptions {
     std::string select, pipeline_cache_folder;
     PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
@@ -37,7 +37,7 @@ struct OwnedOptions {
     }
 };
 
-/// One VkInstance, with a messenger if validation is on. It must not move: drivers keep pointers.
+// One VkInstance, with a messenger if validation is on. It must not move: drivers keep pointers.
 class Instance {
    public:
     static Result<std::unique_ptr<Instance>> make(const OwnedOptions& options);

@@ -5,7 +5,7 @@
 
 namespace vkrope {
 
-/// Returns vkGetInstanceProcAddr of the system's Vulkan loader; null if there is none.
+// Returns vkGetInstanceProcAddr of the system's Vulkan loader; null if there is none.
 PFN_vkGetInstanceProcAddr find_vulkan_loader() noexcept;
 
 }  // namespace vkrope

@@ -11,26 +11,26 @@ class Instance;
 struct OwnedOptions;
 struct DeviceTable;
 
-/// Pipeline cache of a device, which does nothing without a folder. Failures become messages to the
-/// application, not errors of another call; pipelines are then compiled without the cache.
+// Pipeline cache of a device, which does nothing without a folder. Failures become messages to the
+// application, not errors of another call; pipelines are then compiled without the cache.
 class PipelineCache {
    public:
     PipelineCache() = default;
     PipelineCache(const PipelineCache&) = delete;
     PipelineCache& operator=(const PipelineCache&) = delete;
 
-    /// Creates the cache from the file of the device, if there is an undamaged one. The device and
-    /// the function table must outlive close().
+    // Creates the cache from the file of the device, if there is an undamaged one. The device and
+    // the function table must outlive close().
     void open(const OwnedOptions& options, const Instance& instance, const DeviceRef& device,
               const DeviceTable& functions);
 
-    /// Returns null if the cache is off.
+    // Returns null if the cache is off.
     VkPipelineCache handle() const noexcept { return handle_; }
 
-    /// Writes the driver's data, if it has changed since it was read or written.
+    // Writes the driver's data, if it has changed since it was read or written.
     Status save();
 
-    /// Saves and destroys the cache, and reports failures as messages.
+    // Saves and destroys the cache, and reports failures as messages.
     void close() noexcept;
 
    private:
@@ -45,7 +45,7 @@ class PipelineCache {
     VkDevice device_ = VK_NULL_HANDLE;
     const DeviceTable* vk_ = nullptr;
     VkPipelineCache handle_ = VK_NULL_HANDLE;
-    std::uint64_t kept_checksum_ = 0;  ///< checksum of the data in the file; 0: no data
+    std::uint64_t kept_checksum_ = 0;  // checksum of the data in the file; 0: no data
 };
 
 }  // namespace vkrope

@@ -10,9 +10,8 @@ ExitCode run(int argc, char** argv) {
     CommandLine vkrope("Rotary position embedding on Vulkan devices.", "vkrope",
                        VKROPE_PROJECT_VERSION);
     for (const auto add :
-         {add_devices, add_frequencies, add_explain, add_rotate, add_check, add_make_input}) {
+         {add_devices, add_frequencies, add_explain, add_rotate, add_check, add_make_input})
         add(vkrope);
-    }
     return vkrope.run(argc, argv);
 }
 

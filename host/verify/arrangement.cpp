@@ -6,8 +6,8 @@
 namespace vkrope::verify {
 namespace {
 
-/// Returns the layout [batch, tokens, heads, head_dim] with gaps of the given number of elements
-/// after each row, token and sequence.
+// Returns the layout [batch, tokens, heads, head_dim] with gaps of the given number of elements
+// after each row, token and sequence.
 oracle::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
                       std::uint64_t after_row = 0, std::uint64_t after_token = 0,
                       std::uint64_t after_sequence = 0) {
@@ -19,7 +19,7 @@ oracle::Tensor packed(const Shape& shape, std::uint64_t heads, std::uint64_t hea
     return rows;
 }
 
-/// Returns a layout whose strides are odd multiples of `step` elements.
+// Returns a layout whose strides are odd multiples of `step` elements.
 oracle::Tensor odd(const Shape& shape, std::uint64_t heads, std::uint64_t head_dim,
                    std::uint64_t step) {
     const std::uint64_t row = (head_dim + step - 1) / step, head = row + 1 + row % 2,
@@ -48,7 +48,7 @@ oracle::Tensor strided(oracle::Tensor rows, std::uint64_t batch, std::uint64_t t
     return rows;
 }
 
-/// Returns the layout of one tensor for arrangements that place K and V in the same way as Q.
+// Returns the layout of one tensor for arrangements that place K and V in the same way as Q.
 oracle::Tensor alike(Arrangement arrangement, const Shape& shape, std::uint64_t heads,
                      std::uint64_t D) {
     const std::uint64_t B = shape.batch, S = shape.tokens;
@@ -86,15 +86,14 @@ Tensor tensor_of(const Placed& placed, const VkDescriptorBufferInfo& buffer, std
     const oracle::Tensor& rows = placed.rows;
     const std::uint64_t size = oracle::bytes_of(rows.type);
     Tensor tensor = {.where = {buffer.buffer, byte + placed.first * size, span_of(rows) * size},
-                     .heads = static_cast<std::uint32_t>(rows.heads),
-                     .heads_per_group = static_cast<std::uint32_t>(rows.heads_per_group),
+                     .heads = std::uint32_t(rows.heads),
+                     .heads_per_group = std::uint32_t(rows.heads_per_group),
                      .buffer_size = buffer.range};
     if (!placed.strides_by_rule) {
-        tensor.head_stride = rows.head_stride == 0 ? broadcast
-                                                   : static_cast<std::int64_t>(rows.head_stride);
-        tensor.token_stride = static_cast<std::int64_t>(rows.token_stride);
-        tensor.batch_stride = static_cast<std::int64_t>(rows.batch_stride);
-        tensor.group_stride = static_cast<std::int64_t>(rows.group_stride);
+        tensor.head_stride = rows.head_stride == 0 ? broadcast : std::int64_t(rows.head_stride);
+        tensor.token_stride = std::int64_t(rows.token_stride);
+        tensor.batch_stride = std::int64_t(rows.batch_stride);
+        tensor.group_stride = std::int64_t(rows.group_stride);
     }
     return tensor;
 }
@@ -174,20 +173,15 @@ Piece arrange(Arrangement arrangement, const Shape& shape, std::uint64_t q_head_
                         : arrangement == Arrangement::slice_of_heads ? slice
                                                                      : 0);
     };
-    if (one_after_the_other) {
-        piece.k.first = behind(piece.q, 1, 2, Dk);
-    }
-    if (arrangement == Arrangement::packed_kv) {
+    if (one_after_the_other) piece.k.first = behind(piece.q, 1, 2, Dk);
+    if (arrangement == Arrangement::packed_kv)
         piece.v.first = piece.k.first + G * Dk;
-    } else if (has_v && v_after_k) {
+    else if (has_v && v_after_k)
         piece.v.first = behind(piece.k, 5, 4, Dv);
-    }
     // Adds unused space at the end: the planes of an absent V, the heads after a slice.
     piece.elements = std::max(piece.q.first + span_of(q), piece.k.first + span_of(k)) +
                      3 * std::max({Dq, Dk, Dv}) + G * Dk;
-    if (has_v) {
-        piece.elements = std::max(piece.elements, piece.v.first + span_of(v) + 3 * Dv);
-    }
+    if (has_v) piece.elements = std::max(piece.elements, piece.v.first + span_of(v) + 3 * Dv);
     return piece;
 }
 

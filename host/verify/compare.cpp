@@ -21,45 +21,38 @@ bool makes_scales(const Operation& operation, vkrope_tensor_index which) {
            operation.info.tensor[which].ops.store_scale >= VKROPE_STORE_SCALE_MADE;
 }
 
-/// Describes the first error in one tensor. Empty: there is none.
+// Describes the first error in one tensor. Empty: there is none.
 std::string problem_of(const Operation& operation, vkrope_tensor_index which, const Bytes& after,
                        bool flushes, std::optional<double>& largest_error_u) {
     const oracle::Definition definition = definition_of(operation, which, flushes);
     const bool is_plain = !definition.store && !oracle::has_steps(definition.ops);
-    if (definition.any_angles && !is_plain) {
-        return {};
-    }
+    if (definition.any_angles && !is_plain) return {};
     const oracle::Verdict verdict = oracle::compare(
         definition, operation.memory.data() + operation.call.in[which].where.offset,
         after.data() + operation.call.out[which].where.offset,
         made_scales(operation, which, after));
-    if (is_plain && !definition.any_angles) {
+    if (is_plain && !definition.any_angles)
         largest_error_u = std::max(largest_error_u.value_or(0), verdict.largest_error_u);
-    }
     return problem_of(definition, verdict);
 }
 
-/// Copies from `before` the bytes that a call may write.
+// Copies from `before` the bytes that a call may write.
 void leave_out_outputs(const Operation& operation, Bytes& rest) {
     const auto leave_out = [&](std::size_t first, std::size_t bytes) {
         oracle::require(first + bytes <= rest.size(), "an output must lie inside the memory");
         std::copy_n(&operation.memory[first], bytes, &rest[first]);
     };
-    if (operation.call.out_of_range.range != 0) {
+    if (operation.call.out_of_range.range != 0)
         leave_out(operation.call.out_of_range.offset, sizeof(std::uint32_t));
-    }
     for (const vkrope_tensor_index which : every_tensor) {
-        if (!has(operation, which)) {
-            continue;
-        }
+        if (!has(operation, which)) continue;
         const oracle::Tensor out = rows_of(operation, which, true);
         each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
             leave_out(byte, row_bytes_of(operation, which));
-            if (makes_scales(operation, which)) {
+            if (makes_scales(operation, which))
                 leave_out(operation.call.scales_out[which].offset +
                               *scale_of(operation, which, out, row) * sizeof(float),
                           sizeof(float));
-            }
         });
     }
 }
@@ -68,15 +61,15 @@ void leave_out_outputs(const Operation& operation, Bytes& rest) {
 
 void each_stored_row(const Operation& operation, vkrope_tensor_index which,
                      const std::function<void(std::uint64_t row, std::size_t byte)>& visit) {
-    oracle::each_row(rows_of(operation, which, true), [&](std::uint64_t row, std::uint64_t first) {
-        visit(row, byte_of(operation, which, first));
-    });
+    oracle::each_row(
+        rows_of(operation, which, true),
+        [&](std::uint64_t row, std::uint64_t first) {
+            visit(row, byte_of(operation, which, first));
+        });
 }
 
 Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after) {
-    if (!has(operation, which)) {
-        return {};
-    }
+    if (!has(operation, which)) return {};
     const std::size_t bytes = row_bytes_of(operation, which);
     Bytes packed(tokens_of(operation) * operation.call.out[which].heads * bytes);
     each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
@@ -87,9 +80,7 @@ Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const B
 
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,
                                const Bytes& after) {
-    if (!makes_scales(operation, which)) {
-        return {};
-    }
+    if (!makes_scales(operation, which)) return {};
     const oracle::Tensor out = rows_of(operation, which, true);
     std::vector<float> scales(tokens_of(operation) * out.heads);
     for (std::size_t row = 0; row < scales.size(); ++row) {
@@ -106,9 +97,7 @@ Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
                 std::span<const vkrope_call> calls) {
     Verdict verdict;
     const auto wrong = [&verdict](const std::string& problem) {
-        if (verdict.problem.empty()) {
-            verdict.problem = problem;
-        }
+        if (verdict.problem.empty()) verdict.problem = problem;
     };
     Operation one = operation;
     Bytes rest = after;
@@ -122,9 +111,8 @@ Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
             const std::string problem = has(one, which) ? problem_of(one, which, after, flushes,
                                                                      verdict.largest_error_u)
                                                         : "";
-            if (!problem.empty() && of_tensors.empty()) {
+            if (!problem.empty() && of_tensors.empty())
                 of_tensors = std::string(1, names[which]) + ": " + problem;
-            }
         }
     }
     const auto stray = std::mismatch(rest.begin(), rest.end(), operation.memory.begin()).first;

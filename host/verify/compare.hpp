@@ -14,27 +14,27 @@ inline constexpr vkrope_tensor_index every_tensor[] = {VKROPE_Q, VKROPE_K, VKROP
 
 struct Verdict {
     std::string problem = {};  // the first error found; empty: there is none
-    /// Largest over tensors without further ops, see oracle::Verdict. None: all have further ops.
+    // Largest over tensors without further ops, see oracle::Verdict. None: all have further ops.
     std::optional<double> largest_error_u = {};
 };
 
-/// Compares the memory after a call with the definition. Every stored channel, code and scale must
-/// be within the contract, out_of_range must have grown by the right number, and no other byte may
-/// have changed. With the angles of a cos_sin_cache only channels that do not rotate are compared,
-/// and only in tensors without further ops.
-///
-/// calls  the calls that ran one after another, each with its own outputs; empty: `operation.call`
+// Compares the memory after a call with the definition. Every stored channel, code and scale must
+// be within the contract, out_of_range must have grown by the right number, and no other byte may
+// have changed. With the angles of a cos_sin_cache only channels that do not rotate are compared,
+// and only in tensors without further ops.
+//
+// calls  the calls that ran one after another, each with its own outputs; empty: `operation.call`
 Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
                 std::span<const vkrope_call> calls = {});
 
-/// Calls visit(row, byte) for each stored row of a tensor, see oracle::each_row().
+// Calls visit(row, byte) for each stored row of a tensor, see oracle::each_row().
 void each_stored_row(const Operation& operation, vkrope_tensor_index which,
                      const std::function<void(std::uint64_t row, std::size_t byte)>& visit);
 
-/// Returns the stored rows packed as [batch, tokens, heads, head_dim]; other rows are 0.
+// Returns the stored rows packed as [batch, tokens, heads, head_dim]; other rows are 0.
 Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
 
-/// Returns the made scales, f32 [batch, tokens, heads]; 0 for rows that are not stored; else empty.
+// Returns the made scales, f32 [batch, tokens, heads]; 0 for rows that are not stored; else empty.
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,
                                const Bytes& after);
 

@@ -11,9 +11,9 @@
 namespace vkrope::verify {
 namespace {
 
-/// Returns the stride that `given` means: 0 stands for packed, VKROPE_BROADCAST for 0.
+// Returns the stride that `given` means: 0 stands for packed, VKROPE_BROADCAST for 0.
 std::uint64_t stride_of(std::int64_t given, std::uint64_t packed) {
-    return given == 0 ? packed : given == VKROPE_BROADCAST ? 0 : static_cast<std::uint64_t>(given);
+    return given == 0 ? packed : given == VKROPE_BROADCAST ? 0 : std::uint64_t(given);
 }
 
 std::int64_t integer_at(const Operation& operation, const VkDescriptorBufferInfo& where, bool wide,
@@ -36,7 +36,7 @@ std::uint32_t head_groups_of(const Operation& operation) {
     return std::max(operation.info.head_groups, 1u);
 }
 
-/// Returns the number of pages that fit in the range of an output.
+// Returns the number of pages that fit in the range of an output.
 std::uint64_t pages_of(const Operation& operation, vkrope_tensor_index which,
                        const oracle::Tensor& rows, const oracle::Cache& cache) {
     const vkrope_element element = operation.info.tensor[which].out;
@@ -73,13 +73,12 @@ oracle::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameter
                                                  : oracle::NormKind::none;
     made.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
     made.after = norm.place == VKROPE_NORM_PLACE_AFTER;
-    made.eps = static_cast<double>(norm.eps);
+    made.eps = double(norm.eps);
     made.weight = doubles(parameters.weight);
     made.weight_offset = norm.weight_offset;
     made.bias = doubles(parameters.norm_bias);
-    if (norm.round_between != 0 && info.in != VKROPE_F32) {  // all ops are f32 then
+    if (norm.round_between != 0 && info.in != VKROPE_F32)  // all ops are f32 then
         made.round_between = type_of(info.in);
-    }
     return made;
 }
 
@@ -91,7 +90,7 @@ oracle::Ops steps_of(const Operation& operation, vkrope_tensor_index which) {
     oracle::Ops steps;
     steps.bias = doubles(parameters.bias);
     steps.norm = norm_of(info, parameters);
-    steps.clip = static_cast<double>(ops.clip);
+    steps.clip = double(ops.clip);
     steps.scale = or_1(ops.scale) * (ops.scale_call != 0 ? or_1(operation.call.q_scale) : 1);
     if (ops.scale_tokens != 0) {
         std::vector<float> factors(tokens_of(operation));
@@ -125,7 +124,7 @@ oracle::QuantisedStore quantised_store(const Operation& operation, vkrope_tensor
     return store;
 }
 
-/// Returns the positions that the angles cover.
+// Returns the positions that the angles cover.
 oracle::Range covered_by(const Operation& operation) {
     const std::int64_t end = operation.max_position;
     switch (operation.info.angles) {
@@ -139,37 +138,28 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
     const vkrope_kernel_info& info = operation.info;
     oracle::Operation rotation;
     const std::vector<std::int64_t> positions = positions_of(operation);
-    const auto tokens = static_cast<std::ptrdiff_t>(tokens_of(operation));
+    const auto tokens = std::ptrdiff_t(tokens_of(operation));
     rotation.positions.assign(positions.begin(), positions.begin() + tokens);
-    for (auto axis = positions.begin() + tokens; axis != positions.end(); axis += tokens) {
+    for (auto axis = positions.begin() + tokens; axis != positions.end(); axis += tokens)
         rotation.further.positions.emplace_back(axis, axis + tokens);
-    }
     rotation.covered = covered_by(operation);
     if (which != VKROPE_V) {
         rotation.attention_factor = operation.attention_factor;
-        rotation.gain = static_cast<oracle::Gain>(operation.call.gain);
+        rotation.gain = oracle::Gain(operation.call.gain);
     }
-    if (flushes) {
-        rotation.absolute_allowance = oracle::flushing_allowance(rotation);
-    }
-    if (which == VKROPE_V) {
-        return rotation;
-    }
+    if (flushes) rotation.absolute_allowance = oracle::flushing_allowance(rotation);
+    if (which == VKROPE_V) return rotation;
     rotation.interleaved = info.pairing == VKROPE_INTERLEAVED;
-    if (info.pairing_out != VKROPE_PAIRING_NONE) {
+    if (info.pairing_out != VKROPE_PAIRING_NONE)
         rotation.interleaved_out = info.pairing_out == VKROPE_INTERLEAVED;
-    }
     rotation.inverse = operation.call.direction == VKROPE_INVERSE;
     rotation.rotary_offset = info.tensor[which].rotary_offset;
-    for (const vkrope_window& window : info.windows) {
-        if (window.rotary_dim > 0) {
+    for (const vkrope_window& window : info.windows)
+        if (window.rotary_dim > 0)
             rotation.windows.push_back({window.offset, window.rotary_dim / 2});
-        }
-    }
     const std::uint32_t pairs = info.rotary_dim / 2;
-    for (std::uint32_t pair = 0; info.sections.axes != 0 && pair < pairs; ++pair) {
+    for (std::uint32_t pair = 0; info.sections.axes != 0 && pair < pairs; ++pair)
         rotation.further.axes.push_back(axis_of(info.sections, pair));
-    }
     rotation.head_groups = head_groups_of(operation);
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {  // the angles are arbitrary and not compared
         rotation.inv_freq.resize(rotation.head_groups * pairs);
@@ -181,9 +171,7 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
         rotation.further.summed = operation.inv_freq;
         rotation.inv_freq.resize(rotation.head_groups * pairs);  // only the size is used
     }
-    if (info.phase != 0) {
-        rotation.phase = operation.phase;
-    }
+    if (info.phase != 0) rotation.phase = operation.phase;
     rotation.float32_angles = operation.precision == VKROPE_ANGLE_PRECISION_FLOAT32;
     return rotation;
 }
@@ -191,9 +179,7 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
 }  // namespace
 
 std::size_t stored_bytes(vkrope_element element, std::size_t channels) {
-    if (!is_quantised(element)) {
-        return channels * oracle::bytes_of(type_of(element));
-    }
+    if (!is_quantised(element)) return channels * oracle::bytes_of(type_of(element));
     const oracle::Store store = store_of(element);
     return channels / oracle::block_channels(store) * oracle::block_bytes(store);
 }
@@ -217,7 +203,7 @@ std::vector<std::int64_t> positions_of(const Operation& operation) {
         for (std::uint64_t row = 0; row < batch; ++row) {
             for (std::uint64_t token = 0; token < tokens; ++token) {
                 positions.push_back(
-                    implicit ? where.first + static_cast<std::int64_t>(row * of_sequence + token)
+                    implicit ? where.first + std::int64_t(row * of_sequence + token)
                              : integer_at(operation, where.ids, where.int64 != 0,
                                           axis * of_axis + row * of_sequence + token * of_token));
             }
@@ -228,20 +214,13 @@ std::vector<std::int64_t> positions_of(const Operation& operation) {
 
 std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair) {
     std::uint32_t sum = 0;
-    for (const std::uint32_t pairs : sections.pairs) {
-        sum += pairs;
-    }
-    if (sections.axes == 0 || sections.order == VKROPE_SECTIONS_SUM) {
-        return 0;
-    }
+    for (const std::uint32_t pairs : sections.pairs) sum += pairs;
+    if (sections.axes == 0 || sections.order == VKROPE_SECTIONS_SUM) return 0;
     std::uint32_t m = pair % sum;
-    if (sections.order == VKROPE_SECTIONS_INTERLEAVED) {
+    if (sections.order == VKROPE_SECTIONS_INTERLEAVED)
         return m < 3 * sections.pairs[m % 3] ? m % 3 : sections.leftover_axis;
-    }
     std::uint32_t axis = 0;
-    for (; m >= sections.pairs[axis]; ++axis) {
-        m -= sections.pairs[axis];
-    }
+    for (; m >= sections.pairs[axis]; ++axis) m -= sections.pairs[axis];
     return axis;
 }
 
@@ -296,9 +275,8 @@ oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index
     definition.out = rows_of(operation, which, true);
     definition.operation = rotation_of(operation, which, flushes);
     definition.ops = steps_of(operation, which);
-    if (is_quantised(operation.info.tensor[which].out)) {
+    if (is_quantised(operation.info.tensor[which].out))
         definition.store = quantised_store(operation, which);
-    }
     definition.bound_u = bound_of(operation);
     definition.any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     return definition;
@@ -311,15 +289,11 @@ std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::
 
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
                                       const oracle::Tensor& out, std::uint64_t row) {
-    if (!out.cache) {
-        return row;
-    }
+    if (!out.cache) return row;
     const oracle::Cache& cache = *out.cache;
     const std::int64_t slot = cache.slot_mapping[row / out.heads];
-    if (!oracle::has_row(cache, slot)) {
-        return std::nullopt;
-    }
-    const auto at = static_cast<std::uint64_t>(slot);
+    if (!oracle::has_row(cache, slot)) return std::nullopt;
+    const auto at = std::uint64_t(slot);
     const std::uint64_t head = row % out.heads;
     return operation.info.tensor[which].ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS
                ? (at / cache.page_size * out.heads + head) * cache.page_size + at % cache.page_size

@@ -15,7 +15,7 @@ namespace vkrope::verify {
 constexpr std::uint32_t batch_of(const Operation& operation) {
     return operation.call.batch == 0 ? 1 : operation.call.batch;
 }
-/// Returns the number of tokens in all sequences.
+// Returns the number of tokens in all sequences.
 constexpr std::size_t tokens_of(const Operation& operation) {
     return std::size_t{batch_of(operation)} * operation.call.tokens;
 }
@@ -25,48 +25,48 @@ constexpr bool has(const Operation& operation, vkrope_tensor_index which) {
 constexpr bool is_quantised(vkrope_element element) {
     return element > VKROPE_BF16;
 }
-static_assert(VKROPE_BF16 == static_cast<int>(oracle::Type::bf16) &&
-                  VKROPE_Q5_1 - VKROPE_E4M3FN == static_cast<int>(oracle::Store::q5_1),
+static_assert(VKROPE_BF16 == int(oracle::Type::bf16) &&
+                  VKROPE_Q5_1 - VKROPE_E4M3FN == int(oracle::Store::q5_1),
               "the types of vkrope.h and of the oracle are in one order");
 constexpr oracle::Type type_of(vkrope_element element) {
-    return static_cast<oracle::Type>(element);
+    return oracle::Type(element);
 }
-/// Requires a quantised type.
+// Requires a quantised type.
 constexpr oracle::Store store_of(vkrope_element element) {
-    return static_cast<oracle::Store>(element - VKROPE_E4M3FN);
+    return oracle::Store(element - VKROPE_E4M3FN);
 }
-/// Returns the bytes of `channels` channels, which are whole blocks if the type has blocks.
+// Returns the bytes of `channels` channels, which are whole blocks if the type has blocks.
 std::size_t stored_bytes(vkrope_element element, std::size_t channels);
 
-/// Returns whether a tensor has an op other than the rotation.
+// Returns whether a tensor has an op other than the rotation.
 bool has_steps(const Operation& operation, vkrope_tensor_index which);
 
-/// Returns positions as [axes, batch, tokens]; there is one axis unless the kernel has sections.
+// Returns positions as [axes, batch, tokens]; there is one axis unless the kernel has sections.
 std::vector<std::int64_t> positions_of(const Operation& operation);
 
-/// Returns the position axis of a pair, or 0 if axes are summed.
+// Returns the position axis of a pair, or 0 if axes are summed.
 std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair);
 
-/// Returns the contract's bound of rotated channels, as oracle::Definition::bound_u.
+// Returns the contract's bound of rotated channels, as oracle::Definition::bound_u.
 double bound_of(const Operation& operation);
 
-/// Returns the layout of an input or an output; strides count channels.
+// Returns the layout of an input or an output; strides count channels.
 oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bool output);
 
-/// Returns the definition of one tensor.
-///
-/// flushes  whether the device may replace subnormal numbers with zeros
+// Returns the definition of one tensor.
+//
+// flushes  whether the device may replace subnormal numbers with zeros
 oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index which,
                                  bool flushes);
 
-/// Returns the first byte in memory of channel `first` of an output, as oracle::each_row() counts.
+// Returns the first byte in memory of channel `first` of an output, as oracle::each_row() counts.
 std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first);
 
-/// Returns the index of a made scale in scales_out, in floats. None: the row is not stored.
+// Returns the index of a made scale in scales_out, in floats. None: the row is not stored.
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
                                       const oracle::Tensor& out, std::uint64_t row);
 
-/// Returns the number of tokens that vkrope_call::out_of_range counts.
+// Returns the number of tokens that vkrope_call::out_of_range counts.
 std::uint32_t tokens_out_of_range(const Operation& operation);
 
 }  // namespace vkrope::verify

@@ -30,18 +30,15 @@ void set(Element element, Bytes& bytes, std::size_t index, long double number) {
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
     std::mt19937 random(seed);
     Bytes bytes(count * element_bytes(element));
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i)
         set(element, bytes, i, (static_cast<long double>(random()) / 0x1p32L - 0.5L) * 8);
-    }
     return bytes;
 }
 
 Bytes random_bits(Element element, std::size_t count, std::uint32_t seed) {
     std::mt19937 random(seed);
     Bytes bytes(count * element_bytes(element));
-    for (std::size_t i = 0; i < count; ++i) {
-        store(element, bytes, i, static_cast<std::uint32_t>(random()));
-    }
+    for (std::size_t i = 0; i < count; ++i) store(element, bytes, i, std::uint32_t(random()));
     return bytes;
 }
 

@@ -13,11 +13,11 @@ namespace vkrope::verify {
 
 std::uint32_t stored(Element element, const Bytes& bytes, std::size_t index);
 void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits);
-/// value() returns a stored element; set() stores the nearest representable value.
+// value() returns a stored element; set() stores the nearest representable value.
 float value(Element element, const Bytes& bytes, std::size_t index);
 void set(Element element, Bytes& bytes, std::size_t index, long double value);
 
-/// Return `count` elements: uniform in [-4, 4], or random bits with either sign and all magnitudes.
+// Return `count` elements: uniform in [-4, 4], or random bits with either sign and all magnitudes.
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
 Bytes random_bits(Element element, std::size_t count, std::uint32_t seed);
 

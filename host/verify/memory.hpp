@@ -11,12 +11,12 @@
 
 namespace vkrope::verify {
 
-/// Pieces of memory separated by guard zones; every byte is random at first.
+// Pieces of memory separated by guard zones; every byte is random at first.
 class Memory {
    public:
     explicit Memory(std::uint64_t seed) : random_(seed) {}
 
-    /// Returns a new piece that starts at a multiple of 16, with guard bytes before and after it.
+    // Returns a new piece that starts at a multiple of 16, with guard bytes before and after it.
     VkDescriptorBufferInfo take(std::uint64_t size) {
         constexpr std::uint64_t guard = 512;  // more than any binding is aligned down
         const std::uint64_t start = (bytes.size() + guard + 15) / 16 * 16,
@@ -30,7 +30,7 @@ class Memory {
         return {VK_NULL_HANDLE, start, size};
     }
 
-    /// Adds at least 4 bytes, so that an empty piece can be bound.
+    // Adds at least 4 bytes, so that an empty piece can be bound.
     template <class T>
     VkDescriptorBufferInfo put(const std::vector<T>& content) {
         const auto from = std::as_bytes(std::span(content));

@@ -8,12 +8,10 @@
 namespace vkrope::verify {
 namespace {
 
-/// Creates a buffer of at least 4 bytes, so that an empty array can be bound, with `data`.
+// Creates a buffer of at least 4 bytes, so that an empty array can be bound, with `data`.
 Status upload(Device& device, const void* data, std::size_t bytes, Buffer& buffer) {
     Result<Buffer> made = Buffer::make(device, std::max<std::size_t>(bytes, 4));
-    if (!made) {
-        return made.status;
-    }
+    if (!made) return made.status;
     buffer = std::move(made.value);
     return bytes == 0 ? Status{} : buffer.upload(data, bytes);
 }
@@ -34,17 +32,14 @@ ParameterSources sources_of(const TensorParameters& parameters) {
 
 Status upload_parameters(Device& device, const Operation& operation, Buffer& buffer) {
     const Result<ParameterLayout> plan = plan_parameters(operation.info);
-    if (!plan || plan.value.bytes == 0) {
-        return plan.status;
-    }
+    if (!plan || plan.value.bytes == 0) return plan.status;
     const std::size_t bytes = plan.value.bytes, floats = bytes / sizeof(float);
     const bool two = operation.info.two_parameter_sets != 0;
     std::vector<float> filled(two ? 2 * floats : floats);
     Status status = fill_parameters(plan.value, sources_of(operation.parameters), filled.data(),
                                     bytes);
-    if (status && two) {
+    if (status && two)
         status = fill_parameters(plan.value, sources_of(operation.second), &filled[floats], bytes);
-    }
     return status ? upload(device, filled.data(), filled.size() * sizeof(float), buffer) : status;
 }
 
@@ -66,9 +61,7 @@ RopeParams rotation_of(const Operation& operation) {
 Result<OnDevice> OnDevice::make(Device& device, const Operation& operation) {
     OnDevice made;
     std::vector<std::size_t> starts = operation.buffers;
-    if (starts.empty()) {
-        starts = {0};
-    }
+    if (starts.empty()) starts = {0};
     Status status;
     for (std::size_t i = 0; status && i < starts.size(); ++i) {
         const std::size_t end = i + 1 < starts.size() ? starts[i + 1] : operation.memory.size();
@@ -76,12 +69,8 @@ Result<OnDevice> OnDevice::make(Device& device, const Operation& operation) {
         status = upload(device, operation.memory.data() + starts[i], end - starts[i],
                         made.memory_.back().buffer);
     }
-    if (status) {
-        status = upload_parameters(device, operation, made.parameters_);
-    }
-    if (!status) {
-        return {status};
-    }
+    if (status) status = upload_parameters(device, operation, made.parameters_);
+    if (!status) return {status};
     if (operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         const Result<AngleTableLayout> plan = plan_cos_sin_cache(
             operation.info.rotary_dim / 2, operation.max_position, operation.row_stride,
@@ -102,7 +91,7 @@ std::size_t OnDevice::piece_with(std::size_t byte) const {
     const auto after = std::upper_bound(
         memory_.begin(), memory_.end(), byte,
         [](std::size_t at, const Piece& piece) { return at < piece.first; });
-    return static_cast<std::size_t>(after - memory_.begin()) - 1;
+    return std::size_t(after - memory_.begin()) - 1;
 }
 
 Status OnDevice::download(const VkDescriptorBufferInfo& part, Bytes& memory) {
@@ -132,9 +121,7 @@ Call OnDevice::call(Call of) const {
     place(of.positions.ids);
     place(of.paged_cache.slot_mapping);
     place(of.out_of_range);
-    if (parameters_.handle() != VK_NULL_HANDLE) {
-        of.parameters = parameters_.whole();
-    }
+    if (parameters_.handle() != VK_NULL_HANDLE) of.parameters = parameters_.whole();
     if (plan_.pairs == 0) {
         of.angles = table_.angles();
     } else {

@@ -7,22 +7,22 @@
 
 namespace vkrope::verify {
 
-/// Returns the rotation from which the angle table of `operation` is made.
+// Returns the rotation from which the angle table of `operation` is made.
 RopeParams rotation_of(const Operation& operation);
 
-/// Move-only. The object must not move while a call() is in use.
+// Move-only. The object must not move while a call() is in use.
 class OnDevice {
    public:
     static Result<OnDevice> make(Device& device, const Operation& operation);
 
-    /// Returns `of`, a call with the angle table of the operation, with the buffers of this object.
+    // Returns `of`, a call with the angle table of the operation, with the buffers of this object.
     Call call(Call of) const;
 
-    /// Returns the memory, if the operation has one buffer.
+    // Returns the memory, if the operation has one buffer.
     Buffer& memory() noexcept { return memory_.front().buffer; }
 
-    /// Copies a part of the memory from the device to `memory`, which is like that of the
-    /// operation.
+    // Copies a part of the memory from the device to `memory`, which is like that of the
+    // operation.
     Status download(const VkDescriptorBufferInfo& part, Bytes& memory);
 
     AngleTableLayout angles() const noexcept { return table_.layout(); }

@@ -16,25 +16,22 @@ namespace {
 using Random = std::mt19937_64;
 
 std::uint64_t stride_or(std::int64_t given, std::uint64_t packed) {
-    return given == 0 ? packed : given == broadcast ? 0 : static_cast<std::uint64_t>(given);
+    return given == 0 ? packed : given == broadcast ? 0 : std::uint64_t(given);
 }
 
-/// Returns distinct rows for most tokens, in random order; some slots are -1 or out of range.
+// Returns distinct rows for most tokens, in random order; some slots are -1 or out of range.
 std::vector<std::int64_t> random_slots(std::uint64_t count, std::uint32_t tokens, Random& random) {
-    const auto rows = static_cast<std::int64_t>(count);
-    std::vector<std::int64_t> slots(static_cast<std::size_t>(rows));
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        slots[i] = static_cast<std::int64_t>(i);
-    }
+    const auto rows = std::int64_t(count);
+    std::vector<std::int64_t> slots(std::size_t{count});
+    for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = std::int64_t(i);
     std::shuffle(slots.begin(), slots.end(), random);
     slots.resize(tokens);
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-        slots[i] = i % 5 == 1 ? -1 : i % 7 == 3 ? rows + static_cast<std::int64_t>(i) : slots[i];
-    }
+    for (std::size_t i = 0; i < slots.size(); ++i)
+        slots[i] = i % 5 == 1 ? -1 : i % 7 == 3 ? rows + std::int64_t(i) : slots[i];
     return slots;
 }
 
-/// Returns the tensor in a piece of memory that starts at `byte`.
+// Returns the tensor in a piece of memory that starts at `byte`.
 Tensor tensor_at(const Placed& placed, Element element, std::uint64_t byte) {
     Tensor tensor = tensor_of(placed, {}, 0);
     tensor.where = {VK_NULL_HANDLE, byte + stored_bytes(element, placed.first),
@@ -43,8 +40,8 @@ Tensor tensor_at(const Placed& placed, Element element, std::uint64_t byte) {
     return tensor;
 }
 
-/// Places the inputs or the outputs in one piece if their elements have the same size. Otherwise
-/// each element size has a piece, in which the space of the other tensors stays unused.
+// Places the inputs or the outputs in one piece if their elements have the same size. Otherwise
+// each element size has a piece, in which the space of the other tensors stays unused.
 void place(const Unplaced& operation, bool output, Memory& memory, Tensor (&tensors)[3]) {
     const TensorInfo(&info)[3] = operation.info.tensor;
     Piece piece = arrange(output ? operation.out : operation.in, operation.shape,
@@ -53,9 +50,7 @@ void place(const Unplaced& operation, bool output, Memory& memory, Tensor (&tens
     Placed* const placed[] = {&piece.q, &piece.k, &piece.v};
     std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
     for (const TensorIndex which : every_tensor) {
-        if (info[which].head_dim == 0) {
-            continue;
-        }
+        if (info[which].head_dim == 0) continue;
         const Element element = output ? info[which].out : info[which].in;
         const auto [found, is_new] = pieces.try_emplace(element_bytes(element));
         if (is_new) {
@@ -68,7 +63,7 @@ void place(const Unplaced& operation, bool output, Memory& memory, Tensor (&tens
     }
 }
 
-/// Places K and V in pages.
+// Places K and V in pages.
 void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, Call& call) {
     const KernelInfo& info = operation.info;
     const std::uint32_t of_both = info.tensor[K].head_dim + info.tensor[V].head_dim;
@@ -100,12 +95,10 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
                                                                operation.shape.rows(), random)
                                                 : operation.slots;
     if (operation.pages_by_head || operation.beside || operation.page_gaps) {
-        call.paged_cache.page_stride = static_cast<std::int64_t>(cache.page_stride);
-        call.paged_cache.row_stride = static_cast<std::int64_t>(cache.row_stride);
+        call.paged_cache.page_stride = std::int64_t(cache.page_stride);
+        call.paged_cache.row_stride = std::int64_t(cache.row_stride);
     }
-    if (info.tensor[K].head_dim > 0) {
-        take(k, K);
-    }
+    if (info.tensor[K].head_dim > 0) take(k, K);
     if (info.tensor[V].head_dim > 0) {
         Placed v = pages(V, operation.shape.v_heads());
         if (operation.pages_by_head) {  // both caches share the strides of pages and rows
@@ -118,13 +111,12 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
     const std::uint64_t tokens = operation.shape.tokens;
     const std::uint64_t of_sequence = stride_or(call.paged_cache.batch_stride, tokens);
     std::vector<std::int64_t> stored((operation.shape.batch - 1) * of_sequence + tokens, -1);
-    for (std::size_t i = 0; i < slots.size(); ++i) {
+    for (std::size_t i = 0; i < slots.size(); ++i)
         stored[i / tokens * of_sequence + i % tokens] = slots[i];
-    }
     call.paged_cache.slot_mapping = memory.put(stored, call.paged_cache.int64 != 0);
 }
 
-/// Places ids with the strides of the call; ids that belong to no token are 0.
+// Places ids with the strides of the call; ids that belong to no token are 0.
 void place_ids(const Unplaced& operation, Memory& memory, Call& call) {
     Positions& positions = call.positions;
     positions.first = 0;
@@ -143,7 +135,7 @@ void place_ids(const Unplaced& operation, Memory& memory, Call& call) {
     positions.ids = memory.put(stored, positions.int64 != 0);
 }
 
-/// Writes packed rows to an input.
+// Writes packed rows to an input.
 void fill(Operation& operation, TensorIndex which, const Bytes& rows) {
     const oracle::Tensor in = rows_of(operation, which, false);
     const std::size_t size = oracle::bytes_of(in.type), bytes = in.head_dim * size;
@@ -155,7 +147,7 @@ void fill(Operation& operation, TensorIndex which, const Bytes& rows) {
     });
 }
 
-/// Returns the number of values of a parameter.
+// Returns the number of values of a parameter.
 std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info) {
     const std::size_t heads = info.heads, channels = info.head_dim;
     switch (shape) {
@@ -167,7 +159,7 @@ std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info) {
     }
 }
 
-/// Creates random weights, biases and scales with the shapes that the kernel requires.
+// Creates random weights, biases and scales with the shapes that the kernel requires.
 void add_parameters(const KernelInfo& info, TensorParameters& set, std::uint32_t seed) {
     for (const TensorIndex which : every_tensor) {
         const auto fill_up = [&](vkrope_parameter_shape shape, std::vector<float>& numbers) {
@@ -190,12 +182,10 @@ void add_parameters(const KernelInfo& info, TensorParameters& set, std::uint32_t
     }
 }
 
-/// Returns a factor for each token; some factors are below 1.
+// Returns a factor for each token; some factors are below 1.
 std::vector<float> token_scales(std::uint32_t tokens) {
     std::vector<float> scales;
-    for (std::uint32_t i = 0; i < tokens; ++i) {
-        scales.push_back(0.75f + 0.125f * static_cast<float>(i));
-    }
+    for (std::uint32_t i = 0; i < tokens; ++i) scales.push_back(0.75f + 0.125f * float(i));
     return scales;
 }
 
@@ -214,12 +204,10 @@ std::vector<double> inv_freq_of(const Unplaced& operation) {
         const std::size_t pairs = info.rotary_dim / 2;
         const std::size_t sets = std::size_t{vkrope::head_groups_of(info)} *
                                  summed_axes(info.sections);
-        for (std::size_t j = 0; j < pairs; ++j) {
-            inv_freq.push_back(std::pow(10000.0, -2.0 * static_cast<double>(j) / info.rotary_dim));
-        }
-        while (inv_freq.size() < sets * pairs) {
+        for (std::size_t j = 0; j < pairs; ++j)
+            inv_freq.push_back(std::pow(10000.0, -2.0 * double(j) / info.rotary_dim));
+        while (inv_freq.size() < sets * pairs)
             inv_freq.push_back(0.75 * inv_freq[inv_freq.size() - pairs]);
-        }
     }
     return inv_freq;
 }
@@ -230,9 +218,8 @@ bool must_count(const Unplaced& operation) {
         return info.tensor[which].head_dim != 0 && !operation.absent[which];
     };
     if (info.positions != VKROPE_POSITIONS_IMPLICIT || info.angles == VKROPE_ANGLES_COMPUTED ||
-        !(rotates(Q) || rotates(K))) {
+        !(rotates(Q) || rotates(K)))
         return false;
-    }
     const Positions& positions = operation.call.positions;
     const std::int64_t stride = std::max<std::int64_t>(positions.batch_stride, 0),  // or broadcast
         first = positions.first,
@@ -251,41 +238,31 @@ Operation placed(const Unplaced& unplaced) {
     call.tokens = shape.tokens;
     operation.inv_freq = inv_freq_of(unplaced);
     add_parameters(info, operation.parameters, 700);
-    if (info.two_parameter_sets) {
-        add_parameters(info, operation.second, 800);
-    }
+    if (info.two_parameter_sets) add_parameters(info, operation.second, 800);
     const auto is_in_call = [&](TensorIndex which) {
         return info.tensor[which].head_dim != 0 && !unplaced.absent[which];
     };
     Random random(unplaced.seed);
     Memory memory(random());
     place(unplaced, false, memory, call.in);
-    if (unplaced.in_place != std::array{true, true, true}) {
-        place(unplaced, true, memory, call.out);
-    }
-    for (const TensorIndex which : every_tensor) {
-        if (unplaced.in_place[which]) {
-            call.out[which] = call.in[which];
-        }
-    }
-    if (info.scatter_kv && (is_in_call(K) || is_in_call(V))) {
+    if (unplaced.in_place != std::array{true, true, true}) place(unplaced, true, memory, call.out);
+    for (const TensorIndex which : every_tensor)
+        if (unplaced.in_place[which]) call.out[which] = call.in[which];
+    if (info.scatter_kv && (is_in_call(K) || is_in_call(V)))
         place_in_pages(unplaced, memory, random, call);
-    } else {
+    else
         call.paged_cache = {};
-    }
-    if (info.positions != VKROPE_POSITIONS_IMPLICIT) {
+    if (info.positions != VKROPE_POSITIONS_IMPLICIT)
         place_ids(unplaced, memory, call);
-    } else if (call.positions.batch_stride == 0) {
+    else if (call.positions.batch_stride == 0)
         call.positions.batch_stride = broadcast;
-    }
     const bool slots = info.scatter_kv && (is_in_call(K) || is_in_call(V)),
                rotates = is_in_call(Q) || is_in_call(K),
                can_count = (rotates &&
                             (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) ||
                            slots;
-    if (can_count && (must_count(unplaced) || unplaced.counts)) {
+    if (can_count && (must_count(unplaced) || unplaced.counts))
         call.out_of_range = memory.take(sizeof(std::uint32_t));
-    }
     if (!unplaced.cos.empty()) {
         call.angles.buffer = memory.put(unplaced.cos);
         call.angles.sin = memory.put(unplaced.sin);
@@ -296,9 +273,7 @@ Operation placed(const Unplaced& unplaced) {
             call.in[which] = call.out[which] = {};
             continue;
         }
-        if (ops.scale_tokens) {
-            call.scale_tokens[which] = memory.put(token_scales(shape.rows()));
-        }
+        if (ops.scale_tokens) call.scale_tokens[which] = memory.put(token_scales(shape.rows()));
         if (is_made(ops.store_scale)) {
             const bool paged = info.scatter_kv && which != Q;
             const std::uint64_t rows = paged ? call.paged_cache.page_size +
@@ -308,7 +283,7 @@ Operation placed(const Unplaced& unplaced) {
         }
     }
     operation.memory = std::move(memory.bytes);
-    auto seed = static_cast<std::uint32_t>(random());
+    auto seed = std::uint32_t(random());
     for (const TensorIndex which : every_tensor) {
         if (is_in_call(which)) {
             const Bytes& rows = unplaced.rows[which];

@@ -6,8 +6,8 @@
 
 namespace vkrope::verify {
 
-/// Places the tensors and all other arrays of an operation in pieces of memory, separated by guard
-/// zones, among random bytes. Content that `operation` does not specify is random too.
+// Places the tensors and all other arrays of an operation in pieces of memory, separated by guard
+// zones, among random bytes. Content that `operation` does not specify is random too.
 Operation placed(const Unplaced& operation);
 
 }  // namespace vkrope::verify

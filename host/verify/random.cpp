@@ -18,10 +18,8 @@ class Random {
     explicit Random(std::uint64_t seed) : random_(seed) {}
 
     std::uint64_t operator()() { return random_(); }
-    /// Returns an integer from 0 to count - 1.
-    std::uint32_t below(std::uint32_t count) {
-        return static_cast<std::uint32_t>(random_() % count);
-    }
+    // Returns an integer from 0 to count - 1.
+    std::uint32_t below(std::uint32_t count) { return std::uint32_t(random_() % count); }
     bool one_in(std::uint32_t count) { return below(count) == 0; }
     template <class T, std::size_t count>
     T any_of(const T (&values)[count]) {
@@ -29,15 +27,15 @@ class Random {
     }
     template <class T>
     T any_of(const std::vector<T>& values) {
-        return values[below(static_cast<std::uint32_t>(values.size()))];
+        return values[below(std::uint32_t(values.size()))];
     }
-    /// Returns an enumerator from 0 to `last`.
+    // Returns an enumerator from 0 to `last`.
     template <class Enum>
     Enum up_to(Enum last) {
-        return static_cast<Enum>(below(static_cast<std::uint32_t>(last) + 1));
+        return Enum(below(std::uint32_t(last) + 1));
     }
-    /// Returns a number in [0, 1).
-    double number() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
+    // Returns a number in [0, 1).
+    double number() { return double(random_() >> 11) * 0x1p-53; }
 
    private:
     std::mt19937_64 random_;
@@ -57,7 +55,7 @@ std::uint32_t rounded_up(std::uint32_t number, std::uint32_t unit) {
 
 // ---- The kernel ----
 
-/// Draws up to 4 windows of a row, aligned to `unit`. Returns the end of the last window.
+// Draws up to 4 windows of a row, aligned to `unit`. Returns the end of the last window.
 std::uint32_t draw_windows(Random& random, KernelInfo& info, std::uint32_t unit, bool is_long) {
     if (is_long) {
         info.rotary_dim = random.any_of({48u, 64u, 128u});
@@ -70,16 +68,14 @@ std::uint32_t draw_windows(Random& random, KernelInfo& info, std::uint32_t unit,
         const std::uint32_t offset = end + (are_given ? unit * random.below(3) : 0);
         const std::uint32_t rotary_dim = rounded_up(2 * (1 + random.below(windows == 1 ? 16 : 4)),
                                                     std::max(unit, 2u));
-        if (are_given) {
-            info.windows[i] = {offset, rotary_dim};
-        }
+        if (are_given) info.windows[i] = {offset, rotary_dim};
         info.rotary_dim += rotary_dim;
         end = offset + rotary_dim;
     }
     return end;
 }
 
-/// Draws the numbers of channels in rows of Q, K and V.
+// Draws the numbers of channels in rows of Q, K and V.
 void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
     const bool is_long = !with_ops && random.one_in(4);
     const std::uint32_t unit = is_long ? 16 : random.any_of({1u, 2u, 4u, 8u});
@@ -90,21 +86,15 @@ void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
         tensor.rotary_offset = random.one_in(2) ? 0 : unit * random.below(steps);
         tensor.head_dim = tensor.rotary_offset + end +
                           (random.one_in(2) ? 0 : unit * random.below(steps));
-        if (of_blocks) {
-            tensor.head_dim = rounded_up(tensor.head_dim, 32);
-        }
+        if (of_blocks) tensor.head_dim = rounded_up(tensor.head_dim, 32);
     };
     const std::uint32_t present = random.below(6);
-    if (present != 1) {
-        draw(info.tensor[Q]);
-    }
+    if (present != 1) draw(info.tensor[Q]);
     if (present == 0 || (present > 2 && random.one_in(2))) {
         draw(info.tensor[K]);
     } else if (present != 2) {
         info.tensor[K] = info.tensor[Q];
-        if (present == 1) {
-            draw(info.tensor[K]);
-        }
+        if (present == 1) draw(info.tensor[K]);
     }
     if (random.one_in(2)) {
         const std::uint32_t of_k = info.tensor[K].head_dim;
@@ -113,21 +103,17 @@ void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
     }
 }
 
-/// Draws element types. Half of the outputs have the input's type, so in-place calls are common.
+// Draws element types. Half of the outputs have the input's type, so in-place calls are common.
 void draw_elements(Random& random, KernelInfo& info, bool with_ops, const Bounds& bounds) {
     const bool all_alike = random.one_in(2);
     const TensorInfo* first = nullptr;
     for (const TensorIndex which : every_tensor) {
         TensorInfo& of = info.tensor[which];
-        if (of.head_dim == 0) {
-            continue;
-        }
+        if (of.head_dim == 0) continue;
         of.in = random.any_of(bounds.of_inputs);
         of.out = random.one_in(2) ? of.in : random.up_to(VKROPE_BF16);
-        if (with_ops && random.one_in(3)) {
-            of.out = static_cast<Element>(VKROPE_E4M3FN +
-                                          random.below(of.head_dim % 32 == 0 ? 8 : 3));
-        }
+        if (with_ops && random.one_in(3))
+            of.out = Element(VKROPE_E4M3FN + random.below(of.head_dim % 32 == 0 ? 8 : 3));
         if (all_alike && first != nullptr) {
             of.in = first->in;
             of.out = of.head_dim % block_channels(first->out) == 0 ? first->out : of.in;
@@ -142,9 +128,7 @@ vkrope_parameter_shape any_shape(Random& random) {
 
 void draw_norm(Random& random, Norm& norm, bool may_span_token) {
     norm.kind = random.up_to(VKROPE_NORM_LAYER);
-    if (norm.kind == VKROPE_NORM_NONE) {
-        return;
-    }
+    if (norm.kind == VKROPE_NORM_NONE) return;
     norm.span = may_span_token ? random.up_to(VKROPE_NORM_SPAN_TOKEN) : VKROPE_NORM_SPAN_HEAD;
     norm.place = random.up_to(VKROPE_NORM_PLACE_AFTER);
     norm.eps = random.any_of({1e-6f, 1e-5f, 1e-20f, 1.0f});
@@ -171,15 +155,13 @@ void draw_ops(Random& random, KernelInfo& info, TensorIndex which) {
 
 void draw_store_scale(Random& random, KernelInfo& info, TensorIndex which) {
     Ops& ops = info.tensor[which].ops;
-    if (!is_quantised(info.tensor[which].out) || block_channels(info.tensor[which].out) != 1) {
+    if (!is_quantised(info.tensor[which].out) || block_channels(info.tensor[which].out) != 1)
         return;
-    }
     ops.store_scale = random.up_to(VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
     if (is_made(ops.store_scale)) {
         ops.scale_floor = random.any_of({0.0f, 0.01f});
-        if (info.scatter_kv && which != Q) {
+        if (info.scatter_kv && which != Q)
             ops.scale_layout = random.up_to(VKROPE_SCALE_LAYOUT_PAGES_HEADS);
-        }
     }
 }
 
@@ -209,14 +191,13 @@ void draw_sections(Random& random, KernelInfo& info) {
         sections.axes = 2 + random.below(max_axes - 1);
     }
     if (sections.order != VKROPE_SECTIONS_SUM) {
-        for (std::uint32_t axis = 0; axis < sections.axes; ++axis) {
+        for (std::uint32_t axis = 0; axis < sections.axes; ++axis)
             sections.pairs[axis] = random.below(5);
-        }
         sections.pairs[random.below(sections.axes)] += 1;
     }
 }
 
-/// Draws head counts of each tensor. Those of Q and K are multiples of the number of head groups.
+// Draws head counts of each tensor. Those of Q and K are multiples of the number of head groups.
 void draw_heads(Random& random, Unplaced& operation) {
     Shape& shape = operation.shape;
     const std::uint32_t unit = vkrope::head_groups_of(operation.info);
@@ -231,7 +212,7 @@ void draw_kernel(Random& random, Unplaced& operation, const Bounds& bounds) {
     const bool with_ops = bounds.ops && random.one_in(2);
     info.pairing = random.any_of({VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED});
     info.pairing_out = random.one_in(3) ? random.up_to(VKROPE_INTERLEAVED) : VKROPE_PAIRING_NONE;
-    info.angles = static_cast<AngleSource>(1 + random.below(VKROPE_ANGLES_COS_SIN_CACHE));
+    info.angles = AngleSource(1 + random.below(VKROPE_ANGLES_COS_SIN_CACHE));
     info.positions = random.up_to(VKROPE_POSITIONS_AXIS_IDS);
     info.mapping = random.up_to(VKROPE_MAPPING_CPU);
     info.conversion = random.up_to(VKROPE_CONVERSION_INTEGER);
@@ -240,12 +221,9 @@ void draw_kernel(Random& random, Unplaced& operation, const Bounds& bounds) {
         info.channel_angles = random.one_in(2);
     }
     info.phase = info.angles != VKROPE_ANGLES_COS_SIN_CACHE && random.one_in(3);
-    if (info.angles == VKROPE_ANGLES_COMPUTED && random.one_in(2)) {
+    if (info.angles == VKROPE_ANGLES_COMPUTED && random.one_in(2))
         info.head_groups = 1 + random.below(3);
-    }
-    if (info.positions == VKROPE_POSITIONS_AXIS_IDS) {
-        draw_sections(random, info);
-    }
+    if (info.positions == VKROPE_POSITIONS_AXIS_IDS) draw_sections(random, info);
     draw_rows(random, info, with_ops);
     info.scatter_kv = is_present(info, K) && random.one_in(2);
     draw_elements(random, info, with_ops, bounds);
@@ -255,12 +233,8 @@ void draw_kernel(Random& random, Unplaced& operation, const Bounds& bounds) {
     const bool know_heads = random.one_in(2);
     bool parameters = false;
     for (const TensorIndex which : every_tensor) {
-        if (!is_present(info, which)) {
-            continue;
-        }
-        if (with_ops && !random.one_in(4)) {
-            draw_ops(random, info, which);
-        }
+        if (!is_present(info, which)) continue;
+        if (with_ops && !random.one_in(4)) draw_ops(random, info, which);
         draw_store_scale(random, info, which);
         const Ops& ops = info.tensor[which].ops;
         info.tensor[which].heads = know_heads || needs_heads(ops) ? heads[which] : 0;
@@ -280,15 +254,13 @@ void draw_angles(Random& random, Unplaced& operation) {
                                  : random.any_of({1u, 48u, 129u});
     if (info.phase) {
         const std::size_t count = std::size_t{vkrope::head_groups_of(info)} * info.rotary_dim / 2;
-        for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i)
             operation.phase.push_back((random.number() - 0.5) * random.any_of({4.0, 4000.0}));
-        }
     }
     const bool direct = info.angles == VKROPE_ANGLES_DIRECT_TEXTURE ||
                         info.angles == VKROPE_ANGLES_DIRECT_BUFFER;
-    if (direct && !info.phase && random.one_in(3)) {
+    if (direct && !info.phase && random.one_in(3))
         operation.precision = VKROPE_ANGLE_PRECISION_FLOAT32;
-    }
     if (random.one_in(2)) {
         const std::size_t count = inv_freq_of(operation).size();
         for (std::size_t i = 0; i < count; ++i) {
@@ -300,13 +272,13 @@ void draw_angles(Random& random, Unplaced& operation) {
         const std::uint32_t columns = info.rotary_dim / (info.channel_angles ? 1 : 2);
         operation.row_stride = columns + random.below(4);
         const std::size_t count = rounded_up(operation.max_position * operation.row_stride, 2);
-        const auto seed = static_cast<std::uint32_t>(random());
+        const auto seed = std::uint32_t(random());
         operation.cos = random_elements(info.table, count, seed);
         operation.sin = random_elements(info.table, count, seed + 1);
     }
 }
 
-/// Draws a position, often a position that the angles cover.
+// Draws a position, often a position that the angles cover.
 std::int64_t any_position(Random& random, const Unplaced& operation, bool int64) {
     const std::int64_t end = operation.info.angles == VKROPE_ANGLES_COMPUTED
                                  ? std::int64_t{1} << random.below(32)
@@ -320,10 +292,9 @@ std::int64_t any_position(Random& random, const Unplaced& operation, bool int64)
                                  std::numeric_limits<std::int32_t>::max()};
     const std::int64_t beyond[] = {std::int64_t{1} << 31, (std::int64_t{1} << 32) + 1,
                                    -(std::int64_t{1} << 32), INT64_MIN, INT64_MAX};
-    std::int64_t position = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(end));
-    if (operation.info.angles != VKROPE_ANGLES_COS_SIN_CACHE && random.one_in(2)) {
+    std::int64_t position = std::int64_t(random() % std::uint64_t(end));
+    if (operation.info.angles != VKROPE_ANGLES_COS_SIN_CACHE && random.one_in(2))
         position = -position;
-    }
     const std::uint32_t kind = random.below(16);
     position = kind == 0 && int64 ? random.any_of(beyond)
                : kind < 4         ? random.any_of(near)
@@ -344,7 +315,7 @@ void draw_positions(Random& random, Unplaced& operation) {
         const std::int64_t last = std::int64_t{std::numeric_limits<std::int32_t>::max()} -
                                   shape.tokens - std::int64_t{shape.batch} * stride;
         const std::int64_t first = any_position(random, operation, false) - random.below(4);
-        positions.first = static_cast<std::int32_t>(
+        positions.first = std::int32_t(
             std::clamp(first, std::int64_t{std::numeric_limits<std::int32_t>::min()}, last));
         return;
     }
@@ -386,8 +357,8 @@ bool is_block_type(Element element) {
     return block_channels(element) != 1;
 }
 
-/// Returns true if the element types allow the strides of an arrangement. Norms over a token need
-/// the same stride between all heads.
+// Returns true if the element types allow the strides of an arrangement. Norms over a token need
+// the same stride between all heads.
 bool allows(const Unplaced& operation, Arrangement arrangement, bool output) {
     const KernelInfo& info = operation.info;
     bool blocks = false, whole_blocks = true, one_stride = false;
@@ -421,9 +392,7 @@ Arrangement any_arrangement(Random& random, const Unplaced& operation, bool outp
     for (;;) {
         const Arrangement drawn = random.one_in(share) ? Arrangement::gathered
                                                        : random.any_of(arrangements).value;
-        if (allows(operation, drawn, output)) {
-            return drawn;
-        }
+        if (allows(operation, drawn, output)) return drawn;
     }
 }
 
@@ -441,9 +410,8 @@ void draw_arrangements(Random& random, Unplaced& operation) {
     operation.out = any_arrangement(random, operation, true);
     operation.lead = random.below(4);
     const bool some = random.one_in(2);
-    for (const TensorIndex which : every_tensor) {
+    for (const TensorIndex which : every_tensor)
         operation.in_place[which] = some && may_be_in_place(operation, which) && !random.one_in(4);
-    }
 }
 
 std::uint32_t slots_of(const Unplaced& operation) {
@@ -451,7 +419,7 @@ std::uint32_t slots_of(const Unplaced& operation) {
     return (1 + 4 * operation.shape.rows() / page_size) * page_size;
 }
 
-/// Returns whether K and V have rows and heads alike, or there is no V.
+// Returns whether K and V have rows and heads alike, or there is no V.
 bool are_alike(const Unplaced& operation) {
     const TensorInfo &k = operation.info.tensor[K], &v = operation.info.tensor[V];
     return v.head_dim == 0 ||
@@ -463,7 +431,7 @@ bool may_be_beside(const Unplaced& operation) {
     return are_alike(operation) && is_present(info, V) && info.tensor[V].out == info.tensor[K].out;
 }
 
-/// A page of one row has no gaps between its heads.
+// A page of one row has no gaps between its heads.
 bool may_be_by_head(const Unplaced& operation) {
     return are_alike(operation) && !(operation.beside && operation.call.paged_cache.page_size <= 1);
 }
@@ -490,9 +458,7 @@ void draw_slots(Random& random, Unplaced& operation) {
                                     0xffffffff,
                                     -(std::int64_t{1} << 32)};
     std::vector<std::int64_t> free(rows);
-    for (std::uint32_t row = 0; row < rows; ++row) {
-        free[row] = row;
-    }
+    for (std::uint32_t row = 0; row < rows; ++row) free[row] = row;
     for (std::uint32_t i = 0; i < shape.rows(); ++i) {
         std::swap(free[i], free[i + random.below(rows - i)]);
         const std::uint32_t kind = random.below(8);
@@ -507,8 +473,8 @@ void draw_slots(Random& random, Unplaced& operation) {
 
 // ---- The values of a call ----
 
-/// The kinds of values in a row. equal: small, but about half of the blocks of 32 have numbers of
-/// one magnitude, often 0, and both signs.
+// The kinds of values in a row. equal: small, but about half of the blocks of 32 have numbers of
+// one magnitude, often 0, and both signs.
 enum class Values { small, all_magnitudes, special, equal, any_bits };
 
 std::uint32_t special_bits(Random& random, Element element) {
@@ -528,12 +494,9 @@ std::uint32_t special_bits(Random& random, Element element) {
 std::uint32_t any_element(Random& random, Element element, Values values) {
     constexpr int exponents[] = {0, 0, 0, 0, 10, -8, -20, -130};  // -130: subnormal in f32
     const int exponent = values == Values::all_magnitudes ? random.any_of(exponents) : 0;
-    if (values == Values::any_bits) {
-        return static_cast<std::uint32_t>(random()) & (element == VKROPE_F32 ? ~0u : 0xffffu);
-    }
-    if (values == Values::special && random.one_in(24)) {
-        return special_bits(random, element);
-    }
+    if (values == Values::any_bits)
+        return std::uint32_t(random()) & (element == VKROPE_F32 ? ~0u : 0xffffu);
+    if (values == Values::special && random.one_in(24)) return special_bits(random, element);
     const double number = (random.number() - 0.5) * 8;
     return oracle::narrow(type_of(element), std::ldexp(static_cast<long double>(number), exponent));
 }
@@ -546,7 +509,7 @@ void draw_values(Random& random, Unplaced& operation) {
         // above 1 overflow too.
         const bool may_be_largest = operation.attention_factor == 1 && of.ops.hadamard == 0 &&
                                     of.ops.norm.kind != VKROPE_NORM_LAYER;
-        const auto values = static_cast<Values>(random.below(may_be_largest ? 5 : 4));
+        const auto values = Values(random.below(may_be_largest ? 5 : 4));
         const std::uint32_t sign = of.in == VKROPE_F32 ? 1u << 31 : 1u << 15;
         bool are_equal = false;
         std::uint32_t magnitude = 0;
@@ -557,9 +520,7 @@ void draw_values(Random& random, Unplaced& operation) {
                 are_equal = values == Values::equal && random.one_in(2);
                 magnitude = random.one_in(2) ? 0 : bits & ~sign;
             }
-            if (are_equal) {
-                bits = (bits & sign) | magnitude;
-            }
+            if (are_equal) bits = (bits & sign) | magnitude;
             store(of.in, operation.rows[which], i, bits);
         }
     }
@@ -572,16 +533,13 @@ void draw_call(Random& random, Unplaced& operation, const Bounds& bounds) {
     if (info.tensor[Q].heads == 0 && info.tensor[K].heads == 0) {
         draw_heads(random, operation);
         shape.groups <<= random.below(3);
-        if (info.tensor[V].heads != 0) {
-            shape.own_v_heads = info.tensor[V].heads;
-        }
+        if (info.tensor[V].heads != 0) shape.own_v_heads = info.tensor[V].heads;
     }
     std::size_t longest = 1;  // token
     shape.batch = shape.tokens = 1;
-    for (const TensorIndex which : every_tensor) {
+    for (const TensorIndex which : every_tensor)
         longest = std::max(longest, elements_of(operation, which));
-    }
-    const auto most = static_cast<std::uint32_t>(bounds.elements / longest);
+    const auto most = std::uint32_t(bounds.elements / longest);
     const std::uint32_t fewest = info.two_parameter_sets ? 2 : 1;
     shape.batch = 1 + random.below(std::clamp(most / fewest, 1u, 3u));
     shape.tokens = fewest +
@@ -590,28 +548,21 @@ void draw_call(Random& random, Unplaced& operation, const Bounds& bounds) {
     draw_positions(random, operation);
     call.direction = random.up_to(VKROPE_INVERSE);
     call.gain = random.up_to(VKROPE_GAIN_DIVIDE_OUT);
-    if (info.scatter_kv) {
-        draw_slots(random, operation);
-    }
+    if (info.scatter_kv) draw_slots(random, operation);
     const bool whole = random.one_in(2);
-    for (const TensorIndex which : every_tensor) {
+    for (const TensorIndex which : every_tensor)
         operation.absent[which] = !is_present(info, which) || (!whole && random.one_in(4));
-    }
-    if (operation.absent[Q] && operation.absent[K] && operation.absent[V]) {
+    if (operation.absent[Q] && operation.absent[K] && operation.absent[V])
         operation.absent[is_present(info, Q) ? Q : K] = false;
-    }
     draw_arrangements(random, operation);
-    if (info.tensor[Q].ops.scale_call && !operation.absent[Q]) {
+    if (info.tensor[Q].ops.scale_call && !operation.absent[Q])
         call.q_scale = random.any_of({0.0f, 1.0f, 0.7f, -3.0f});
-    }
-    if (info.two_parameter_sets) {
-        call.first_set_tokens = 1 + random.below(shape.tokens - 1);
-    }
+    if (info.two_parameter_sets) call.first_set_tokens = 1 + random.below(shape.tokens - 1);
     const bool may_be_outside = info.angles != VKROPE_ANGLES_COMPUTED ||
                                 info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_kv;
     operation.counts = may_be_outside && random.one_in(2);
     draw_values(random, operation);
-    operation.seed = static_cast<std::uint32_t>(random());
+    operation.seed = std::uint32_t(random());
 }
 
 }  // namespace
@@ -643,16 +594,15 @@ bool rows_are_apart(const Unplaced& operation) {
 Unplaced rearranged(const Unplaced& operation, std::uint64_t seed) {
     Unplaced other = operation;
     Random random(seed);
-    if (operation.in == Arrangement::broadcast) {
+    if (operation.in == Arrangement::broadcast)
         other.lead = random.below(4);  // the number of heads of K stays 1
-    } else {
+    else
         do {
             draw_arrangements(random, other);
         } while (other.in == Arrangement::broadcast);
-    }
     other.pages_by_head = other.pages_by_head && random.one_in(2);
     other.page_gaps = other.page_gaps && random.one_in(2);
-    other.seed = static_cast<std::uint32_t>(random());
+    other.seed = std::uint32_t(random());
     return other;
 }
 

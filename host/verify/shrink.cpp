@@ -17,12 +17,12 @@ std::size_t product(const Extents& extents) {
     return extents[0] * extents[1] * extents[2] * extents[3];
 }
 
-/// A change of the length of arrays.
+// A change of the length of arrays.
 struct Cut {
     Extents from, to;
     bool keep_last;  // the last elements of each axis, not the first
 
-    /// Calls copy(index in `from`, index in `to`) for each element that the arrays have in common.
+    // Calls copy(index in `from`, index in `to`) for each element that the arrays have in common.
     template <class Copy>
     void each_common(const Copy& copy) const {
         for (std::size_t at = 0; at < product(to); ++at) {
@@ -40,7 +40,7 @@ struct Cut {
     }
 };
 
-/// Cuts an array. An array that was emptied becomes one of zeros.
+// Cuts an array. An array that was emptied becomes one of zeros.
 template <class T>
 void cut(std::vector<T>& numbers, const Cut& by) {
     std::vector<T> made(product(by.to));
@@ -49,7 +49,7 @@ void cut(std::vector<T>& numbers, const Cut& by) {
     numbers = std::move(made);
 }
 
-/// Cuts an array of elements, converted to another type. An empty array stays empty.
+// Cuts an array of elements, converted to another type. An empty array stays empty.
 void cut(Bytes& bytes, Element old, Element element, const Cut& by) {
     if (bytes.empty() || (old == element && by.from == by.to)) return;
     Bytes made(product(by.to) * element_bytes(element));
@@ -86,7 +86,7 @@ Extents table_of(const Unplaced& operation) {
     return {operation.max_position, operation.row_stride, 1, 1};
 }
 
-/// The arrays of elements: rows, cos and sin.
+// The arrays of elements: rows, cos and sin.
 constexpr std::size_t arrays = 5;
 Bytes& array_of(Unplaced& operation, std::size_t i) {
     return i < 3 ? operation.rows[i] : i == 3 ? operation.cos : operation.sin;
@@ -95,7 +95,7 @@ Element element_of(const Unplaced& operation, std::size_t i) {
     return i < 3 ? operation.info.tensor[i].in : operation.info.table;
 }
 
-/// Makes fields and arrays fit a change. Arrays have the size that `from` demands.
+// Makes fields and arrays fit a change. Arrays have the size that `from` demands.
 void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
     KernelInfo& info = operation.info;
     const auto change_of = [&](auto&& extents_of) {
@@ -103,7 +103,7 @@ void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
     };
     for (const TensorIndex which : {Q, K, V}) {
         TensorInfo& of = info.tensor[which];
-        if (of.heads != 0) of.heads = static_cast<std::uint32_t>(rows_of(operation, which)[2]);
+        if (of.heads != 0) of.heads = std::uint32_t(rows_of(operation, which)[2]);
         if (operation.in_place[which]) of.out = of.in;
     }
     if (info.windows[0].rotary_dim != 0) {
@@ -136,13 +136,13 @@ void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
         Bytes& array = array_of(operation, i);
         cut(array, element_of(from, i), element_of(operation, i),
             change_of([i](const Unplaced& of) {
-                return i < 3 ? rows_of(of, static_cast<TensorIndex>(i)) : table_of(of);
+                return i < 3 ? rows_of(of, TensorIndex(i)) : table_of(of);
             }));
         if (i >= 3) array.resize((array.size() + 3) / 4 * 4);
     }
 }
 
-/// Returns whether a path is `parent` or a part of it. A * in `parent` stands for any index.
+// Returns whether a path is `parent` or a part of it. A * in `parent` stands for any index.
 bool is_part(std::string_view path, std::string_view parent) {
     if (path.size() < parent.size()) return false;
     for (std::size_t i = 0; i < parent.size(); ++i)
@@ -162,7 +162,7 @@ std::int64_t less_two(std::int64_t distance) {
     return less_one(less_one(distance));
 }
 
-/// Changes the distance of a number of 32 bits or an enumeration from its default.
+// Changes the distance of a number of 32 bits or an enumeration from its default.
 void lower(const Field& field, const Field& by_default, Lowered lowered) {
     std::visit(
         [&](const auto& of) {
@@ -173,7 +173,7 @@ void lower(const Field& field, const Field& by_default, Lowered lowered) {
                 *of = static_cast<std::remove_pointer_t<T>>(to);
             } else if constexpr (std::is_same_v<T, Enumeration>) {
                 const std::int64_t from = start.value(), to = from + lowered(of.value() - from);
-                of.set(static_cast<std::uint32_t>(to));
+                of.set(std::uint32_t(to));
             }
         },
         field.value);
@@ -191,7 +191,7 @@ class Shrinker {
     }
 
    private:
-    /// Changes the operation if it then fails, too.
+    // Changes the operation if it then fails, too.
     template <class Change>
     bool take(const Change& change) {
         for (const bool keep_last : {false, true}) {
@@ -208,7 +208,7 @@ class Shrinker {
         return false;
     }
 
-    /// Like take() with change(field, default) for each part of a path.
+    // Like take() with change(field, default) for each part of a path.
     template <class Change>
     bool take_parts(std::string_view path, const Change& change) {
         return take([&](Unplaced& candidate) {
@@ -218,8 +218,8 @@ class Shrinker {
         });
     }
 
-    /// Returns the paths of the fields that differ from their defaults. A path with an index also
-    /// occurs with a *, before.
+    // Returns the paths of the fields that differ from their defaults. A path with an index also
+    // occurs with a *, before.
     std::vector<std::string> changed_paths() {
         std::vector<std::string> paths;
         const std::vector<Field> fields = fields_of(least_);
@@ -233,7 +233,7 @@ class Shrinker {
         return paths;
     }
 
-    /// Tries the defaults of structs and arrays first, then those of fields.
+    // Tries the defaults of structs and arrays first, then those of fields.
     bool reset_fields() {
         std::vector<std::pair<std::size_t, std::string>> paths;  // with their depths
         for (const std::string& path : changed_paths()) {
@@ -271,7 +271,7 @@ class Shrinker {
         return any;
     }
 
-    /// Tries set(candidate, i) for all elements of an array, its halves, quarters ...
+    // Tries set(candidate, i) for all elements of an array, its halves, quarters ...
     template <class Set>
     bool set_elements(std::size_t count, const Set& set) {
         bool any = false;
@@ -284,10 +284,10 @@ class Shrinker {
         return any;
     }
 
-    /// Tries 0 for positions, phases and values, and 1 for other values.
+    // Tries 0 for positions, phases and values, and 1 for other values.
     bool simplify_elements() {
-        bool any = set_elements(least_.ids.size(),
-                                [](Unplaced& of, std::size_t i) { of.ids[i] = 0; });
+        bool any = set_elements(
+            least_.ids.size(), [](Unplaced& of, std::size_t i) { of.ids[i] = 0; });
         any |= set_elements(least_.phase.size(),
                             [](Unplaced& of, std::size_t i) { of.phase[i] = 0; });
         for (std::size_t array = 0; array < arrays; ++array) {

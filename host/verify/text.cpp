@@ -11,7 +11,7 @@
 namespace vkrope::verify {
 namespace {
 
-/// Defines words_of(TYPE), the words of an enumeration from 0.
+// Defines words_of(TYPE), the words of an enumeration from 0.
 #define VKROPE_WORDS(type, ...)                               \
     std::span<const char* const> words_of(type) {             \
         static constexpr const char* words[] = {__VA_ARGS__}; \
@@ -83,7 +83,7 @@ constexpr bool is_array = std::is_array_v<T>;
 template <class T, std::size_t count>
 constexpr bool is_array<std::array<T, count>> = true;
 
-/// Adds a field, or the fields of a struct or array.
+// Adds a field, or the fields of a struct or array.
 class Collector {
    public:
     Collector(std::vector<Field>& fields, std::string prefix)
@@ -139,7 +139,7 @@ constexpr const char* zeros = "verify::Bytes(";
 constexpr const char* words_list = "verify::bytes_of(std::vector<std::uint32_t>";
 constexpr const char* bytes_list = "verify::bytes_of(std::vector<std::uint8_t>";
 
-/// Returns the bits of numbers of a type.
+// Returns the bits of numbers of a type.
 template <class T>
 std::string text_of_bits(const Bytes& bytes) {
     std::string text;
@@ -182,7 +182,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(0, text.find_last_not_of(spaces) + 1);
 }
 
-/// Removes both ends of a text. Returns false if it does not have them.
+// Removes both ends of a text. Returns false if it does not have them.
 bool strip(std::string_view& text, std::string_view start, std::string_view end = "") {
     if (text.size() < start.size() + end.size() || !text.starts_with(start) || !text.ends_with(end))
         return false;
@@ -190,7 +190,7 @@ bool strip(std::string_view& text, std::string_view start, std::string_view end 
     return true;
 }
 
-/// Calls visit(part) for each part of a text between separators.
+// Calls visit(part) for each part of a text between separators.
 template <class Visit>
 void each_part(std::string_view text, char separator, const Visit& visit) {
     while (!text.empty()) {

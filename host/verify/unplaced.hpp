@@ -9,7 +9,7 @@
 
 namespace vkrope::verify {
 
-/// Limits that the device reports in place of its own; 0 stands for its own.
+// Limits that the device reports in place of its own; 0 stands for its own.
 struct ReportedLimits {
     std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0,
                   workgroups_z = 0;
@@ -17,9 +17,9 @@ struct ReportedLimits {
     bool operator==(const ReportedLimits&) const = default;
 };
 
-/// An empty `inv_freq` stands for 10000^(-2j / rotary_dim), slower in each set than in the set
-/// before. Empty `parameters` are random. With implicit positions and a batch_stride of 0 every
-/// sequence starts at `first`.
+// An empty `inv_freq` stands for 10000^(-2j / rotary_dim), slower in each set than in the set
+// before. Empty `parameters` are random. With implicit positions and a batch_stride of 0 every
+// sequence starts at `first`.
 struct Unplaced : Operation {
     Unplaced() {
         info.pairing = VKROPE_HALF_SPLIT;
@@ -46,13 +46,13 @@ struct Unplaced : Operation {
     ReportedLimits limits = {};
 };
 
-/// Returns the number of elements of a tensor.
+// Returns the number of elements of a tensor.
 std::size_t elements_of(const Unplaced& operation, vkrope_tensor_index which);
 
-/// Returns whether implicit positions reach beyond the table, so that the call must count them.
+// Returns whether implicit positions reach beyond the table, so that the call must count them.
 bool must_count(const Unplaced& operation);
 
-/// Returns the frequencies of the placed operation.
+// Returns the frequencies of the placed operation.
 std::vector<double> inv_freq_of(const Unplaced& operation);
 
 }  // namespace vkrope::verify

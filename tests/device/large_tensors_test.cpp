@@ -26,9 +26,8 @@ void fill(Element element, std::uint64_t block, Bytes& bytes) {
 // Returns the memory that is available on the machine, in bytes, or UINT64_MAX if it is unknown.
 std::uint64_t available_memory() {
     std::ifstream meminfo("/proc/meminfo");
-    for (std::string line; std::getline(meminfo, line);) {
+    for (std::string line; std::getline(meminfo, line);)
         if (line.starts_with("MemAvailable:")) return std::stoull(line.substr(13)) * 1024;
-    }
     return UINT64_MAX;
 }
 
@@ -36,7 +35,7 @@ std::uint64_t available_memory() {
 struct Large {
     std::string name;
     Element in, out;
-    bool in_place, by_head;  ///< by_head: the layout is [batch, heads, tokens, head_dim]
+    bool in_place, by_head;  // by_head: the layout is [batch, heads, tokens, head_dim]
     std::uint32_t batch, tokens, heads;
 
     static constexpr std::uint32_t D = 128, positions = 5000, piece_tokens = 8192;

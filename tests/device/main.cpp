@@ -32,9 +32,8 @@ static_assert(std::size(expected_messages) <= 5);
 std::map<std::string, std::size_t> unexpected;
 
 void on_message(void*, VkBool32, const char* id, const char* text) {
-    for (const Expected& expected : expected_messages) {
+    for (const Expected& expected : expected_messages)
         if (std::strcmp(expected.id, id) == 0) return;
-    }
     if (unexpected[id]++ == 0) std::fprintf(stderr, "validation: [%s] %s\n", id, text);
 }
 
@@ -71,9 +70,8 @@ VkLayerProperties validation_layer(const Device& on) {
     enumerate(&count, nullptr);
     std::vector<VkLayerProperties> layers(count);
     enumerate(&count, layers.data());
-    for (const VkLayerProperties& layer : layers) {
+    for (const VkLayerProperties& layer : layers)
         if (std::strcmp(layer.layerName, "VK_LAYER_KHRONOS_validation") == 0) return layer;
-    }
     return {};
 }
 

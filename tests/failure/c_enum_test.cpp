@@ -22,8 +22,8 @@ namespace vkrope::test {
 
 namespace {
 
-/// Calls `call` with each number of no_enumerators in `field`; each call must fail with an error
-/// that names the field and the number. Then restores the field.
+// Calls `call` with each number of no_enumerators in `field`; each call must fail with an error
+// that names the field and the number. Then restores the field.
 template <class Enum, class Function>
 void refuses_numbers(const char* name, Enum& field, const Function& call) {
     const std::uint32_t before = number_in(field);

@@ -69,11 +69,10 @@ TEST_CASE("pipeline cache: if its folder is unusable, there is a warning and the
     const fs::path read_only = folder.path() / "read-only";
     fs::create_directory(read_only);
     fs::permissions(read_only, fs::perms::owner_read | fs::perms::owner_exec);
-    if (geteuid() == 0) {
+    if (geteuid() == 0)
         MESSAGE("a read-only folder: not tried, since root may write to it");
-    } else {
+    else
         check_not_kept(read_only);
-    }
 }
 
 TEST_CASE("pipeline cache: without a folder there is no cache") {

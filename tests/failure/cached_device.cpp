@@ -65,9 +65,8 @@ void CachedDevice::close() {
 }
 
 bool CachedDevice::warns(const char* words) const {
-    for (const std::string& warning : warnings_) {
+    for (const std::string& warning : warnings_)
         if (names(warning, words)) return true;
-    }
     return false;
 }
 

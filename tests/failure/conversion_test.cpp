@@ -195,9 +195,8 @@ TEST_CASE("all modules of an f16 kernel declare the same modes: native or not, w
         const auto kernel = create(host.ref, info);
         INFO(kernel.status.what);
         REQUIRE(kernel);
-        for (std::size_t i = before; i < fake().shaders().size(); ++i) {
+        for (std::size_t i = before; i < fake().shaders().size(); ++i)
             CHECK(declared_by(fake().shaders()[i]).modes.size() == 6);
-        }
         vkrope_kernel_destroy(kernel.value);
         check_no_faults();
     }

@@ -191,7 +191,7 @@ TEST_CASE("an arena makes one pool and all sets at once, with the caller's alloc
 
 namespace {
 
-/// Makes a kernel of this info and records a call that it accepts.
+// Makes a kernel of this info and records a call that it accepts.
 Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorArena* arena) {
     const Owned<Kernel> kernel(create(host.ref, info).value);
     REQUIRE(kernel);
@@ -209,7 +209,7 @@ Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorAre
     return record(host.commands, kernel.get(), with_ops(host, info, call), arena);
 }
 
-/// Makes an arena for a kernel of this info and destroys the kernel, which the arena does not need.
+// Makes an arena for a kernel of this info and destroys the kernel, which the arena does not need.
 Owned<DescriptorArena> arena_of(const KernelHost& host, const KernelInfo& info) {
     const Owned<Kernel> kernel(create(host.ref, info).value);
     REQUIRE(kernel);

@@ -6,7 +6,7 @@ namespace vkrope::test {
 
 namespace {
 
-/// Returns all failures whose correct outcome is not the error of the call that failed.
+// Returns all failures whose correct outcome is not the error of the call that failed.
 const std::vector<Tolerance>& tolerances() {
     static const std::vector<Tolerance> all = {
         {"requirements",
@@ -85,9 +85,8 @@ const std::vector<Tolerance>& tolerances() {
 std::vector<Scenario> all_scenarios(bool slow) {
     std::vector<Scenario> all;
     for (const auto& list : {plan_scenarios(), kernel_scenarios(), runtime_scenarios()}) {
-        for (const Scenario& one : list) {
+        for (const Scenario& one : list)
             if (one.slow == slow) all.push_back(one);
-        }
     }
     return all;
 }

@@ -14,13 +14,13 @@ namespace vkrope::test {
 
 namespace {
 
-/// Visits the fields of a kernel and of a call, and changes one of them.
+// Visits the fields of a kernel and of a call, and changes one of them.
 class Fields {
    public:
     explicit Fields(std::size_t changed) : changed_(changed) {}
 
-    std::string name;  ///< the name of the changed field; empty if there are no more fields
-    std::string last;  ///< the last part of the name
+    std::string name;  // the name of the changed field; empty if there are no more fields
+    std::string last;  // the last part of the name
 
     void kernel(KernelInfo& of) {
         auto& [pairing, rotary_dim, tensors, angles, positions, mapping, pairing_out, scatter_kv,
@@ -114,15 +114,19 @@ class Fields {
     }
     template <class Field, class Value>
     void field(const std::string& of, Field& at, Value value) {
-        turn(of, [&] { at = Field(value); });
+        turn(
+            of, [&] { at = Field(value); });
     }
 
     void buffer(const std::string& of, VkDescriptorBufferInfo& at) {
-        turn(of, [&] {
-            at.buffer = some_buffer, at.offset += 4096;
-            at.range = at.range == 0 ? 256 : at.range;
-        });
-        turn(of, [&] { at.offset += 1 << 12; });
+        turn(
+            of,
+            [&] {
+                at.buffer = some_buffer, at.offset += 4096;
+                at.range = at.range == 0 ? 256 : at.range;
+            });
+        turn(
+            of, [&] { at.offset += 1 << 12; });
         turn(of, [&] { at.range = at.range == 0 ? 16 : 0; });
     }
 
@@ -206,10 +210,10 @@ class Fields {
     std::size_t changed_, visited_ = 0;
 
    public:
-    VkBuffer some_buffer = VK_NULL_HANDLE;  ///< the buffer KernelHost::words
+    VkBuffer some_buffer = VK_NULL_HANDLE;  // the buffer KernelHost::words
 };
 
-/// A kernel and a call that it accepts.
+// A kernel and a call that it accepts.
 struct Scene {
     const char* name;
     KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
@@ -238,11 +242,10 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
     const auto words = [&](VkDeviceSize kib, VkDeviceSize bytes) {
         return VkDescriptorBufferInfo{host.words, kib << 10, bytes};
     };
-    if (info.positions == VKROPE_POSITIONS_IMPLICIT) {
+    if (info.positions == VKROPE_POSITIONS_IMPLICIT)
         call.positions = {.first = 7, .batch_stride = broadcast};
-    } else {
+    else
         call.positions.ids = words(0, 4000);
-    }
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         made.plan = plan_cos_sin_cache(64, 64, 64, info.table).value;
         call.angles.sin = words(512, 32768);
@@ -253,11 +256,10 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
     made.plan.attention_factor = 1.5;
     call.gain = VKROPE_GAIN_OMIT;  // the table has the attention factor already
     if (info.angles == VKROPE_ANGLES_DIRECT_TEXTURE ||
-        info.angles == VKROPE_ANGLES_FACTORED_TEXTURE) {
+        info.angles == VKROPE_ANGLES_FACTORED_TEXTURE)
         call.angles.view = host.view;
-    } else {
+    else
         call.angles.buffer = words(128, 300000);
-    }
     if (info.scatter_kv) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
     if (info.angles != VKROPE_ANGLES_COMPUTED) call.out_of_range = words(48, 64);
     if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
@@ -273,10 +275,9 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
 std::vector<Scene> scenes(const KernelHost& host) {
     std::vector<Scene> all;
     for (const AngleSource angles : {VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_FACTORED_TEXTURE,
-                                     VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_BUFFER}) {
+                                     VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_BUFFER})
         for (const PositionSource positions : {VKROPE_POSITIONS_IMPLICIT, VKROPE_POSITIONS_IDS})
             all.push_back(scene_of("rotation alone", host, base_info(angles, positions)));
-    }
     KernelInfo axes = base_info(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_POSITIONS_AXIS_IDS);
     axes.sections = {.axes = 3, .pairs = {16, 24, 24}};
     axes.tensor[K] = axes.tensor[V] = {};
@@ -310,7 +311,7 @@ std::vector<Scene> scenes(const KernelHost& host) {
     return all;
 }
 
-/// Returns, as text, everything that the dispatches from number `from` on receive.
+// Returns, as text, everything that the dispatches from number `from` on receive.
 std::string recorded_by(const KernelHost& host, std::size_t from) {
     std::string text;
     const std::vector<Command> all = dispatches(host);

@@ -33,7 +33,7 @@ bool contains(const std::vector<Item>& all, const Item& item) {
     return std::find(all.begin(), all.end(), item) != all.end();
 }
 
-/// A list of tolerances, and a record of those that were needed.
+// A list of tolerances, and a record of those that were needed.
 class Tolerated {
    public:
     explicit Tolerated(const std::vector<Tolerance>& list) : list_(list), seen_(list.size()) {}
@@ -74,15 +74,15 @@ class Tolerated {
     std::vector<Seen> seen_;
 };
 
-/// The call that fails in a run, counted from 1: one with a VkResult, or one of operator new.
+// The call that fails in a run, counted from 1: one with a VkResult, or one of operator new.
 struct Failing {
     std::size_t call = 0;
     VkResult with = VK_SUCCESS;
-    bool stays = false;  ///< every later call of the same entry point fails, too
+    bool stays = false;  // every later call of the same entry point fails, too
     std::size_t allocation = 0;
 };
 
-/// One run of a scenario; the fake is restarted before it.
+// One run of a scenario; the fake is restarted before it.
 class Run {
    public:
     Run(const Scenario& scenario, const Failing& failing) : scenario_(scenario) {
@@ -157,7 +157,7 @@ void fail_call(const Scenario& scenario, const Failing& failing, const char* ent
                std::to_string(int(failing.with)));
 }
 
-/// Returns the number of failures.
+// Returns the number of failures.
 std::size_t fail_everything(const Scenario& scenario, Tolerated& tolerated) {
     Run whole(scenario, {});
     const auto promised = [&](const char* what, std::size_t seen, const Promised& promise) {

@@ -10,7 +10,7 @@ namespace vkrope::test {
 
 namespace {
 
-/// An application's device with allocation callbacks, and the objects that it made on the device.
+// An application's device with allocation callbacks, and the objects that it made on the device.
 struct Engine {
     KernelHost host{fake().config, true};
     OwnedKernel kernel;
@@ -27,7 +27,7 @@ struct Engine {
     Status make_position_arena() {
         return make(arena, vkrope_position_arena_create, positions.get(), 2);
     }
-    /// Destroys these objects, and returns `status`.
+    // Destroys these objects, and returns `status`.
     Status destroy(const Status& status) {
         arena.reset(), kernel.reset(), positions.reset();
         CHECK(host.allocator.allocated == host.allocator.freed);
@@ -55,7 +55,7 @@ Scenario create_and_destroy(const std::string& name, const FakeConfig& config,
             .slow = slow};
 }
 
-/// Counts the dispatches. Allocates nothing, unlike dispatches().
+// Counts the dispatches. Allocates nothing, unlike dispatches().
 std::size_t dispatches_in(VkCommandBuffer commands) {
     const std::vector<Command>& all = fake().commands(commands);
     return std::size_t(std::count_if(all.begin(), all.end(), [](const Command& command) {

@@ -195,7 +195,7 @@ TEST_CASE(
 
 namespace {
 
-/// Records a call, and returns its dispatches.
+// Records a call, and returns its dispatches.
 std::vector<Command> dispatches_of(Recorder& recorder, const Call& call) {
     const std::size_t before = dispatches(recorder.host).size();
     CHECK(recorder(call));

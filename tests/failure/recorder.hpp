@@ -13,7 +13,7 @@ namespace vkrope::test {
 
 using Names = std::vector<std::string>;
 
-/// A kernel on a KernelHost, with an arena if there are no push descriptors.
+// A kernel on a KernelHost, with an arena if there are no push descriptors.
 struct Recorder {
     explicit Recorder(const FakeConfig& config, const KernelInfo& info = kernel_info(),
                       std::uint32_t calls = 8)
@@ -55,10 +55,10 @@ inline void check_bound(const Command& dispatch, std::uint32_t binding, VkBuffer
     CHECK(at.range == range);
 }
 
-/// The Vulkan calls of one dispatch with push descriptors.
+// The Vulkan calls of one dispatch with push descriptors.
 inline const Names pushes = {"vkCmdPushDescriptorSetKHR", "vkCmdBindPipeline", "vkCmdPushConstants",
                              "vkCmdDispatch"};
-/// The Vulkan calls of one dispatch with an arena.
+// The Vulkan calls of one dispatch with an arena.
 inline const Names sets = {"vkUpdateDescriptorSets", "vkCmdBindDescriptorSets", "vkCmdBindPipeline",
                            "vkCmdPushConstants", "vkCmdDispatch"};
 

@@ -12,7 +12,7 @@ namespace vkrope::test {
 
 namespace {
 
-/// A program's device, and the parameters of its rotation.
+// A program's device, and the parameters of its rotation.
 struct Program {
     OwnedDevice device;
     vkrope_rope_params rotation = eight_channels();

@@ -167,12 +167,14 @@ TEST_CASE("a HostRotation: a field without an effect is refused by name") {
         s.heads[V] = 2;
     });
     for (const TensorIndex t : every_tensor) {
-        refuses(("shape.head_dim[" + std::to_string(t) + "] 8").c_str(), [=](Shape& s, Of&) {
-            s.heads[t] = 0;
-            s.head_dim[t] = 8;
-        });
+        refuses(("shape.head_dim[" + std::to_string(t) + "] 8").c_str(),
+                [=](Shape& s, Of&) {
+                    s.heads[t] = 0;
+                    s.head_dim[t] = 8;
+                });
     }
-    refuses("shape.conversion 2", [](Shape& s, Of&) { s.conversion = VKROPE_CONVERSION_INTEGER; });
+    refuses(
+        "shape.conversion 2", [](Shape& s, Of&) { s.conversion = VKROPE_CONVERSION_INTEGER; });
     refuses("shape.first_position 2147483646",
             [](Shape& s, Of&) { s.first_position = INT32_MAX - 1; });
     refuses("shape.first_position 1", [&](Shape& s, Of&) {
@@ -180,12 +182,15 @@ TEST_CASE("a HostRotation: a field without an effect is refused by name") {
         s.positions = ids;
         s.position_count = 3;
     });
-    refuses("shape.axes 3", [&](Shape& s, Of&) {
-        s.axes = 3;
-        s.positions = ids;
-        s.position_count = 9;
-    });
-    refuses("rotation.sections.pairs[1] 4", [](Shape&, Of& r) { r.sections.pairs[1] = 4; });
+    refuses(
+        "shape.axes 3",
+        [&](Shape& s, Of&) {
+            s.axes = 3;
+            s.positions = ids;
+            s.position_count = 9;
+        });
+    refuses(
+        "rotation.sections.pairs[1] 4", [](Shape&, Of& r) { r.sections.pairs[1] = 4; });
     refuses("rotation.pairing 0", [](Shape&, Of& r) { r.pairing = Of().pairing; });
     HostShape far = good;
     far.angles = VKROPE_ANGLES_FACTORED_TEXTURE;

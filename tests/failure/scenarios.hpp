@@ -14,7 +14,7 @@
 
 namespace vkrope::test {
 
-/// Destroys an object of the C interface.
+// Destroys an object of the C interface.
 template <auto destroy>
 struct Destroy {
     template <class Handle>
@@ -33,7 +33,7 @@ using OwnedTable = std::unique_ptr<vkrope_angle_table, Destroy<vkrope_angle_tabl
 using OwnedHostRotation =
     std::unique_ptr<vkrope_host_rotation, Destroy<vkrope_host_rotation_destroy>>;
 
-/// Returns the error of function(arguments..., error), after a check against the result.
+// Returns the error of function(arguments..., error), after a check against the result.
 template <class Function, class... Arguments>
 Status answer(Function function, Arguments... arguments) {
     Status status = vkrope_error{VKROPE_ERROR_INTERNAL, VK_INCOMPLETE, "left by someone else"};
@@ -42,8 +42,8 @@ Status answer(Function function, Arguments... arguments) {
     return status;
 }
 
-/// Does the same as answer() for function(arguments..., handle, error), which makes an object, and
-/// checks that the handle is null on failure.
+// Does the same as answer() for function(arguments..., handle, error), which makes an object, and
+// checks that the handle is null on failure.
 template <class Handle, class Deleter, class Function, class... Arguments>
 Status make(std::unique_ptr<Handle, Deleter>& owned, Function function, Arguments... arguments) {
     Handle* handle = wrong_handle<Handle*>();
@@ -53,7 +53,7 @@ Status make(std::unique_ptr<Handle, Deleter>& owned, Function function, Argument
     return status;
 }
 
-/// Returns a rotation of heads of 8 channels.
+// Returns a rotation of heads of 8 channels.
 vkrope_rope_params eight_channels();
 
 std::vector<Scenario> plan_scenarios();

@@ -222,10 +222,9 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
         tensor->token_stride = row;
         tensor->batch_stride = row * call.tokens;
     }
-    for (const TensorIndex t : {Q, K}) {
+    for (const TensorIndex t : {Q, K})
         if (bytes_out(info, t) == 2 && !is_cache(info, t) && random.one_in(4))
             call.out[t] = call.in[t];
-    }
     call.positions = {.first = 5, .batch_stride = 50};
     if (info.positions == VKROPE_POSITIONS_IDS)
         call.positions = {.ids = words(0xa4000, call.batch * call.tokens)};
@@ -235,9 +234,8 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
         call.parameters.range *= 2;
         call.first_set_tokens = std::uint32_t(1 + random.below(call.tokens - 1));
     }
-    for (const TensorIndex t : every_tensor) {
+    for (const TensorIndex t : every_tensor)
         if (bytes_out(info, t) == 1) call.scales_out[t] = words(0xb0000 + 0x4000 * t, 0x800);
-    }
     return call;
 }
 

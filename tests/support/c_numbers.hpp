@@ -27,7 +27,7 @@ std::uint32_t number_in(const Enum& field) {
 template <class T>
 using AsInC = std::conditional_t<std::is_enum_v<T>, std::uint32_t, T>;
 
-/// Returns a function as C calls it, with numbers for enumerations.
+// Returns a function as C calls it, with numbers for enumerations.
 template <class Result, class... Parameters>
 auto as_in_c(Result (*function)(Parameters...)) {
     return reinterpret_cast<Result (*)(AsInC<Parameters>...)>(

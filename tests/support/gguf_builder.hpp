@@ -32,23 +32,17 @@ class GgufBuilder {
     }
     GgufBuilder& i32_list(const std::string& key, const std::vector<std::int32_t>& list) {
         std::string bytes = little(5, 4) + little(list.size(), 8);
-        for (const std::int32_t number : list) {
-            bytes += little(std::uint32_t(number), 4);
-        }
+        for (const std::int32_t number : list) bytes += little(std::uint32_t(number), 4);
         return value_of(prefix_ + key, 9, bytes);
     }
     GgufBuilder& f32_list(const std::string& key, const std::vector<float>& list) {
         std::string bytes = little(6, 4) + little(list.size(), 8);
-        for (const float number : list) {
-            bytes += little(std::bit_cast<std::uint32_t>(number), 4);
-        }
+        for (const float number : list) bytes += little(std::bit_cast<std::uint32_t>(number), 4);
         return value_of(prefix_ + key, 9, bytes);
     }
     GgufBuilder& boolean_list(const std::string& key, const std::vector<bool>& list) {
         std::string bytes = little(7, 4) + little(list.size(), 8);
-        for (const bool one : list) {
-            bytes += little(one, 1);
-        }
+        for (const bool one : list) bytes += little(one, 1);
         return value_of(prefix_ + key, 9, bytes);
     }
 
@@ -58,9 +52,7 @@ class GgufBuilder {
     }
     GgufBuilder& text_list_of(const std::string& key, const std::vector<std::string>& list) {
         std::string bytes = little(8, 4) + little(list.size(), 8);
-        for (const std::string& one : list) {
-            bytes += string(one);
-        }
+        for (const std::string& one : list) bytes += string(one);
         return value_of(key, 9, bytes);
     }
     GgufBuilder& value_of(const std::string& key, std::uint32_t type, const std::string& bytes) {
@@ -76,24 +68,20 @@ class GgufBuilder {
     GgufBuilder& tensor(const std::string& name, const std::vector<float>& numbers,
                         std::uint32_t type = 0) {
         tensor_of(name, {numbers.size()}, type, data_.size());
-        for (const float number : numbers) {
-            data_ += little(std::bit_cast<std::uint32_t>(number), 4);
-        }
+        for (const float number : numbers) data_ += little(std::bit_cast<std::uint32_t>(number), 4);
         data_.resize((data_.size() + alignment_ - 1) / alignment_ * alignment_);
         return *this;
     }
     GgufBuilder& tensor_of(const std::string& name, const std::vector<std::uint64_t>& extents,
                            std::uint32_t type, std::uint64_t offset) {
         tensors_ += string(name) + little(extents.size(), 4);
-        for (const std::uint64_t extent : extents) {
-            tensors_ += little(extent, 8);
-        }
+        for (const std::uint64_t extent : extents) tensors_ += little(extent, 8);
         tensors_ += little(type, 4) + little(offset, 8);
         ++tensor_count_;
         return *this;
     }
 
-    /// Returns everything before the tensors' data.
+    // Returns everything before the tensors' data.
     std::string head() const {
         return "GGUF" + little(version, 4) + little(tensor_count_ + extra_tensors, 8) +
                little(value_count_ + extra_values, 8) + values_ + tensors_;
@@ -106,9 +94,7 @@ class GgufBuilder {
 
     static std::string little(std::uint64_t value, int bytes) {
         std::string text;
-        for (int i = 0; i < bytes; ++i) {
-            text.push_back(char(value >> 8 * i & 0xff));
-        }
+        for (int i = 0; i < bytes; ++i) text.push_back(char(value >> 8 * i & 0xff));
         return text;
     }
     static std::string string(const std::string& content) {

@@ -14,8 +14,8 @@
 
 namespace vkrope::test {
 
-/// Returns the first of `words`, separated by blanks, that `message` does not name after those
-/// before; empty if none. A word is whole: 2 is not in 20 or 2.5, nor `factor` in `rope.factor`.
+// Returns the first of `words`, separated by blanks, that `message` does not name after those
+// before; empty if none. A word is whole: 2 is not in 20 or 2.5, nor `factor` in `rope.factor`.
 inline std::string lacking(const std::string& message, const std::string& words) {
     const auto in_name = [&](std::size_t at) {
         return at < message.size() &&
@@ -41,7 +41,7 @@ inline std::string lacking(const std::string& message, const std::string& words)
     return "";
 }
 
-/// Returns whether `message` names all of `words`, in this order.
+// Returns whether `message` names all of `words`, in this order.
 inline bool names(const std::string& message, const std::string& words) {
     return lacking(message, words).empty();
 }
@@ -52,24 +52,25 @@ inline void check_names(const std::string& message, const std::string& words) {
     CHECK(std::all_of(message.begin(), message.end(), [](char c) { return c >= ' ' && c <= '~'; }));
 }
 
-/// Checks a Status or a vkrope_error.
+// Checks a Status or a vkrope_error.
 template <class Error, class Code>
 void check_error(const Error& error, Code code, const std::string& words) {
     CHECK_MESSAGE(error.code == code, error.what);
     check_names(error.what, words);
 }
 
-/// Checks the error of an argument that breaks a rule.
+// Checks the error of an argument that breaks a rule.
 template <class Error>
 void check_invalid(const Error& error, const std::string& words) {
     check_error(error, VKROPE_ERROR_INVALID_ARGUMENT, words);
 }
 
-/// Returns whether one of the warnings names all of `words`.
+// Returns whether one of the warnings names all of `words`.
 template <class RopeParams>
 bool warns(const RopeParams& rotation, const std::string& words) {
-    return std::any_of(rotation.warnings.begin(), rotation.warnings.end(),
-                       [&](const std::string& warning) { return names(warning, words); });
+    return std::any_of(
+        rotation.warnings.begin(), rotation.warnings.end(),
+        [&](const std::string& warning) { return names(warning, words); });
 }
 
 }  // namespace vkrope::test

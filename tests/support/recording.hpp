@@ -13,7 +13,7 @@ inline Owned<Kernel> make_kernel(Device& on, const KernelInfo& info) {
     return Owned<Kernel>(must(create(on.ref(), info)));
 }
 
-/// Returns an arena for this many dispatches; null if the device needs none.
+// Returns an arena for this many dispatches; null if the device needs none.
 template <class Kind>
 Owned<DescriptorArena> make_arena(Device& on, const Kind& kernel, std::uint32_t dispatches) {
     if (on.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return {};
@@ -26,7 +26,7 @@ inline Buffer upload(Device& on, const Bytes& bytes) {
     return buffer;
 }
 
-/// Returns the bytes of any numbers.
+// Returns the bytes of any numbers.
 template <class Number>
 Bytes bytes_of(const std::vector<Number>& numbers) {
     Bytes bytes(numbers.size() * sizeof(Number));
@@ -47,7 +47,7 @@ inline VkDescriptorBufferInfo part(const Buffer& buffer, std::size_t offset, std
 using conformance::ReportedLimits;
 using conformance::reporting;
 
-/// Records one call and waits for it.
+// Records one call and waits for it.
 inline void run(Device& on, const Owned<Kernel>& kernel, const Call& call) {
     const Owned<DescriptorArena> arena = make_arena(
         on, kernel, std::uint32_t(must(dispatches(kernel.get(), call))));

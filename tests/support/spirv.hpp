@@ -12,7 +12,7 @@ namespace vkrope::test {
 
 using Words = std::span<const std::uint32_t>;
 
-/// Calls visit(opcode, operands) for each instruction. The operands are the words after the first.
+// Calls visit(opcode, operands) for each instruction. The operands are the words after the first.
 template <class Visit>
 void each_instruction(Words words, const Visit& visit) {
     for (std::size_t at = header_words; at < words.size() && length_of(&words[at]) != 0;
@@ -24,7 +24,7 @@ struct Instruction {
     spv::Op op = spv::OpNop;
     std::vector<std::uint32_t> operands;
 
-    /// Only for an instruction with a type and a result, both of which operand() skips.
+    // Only for an instruction with a type and a result, both of which operand() skips.
     std::uint32_t type() const { return operands[0]; }
     std::uint32_t result() const { return operands[1]; }
     std::uint32_t operand(std::size_t index) const { return operands[index + 2]; }

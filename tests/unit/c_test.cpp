@@ -25,7 +25,7 @@ vkrope_rope_params four_channels() {
     return rotation;
 }
 
-/// Checks the error of a call that refused an argument.
+// Checks the error of a call that refused an argument.
 void check_refused(vkrope_result result, const vkrope_error& error, const std::string& words) {
     CHECK(result == VKROPE_ERROR_INVALID_ARGUMENT);
     check_error(error, result, words);
@@ -266,7 +266,8 @@ TEST_CASE("C: numbers that are not enumerators are refused, and named") {
     REQUIRE(vkrope_plan_angles(&rotation, VKROPE_ANGLES_DIRECT_BUFFER, 4, 0, &plan, nullptr) ==
             VKROPE_SUCCESS);
     refuses_numbers<vkrope_angle_source>(
-        "source", [&](const vkrope_angle_source& source, vkrope_error* error) {
+        "source",
+        [&](const vkrope_angle_source& source, vkrope_error* error) {
             return as_in_c(vkrope_plan_angles)(&rotation, number_in(source), 4, 16, &plan, error);
         });
     refuses_numbers<vkrope_element>("element",

@@ -17,17 +17,17 @@ bool all_f32(const TensorInfo& format) {
 }
 
 bool all_f32(const KernelInfo& info) {
-    return !any_tensor(info, [](const TensorInfo& tensor) { return !all_f32(tensor); });
+    return !any_tensor(
+        info, [](const TensorInfo& tensor) { return !all_f32(tensor); });
 }
 
 // Returns whether no unit extends across a border or the middle of a window.
 bool format_allows(const Windows& windows, const TensorInfo& format, std::uint32_t unit) {
     if (format.head_dim == 0) return true;
     std::uint32_t misfit = format.head_dim % unit;
-    for (const Window& window : windows.of) {
+    for (const Window& window : windows.of)
         if (window.rotary_dim != 0)
             misfit |= (format.rotary_offset + window.offset) % unit | window.rotary_dim / 2 % unit;
-    }
     return misfit == 0;
 }
 
@@ -40,11 +40,10 @@ std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexce
 
 Windows windows_of(const KernelInfo& info) noexcept {
     Windows windows;
-    if (info.windows[0].rotary_dim == 0) {
+    if (info.windows[0].rotary_dim == 0)
         windows.of[0] = {0, info.rotary_dim};
-    } else {
+    else
         std::copy(info.windows, info.windows + max_windows, windows.of);
-    }
     return windows;
 }
 
@@ -77,9 +76,8 @@ std::uint32_t rotating_chunks(const KernelInfo& info, std::uint32_t unit) {
 // Counts the copied chunks in the row with the most pass-through channels.
 std::uint64_t copying_chunks(const KernelInfo& info, std::uint32_t unit) {
     std::uint32_t channels = info.tensor[V].head_dim;
-    for (const TensorInfo& format : {info.tensor[Q], info.tensor[K]}) {
+    for (const TensorInfo& format : {info.tensor[Q], info.tensor[K]})
         if (format.head_dim != 0) channels = std::max(channels, format.head_dim - info.rotary_dim);
-    }
     return divide_up(channels, 2 * std::uint64_t{unit});
 }
 
@@ -107,9 +105,8 @@ Geometry on_processor(const KernelInfo& info, Geometry geometry, const DispatchL
     // compile. This is worth it if the windows rule out wide access, but not for the rare calls
     // whose strides do.
     std::uint32_t& unit = geometry.unit_elements;
-    if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide)) {
+    if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide))
         while (formats_allow_unit(info, 2 * unit)) unit *= 2;
-    }
     const std::uint32_t unit_bytes = unit * (all_f32(info) ? 4 : 2);
     geometry.chunks_together = unit_bytes < 64 ? 64 / unit_bytes : 1;
     const std::uint32_t lanes = std::min(limits.workgroup_invocations, 128u);
@@ -175,9 +172,9 @@ std::uint64_t row_chunks(const KernelInfo& info, std::uint32_t unit) {
 }
 
 bool has_norm_of_token(const KernelInfo& info) {
-    return any_tensor(info, [](const TensorInfo& tensor) {
-        return tensor.ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
-    });
+    return any_tensor(
+        info,
+        [](const TensorInfo& tensor) { return tensor.ops.norm.span == VKROPE_NORM_SPAN_TOKEN; });
 }
 
 // Gives a lane all rows of a token. It computes their norms, and then each chunk in all heads.
@@ -189,9 +186,8 @@ Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& 
     geometry.units_apart = false;
     geometry.q_batch = geometry.k_batch = 0;
     geometry.group_tokens = std::min(limits.workgroup_invocations, 128u);
-    if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide)) {
+    if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide))
         while (formats_allow_unit(info, 2 * geometry.unit_elements)) geometry.unit_elements *= 2;
-    }
     return geometry;
 }
 

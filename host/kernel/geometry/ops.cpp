@@ -29,9 +29,8 @@ std::uint32_t store_scale_of(const Ops& ops) {
 
 template <class Use>
 void for_tensors(const KernelInfo& info, const Use& use) {
-    for (const TensorInfo& tensor : info.tensor) {
+    for (const TensorInfo& tensor : info.tensor)
         if (tensor.head_dim != 0) use(tensor);
-    }
 }
 
 }  // namespace

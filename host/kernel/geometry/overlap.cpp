@@ -69,12 +69,11 @@ struct Pattern {
     // period.
     bool within(std::uint64_t period, std::uint64_t at, Pattern& part) const {
         part = {at, length, {}};
-        for (std::uint32_t i = 0; i < axes.count; ++i) {
+        for (std::uint32_t i = 0; i < axes.count; ++i)
             if (axes.of[i].stride < period)
                 part.axes.of[part.axes.count++] = axes.of[i];
             else if (axes.of[i].stride % period != 0)
                 return false;
-        }
         return part.extent() <= period;
     }
 };

@@ -106,11 +106,10 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     bool even = true;
     for (std::uint32_t i = 0; i < bound.count; ++i)
         even = even && bound.views[i]->steps_evenly(group_heads);
-    if (!even || whole.groups < whole.batch) {
+    if (!even || whole.groups < whole.batch)
         tile.groups = 1;
-    } else {
+    else
         tile.batch = 1;
-    }
     tile.batch = std::min(tile.batch, dispatch.workgroup_count[2]);
     tile.groups = std::min(tile.groups, dispatch.workgroup_count[2]);
     tile.heads = std::min(tile.heads, max_heads(info, geometry, dispatch));

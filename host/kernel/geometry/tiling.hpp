@@ -8,25 +8,25 @@
 
 namespace vkrope {
 
-/// Boxes of one size, except the last in each direction.
+// Boxes of one size, except the last in each direction.
 struct Tiling {
-    Counts whole;  ///< counts of the call
-    Counts tile;   ///< counts of the largest tile; batch or groups is 1, and z counts the other
+    Counts whole;  // counts of the call
+    Counts tile;   // counts of the largest tile; batch or groups is 1, and z counts the other
     bool heads_outer =
-        false;  ///< heads vary more slowly than tokens, so that the tiles' outputs ascend
+        false;  // heads vary more slowly than tokens, so that the tiles' outputs ascend
 
     std::uint64_t count() const noexcept;
     Tile at(std::uint64_t index) const noexcept;
 };
 
-/// Views that are bound for a tensor: input and output and, if present, ids, slots, factors of
-/// tokens and made scales. Each must fit in maxStorageBufferRange.
+// Views that are bound for a tensor: input and output and, if present, ids, slots, factors of
+// tokens and made scales. Each must fit in maxStorageBufferRange.
 struct Bound {
     static constexpr std::uint32_t most = 6;
     const char* names[most] = {};
     const View* views[most] = {};
     std::uint32_t count = 0;
-    bool packed_tokens = false;  ///< one view is [batch, tokens], without strides in the shader
+    bool packed_tokens = false;  // one view is [batch, tokens], without strides in the shader
 
     void add(const char* name, const View& view) {
         names[count] = name;
@@ -34,8 +34,8 @@ struct Bound {
     }
 };
 
-/// Splits `whole` so that each binding fits the range, and heads and tokens fit one dispatch.
-/// Returns limit_exceeded if one head row does not fit.
+// Splits `whole` so that each binding fits the range, and heads and tokens fit one dispatch.
+// Returns limit_exceeded if one head row does not fit.
 Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole,
                     std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
                     const DispatchLimits& dispatch) noexcept;

@@ -128,9 +128,8 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
                        {"conversion", info.conversion, VKROPE_CONVERSION_INTEGER},
                        {"mapping", info.mapping, VKROPE_MAPPING_CPU},
                        {"table", info.table, VKROPE_BF16}};
-    for (const auto& [field, value, last] : enumerators) {
+    for (const auto& [field, value, last] : enumerators)
         if (Status s = check_enumerator(nullptr, field, value, last); !s) return s;
-    }
     if (info.scatter_kv && info.tensor[K].head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "scatter_kv is set: tensor[1].head_dim must then not be 0");
@@ -146,9 +145,8 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check_unused(info); !s) return s;
     if (Status s = check_axes(info); !s) return s;
     if (Status s = check_angles(info); !s) return s;
-    for (const TensorIndex t : every_tensor) {
+    for (const TensorIndex t : every_tensor)
         if (Status s = check_format(names_of[t].name, info.tensor[t], info, t != V); !s) return s;
-    }
     return check_ops(info);
 }
 

@@ -155,9 +155,8 @@ Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcep
 }  // namespace
 
 Status check_ops(const KernelInfo& info) noexcept {
-    for (const TensorIndex t : every_tensor) {
+    for (const TensorIndex t : every_tensor)
         if (Status s = check_ops(t, info.tensor[t], t != Q && info.scatter_kv); !s) return s;
-    }
     if (!info.two_parameter_sets || ops_needs(info).parameter_bytes != 0) return {};
     return error(
         VKROPE_ERROR_INVALID_ARGUMENT,

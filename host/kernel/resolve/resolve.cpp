@@ -64,10 +64,9 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
         return {s, {}};
     if (Status s = check_enumerator(nullptr, "gain", call.gain, VKROPE_GAIN_DIVIDE_OUT); !s)
         return {s, {}};
-    for (const TensorIndex t : every_tensor) {
+    for (const TensorIndex t : every_tensor)
         if (Status s = check_present(names_of[t], info.tensor[t], call.in[t], call.out[t]); !s)
             return {s, {}};
-    }
     if (Status s = check_unused(info, needs.parameter_bytes, call); !s) return {s, {}};
     if (call.angles.layout) {
         if (Status s = check_layout("angles.layout->", *call.angles.layout); !s) return {s, {}};

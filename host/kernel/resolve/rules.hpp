@@ -8,26 +8,26 @@
 
 namespace vkrope {
 
-/// The rows of Q, K or V.
+// The rows of Q, K or V.
 struct InAndOut {
     TensorRows in, out;
 };
 
-/// Sets the buffer and the strides of both views of a tensor that is present.
-///
-/// cache  the paged cache that the output goes to; null: the output has one row per token
+// Sets the buffer and the strides of both views of a tensor that is present.
+//
+// cache  the paged cache that the output goes to; null: the output has one row per token
 Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
                       InAndOut& rows, ResolvedTensor& resolved) noexcept;
 
-/// Checks that a field is at most its last enumerator.
-///
-/// tensor  the name of the tensor that the field belongs to, or null
+// Checks that a field is at most its last enumerator.
+//
+// tensor  the name of the tensor that the field belongs to, or null
 Status check_enumerator(const char* tensor, const char* field, std::uint32_t value,
                         std::uint32_t last) noexcept;
 
 Status check_ops(const KernelInfo& info) noexcept;
 
-/// Returns an error if a field is set that the kernel, or a call of the kernel, would not use.
+// Returns an error if a field is set that the kernel, or a call of the kernel, would not use.
 Status check_unused(const KernelInfo& info) noexcept;
 Status check_unused(const KernelInfo& info, std::size_t parameter_bytes, const Call& call) noexcept;
 
@@ -39,46 +39,46 @@ Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const St
                    const Call& call, ResolvedCall& resolved) noexcept;
 Status resolve_gain(const Call& call, ResolvedCall& resolved) noexcept;
 
-/// Checks that the table covers every implicit position; sequences start `step` positions apart.
+// Checks that the table covers every implicit position; sequences start `step` positions apart.
 Status check_covered(const Call& call, std::uint32_t step) noexcept;
 
-/// Returns whether the caller has set any part of a buffer.
+// Returns whether the caller has set any part of a buffer.
 inline bool is_given(const VkDescriptorBufferInfo& of) noexcept {
     return of.buffer || (of.offset | of.range) != 0;
 }
 
-/// Checks a buffer of words, from which `bytes` bytes are used, starting at where.offset.
+// Checks a buffer of words, from which `bytes` bytes are used, starting at where.offset.
 Status check_words(const char* name, const VkDescriptorBufferInfo& where,
                    std::uint64_t bytes) noexcept;
 
-/// Width of the numbers in a buffer, which a flag of the caller states.
+// Width of the numbers in a buffer, which a flag of the caller states.
 struct Width {
     bool is_64;
-    const char* to_64;  ///< what the caller must do for 64 bits: "set int64"
+    const char* to_64;  // what the caller must do for 64 bits: "set int64"
 };
 
-/// Checks such a buffer of numbers. A range of twice the bytes of 32-bit numbers is an error: they
-/// have 64 bits, and the flag is wrong.
-///
-/// bytes  the numbers that the call reads
-/// own    all numbers, with those between and after the ones that the call reads
+// Checks such a buffer of numbers. A range of twice the bytes of 32-bit numbers is an error: they
+// have 64 bits, and the flag is wrong.
+//
+// bytes  the numbers that the call reads
+// own    all numbers, with those between and after the ones that the call reads
 Status check_numbers(const char* name, const VkDescriptorBufferInfo& where, Width width,
                      std::uint64_t bytes, std::uint64_t own) noexcept;
 
-/// Checks a buffer of words, and binds the bytes that are used.
+// Checks a buffer of words, and binds the bytes that are used.
 Status bind_words(const char* name, const VkDescriptorBufferInfo& where, std::uint64_t bytes,
                   const StorageLimits& limits, VkDescriptorBufferInfo& bound,
                   std::uint32_t& offset_words) noexcept;
 
-/// Checks and binds the uniform buffer of computed angles.
+// Checks and binds the uniform buffer of computed angles.
 Status bind_uniforms(const char* name, const Angles& angles, const StorageLimits& limits,
                      VkDescriptorBufferInfo& bound) noexcept;
 
-/// Returns the number of words from the first id or slot of a call to the end of its last one.
+// Returns the number of words from the first id or slot of a call to the end of its last one.
 std::uint64_t words_of(const View& numbers, const Call& call) noexcept;
 
-/// Checks that ids, slots and table do not overlap the outputs, and that the counter overlaps no
-/// other buffer of the call.
+// Checks that ids, slots and table do not overlap the outputs, and that the counter overlaps no
+// other buffer of the call.
 Status check_words_apart(const Call& call, const ResolvedCall& resolved,
                          const InAndOut (&rows)[tensor_count]) noexcept;
 

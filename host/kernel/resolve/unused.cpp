@@ -151,9 +151,8 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
 }
 
 Status check_unused(const KernelInfo& info) noexcept {
-    for (const TensorIndex t : every_tensor) {
+    for (const TensorIndex t : every_tensor)
         if (Status s = check_absent(names_of[t].name, info.tensor[t]); !s) return s;
-    }
     Unused rows;
     rows.number("", "table", unsigned(info.table), info.angles == VKROPE_ANGLES_COS_SIN_CACHE,
                 "only cos and sin of the caller have a type");

@@ -105,10 +105,9 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
     read_words("angles.buffer", call.angles.buffer, resolved.table);
     read_words("angles.sin", call.angles.sin, resolved.table_sin);
     read_words("parameters", call.parameters, resolved.parameters);
-    for (const TensorIndex t : every_tensor) {
+    for (const TensorIndex t : every_tensor)
         if (resolved.tensor[t].scales)
             read_view(names_of[t].scale_tokens, *resolved.tensor[t].scales);
-    }
     Words written[4];
     std::size_t written_count = 0;
     if (resolved.out_of_range.buffer)
@@ -126,21 +125,17 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
             const TensorRows& of = is_output ? both.out : both.in;
             if (of.tensor.heads == 0) continue;
             const Words tensor = {of.name, of.tensor.where.buffer, of.first_byte(), of.end_byte()};
-            for (std::size_t w = 0; w < written_count; ++w) {
+            for (std::size_t w = 0; w < written_count; ++w)
                 if (written[w].overlaps(tensor)) return overlap(of.name, written[w].name);
-            }
-            for (std::size_t w = 0; w < count && is_output; ++w) {
+            for (std::size_t w = 0; w < count && is_output; ++w)
                 if (read[w].overlaps(tensor)) return overlap(of.name, read[w].name);
-            }
         }
     }
     for (std::size_t i = 0; i < written_count; ++i) {
-        for (std::size_t w = 0; w < count; ++w) {
+        for (std::size_t w = 0; w < count; ++w)
             if (read[w].overlaps(written[i])) return overlap(read[w].name, written[i].name);
-        }
-        for (std::size_t w = 0; w < i; ++w) {
+        for (std::size_t w = 0; w < i; ++w)
             if (written[w].overlaps(written[i])) return overlap(written[w].name, written[i].name);
-        }
     }
     return {};
 }

@@ -18,9 +18,8 @@ bool BindingList::add(const Binding& binding) noexcept {
 }
 
 bool BindingList::has(std::uint32_t number) const noexcept {
-    for (const Binding& binding : *this) {
+    for (const Binding& binding : *this)
         if (binding.number == number) return true;
-    }
     return false;
 }
 
@@ -32,9 +31,8 @@ std::uint32_t BindingList::storage_buffers() const noexcept {
 
 bool operator==(const BindingList& a, const BindingList& b) noexcept {
     if (a.count_ != b.count_) return false;
-    for (std::uint32_t i = 0; i < a.count_; ++i) {
+    for (std::uint32_t i = 0; i < a.count_; ++i)
         if (a.of_[i].number != b.of_[i].number || a.of_[i].type != b.of_[i].type) return false;
-    }
     return true;
 }
 

@@ -13,7 +13,7 @@ struct Scalar {
     std::uint32_t value = 0;
 };
 
-/// Returns the number of operands of an operation that evaluate() supports; 0 for others.
+// Returns the number of operands of an operation that evaluate() supports; 0 for others.
 inline std::uint32_t operands_of(spv::Op op) noexcept {
     using namespace spv;
     switch (op) {
@@ -42,7 +42,7 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
     }
 }
 
-/// Returns the result. It is unknown if an operand that affects it is, or if a divisor is 0.
+// Returns the result. It is unknown if an operand that affects it is, or if a divisor is 0.
 inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
     using namespace spv;
     const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value,
@@ -50,9 +50,8 @@ inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
     if (count == 0) return {};
     if (op == OpLogicalAnd && ((operand[0].known && !a) || (operand[1].known && !b)))
         return {true, 0};
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < count; ++i)
         if (!operand[i].known) return {};
-    }
     switch (op) {
         case OpIAdd: return {true, a + b};
         case OpISub: return {true, a - b};

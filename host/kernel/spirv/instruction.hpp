@@ -19,7 +19,7 @@ inline std::uint32_t length_of(const std::uint32_t* instruction) noexcept {
     return instruction[0] >> spv::WordCountShift;
 }
 
-/// Returns the first word of an instruction of `length` words.
+// Returns the first word of an instruction of `length` words.
 constexpr std::uint32_t first_word(spv::Op op, std::uint32_t length) noexcept {
     return length << spv::WordCountShift | std::uint32_t(op);
 }

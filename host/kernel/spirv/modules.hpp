@@ -13,10 +13,10 @@ struct PackedModule {
     std::size_t size;
 };
 
-/// rope.comp, the module of every kernel.
+// rope.comp, the module of every kernel.
 extern const PackedModule rope_module;
 
-/// positions.comp.
+// positions.comp.
 extern const PackedModule position_module;
 
 }  // namespace vkrope

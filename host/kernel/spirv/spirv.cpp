@@ -237,10 +237,9 @@ Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept {
         const spv::Op op = op_of(words);
         if (capabilities && op != OpCapability) {
             capabilities = false;
-            for (const FloatControl& control : controls) {
+            for (const FloatControl& control : controls)
                 if (modes & control.mode)
                     put({first_word(OpCapability, 2), std::uint32_t(control.capability)});
-            }
             put({first_word(OpExtension, std::uint32_t(extension_words))});
             std::memcpy(out, extension_name, sizeof extension_name);
             out += sizeof extension_name / 4;

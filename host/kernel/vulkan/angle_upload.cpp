@@ -157,63 +157,70 @@ using namespace vkrope;
 
 vkrope_result vkrope_get_angle_image_info(const vkrope_angle_table_layout* given,
                                           VkImageCreateInfo* made, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = check_texture(given); !s) return s;
-        const AngleTableLayout& plan = *given;
-        VkImageCreateInfo info = {};
-        info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
-        info.imageType = VK_IMAGE_TYPE_2D;
-        info.format = plan.format;
-        info.extent = {plan.extent.width, plan.extent.height, 1};
-        info.mipLevels = 1;
-        info.arrayLayers = 1;
-        info.samples = VK_SAMPLE_COUNT_1_BIT;
-        info.tiling = VK_IMAGE_TILING_OPTIMAL;
-        info.usage = plan.usage | VK_IMAGE_USAGE_TRANSFER_DST_BIT;
-        info.initialLayout = VK_IMAGE_LAYOUT_UNDEFINED;
-        return hand_out(Result<VkImageCreateInfo>{{}, info}, made, "info");
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = check_texture(given); !s) return s;
+            const AngleTableLayout& plan = *given;
+            VkImageCreateInfo info = {};
+            info.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO;
+            info.imageType = VK_IMAGE_TYPE_2D;
+            info.format = plan.format;
+            info.extent = {plan.extent.width, plan.extent.height, 1};
+            info.mipLevels = 1;
+            info.arrayLayers = 1;
+            info.samples = VK_SAMPLE_COUNT_1_BIT;
+            info.tiling = VK_IMAGE_TILING_OPTIMAL;
+            info.usage = plan.usage | VK_IMAGE_USAGE_TRANSFER_DST_BIT;
+            info.initialLayout = VK_IMAGE_LAYOUT_UNDEFINED;
+            return hand_out(Result<VkImageCreateInfo>{{}, info}, made, "info");
+        });
 }
 
 vkrope_result vkrope_get_angle_view_info(const vkrope_angle_table_layout* given, VkImage image,
                                          VkImageViewCreateInfo* made, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = check_texture(given); !s) return s;
-        const AngleTableLayout& plan = *given;
-        VkImageViewCreateInfo info = {};
-        info.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
-        info.image = image;
-        info.viewType = VK_IMAGE_VIEW_TYPE_2D;
-        info.format = plan.format;
-        info.subresourceRange = all_of_it;
-        return hand_out(Result<VkImageViewCreateInfo>{{}, info}, made, "info");
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = check_texture(given); !s) return s;
+            const AngleTableLayout& plan = *given;
+            VkImageViewCreateInfo info = {};
+            info.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO;
+            info.image = image;
+            info.viewType = VK_IMAGE_VIEW_TYPE_2D;
+            info.format = plan.format;
+            info.subresourceRange = all_of_it;
+            return hand_out(Result<VkImageViewCreateInfo>{{}, info}, made, "info");
+        });
 }
 
 vkrope_result vkrope_record_angle_upload(VkCommandBuffer commands,
                                          const vkrope_device_ref* borrowed,
                                          const vkrope_angle_table_layout* planned,
                                          const vkrope_angle_upload* given, vkrope_error* failure) {
-    return answer(failure, [&]() -> Status {
-        if (Status s = not_null(borrowed, "device"); !s) return s;
-        if (Status s = check_layout(planned); !s) return s;
-        if (Status s = not_null(given, "upload"); !s) return s;
-        const DeviceRef& device = *borrowed;
-        const AngleTableLayout& plan = *planned;
-        const AngleUpload& upload = *given;
-        if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
-        if (!device.device) return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.device is null");
-        if (!device.get_instance_proc_addr)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.get_instance_proc_addr is null");
-        if (Status s = check(plan, upload); !s) return s;
-        const Result<CopyFunctions> vk = load(device);
-        if (!vk) return vk.status;
-        const auto lines = std::uint32_t(lines_of(plan, upload));
-        if (is_texture(plan.source)) {
-            copy_texture(commands, vk.value, plan, upload, lines);
-        } else {
-            copy_buffer(commands, vk.value, plan, upload, lines);
-        }
-        return {};
-    });
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(borrowed, "device"); !s) return s;
+            if (Status s = check_layout(planned); !s) return s;
+            if (Status s = not_null(given, "upload"); !s) return s;
+            const DeviceRef& device = *borrowed;
+            const AngleTableLayout& plan = *planned;
+            const AngleUpload& upload = *given;
+            if (!commands) return error(VKROPE_ERROR_INVALID_ARGUMENT, "commands is null");
+            if (!device.device)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "device.device is null");
+            if (!device.get_instance_proc_addr)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "device.get_instance_proc_addr is null");
+            if (Status s = check(plan, upload); !s) return s;
+            const Result<CopyFunctions> vk = load(device);
+            if (!vk) return vk.status;
+            const auto lines = std::uint32_t(lines_of(plan, upload));
+            if (is_texture(plan.source))
+                copy_texture(commands, vk.value, plan, upload, lines);
+            else
+                copy_buffer(commands, vk.value, plan, upload, lines);
+            return {};
+        });
 }

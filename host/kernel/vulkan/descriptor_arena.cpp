@@ -110,11 +110,10 @@ void fill_writes(const BindingList& binds, const Descriptors& descriptors, VkDes
         write.dstBinding = binding.number;
         write.descriptorCount = 1;
         write.descriptorType = binding.type;
-        if (binding.type == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE) {
+        if (binding.type == VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE)
             write.pImageInfo = &out.image;
-        } else {
+        else
             write.pBufferInfo = &descriptors.buffers[binding.number];
-        }
     }
 }
 
@@ -168,14 +167,16 @@ using namespace vkrope;
 
 vkrope_result vkrope_arena_create(const vkrope_kernel* kernel, uint32_t calls, vkrope_arena** made,
                                   vkrope_error* failure) {
-    return make(made, "arena", failure,
-                [&] { return hand_out(create_arena_of(kernel, calls), made, "arena"); });
+    return make(
+        made, "arena", failure,
+        [&] { return hand_out(create_arena_of(kernel, calls), made, "arena"); });
 }
 
 vkrope_result vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t calls,
                                            vkrope_arena** made, vkrope_error* failure) {
-    return make(made, "arena", failure,
-                [&] { return hand_out(create_arena_of(kernel, calls), made, "arena"); });
+    return make(
+        made, "arena", failure,
+        [&] { return hand_out(create_arena_of(kernel, calls), made, "arena"); });
 }
 
 void vkrope_arena_reset(vkrope_arena* arena) {

@@ -8,7 +8,7 @@
 
 namespace vkrope {
 
-/// Result of vkrope_get_boundary.
+// Result of vkrope_get_boundary.
 inline constexpr Boundary call_boundary = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                                            VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT,
                                            VK_ACCESS_SHADER_READ_BIT, VK_ACCESS_SHADER_WRITE_BIT,
@@ -45,7 +45,7 @@ inline constexpr Boundary call_boundary = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
 struct InstanceFunctions {
     VKROPE_INSTANCE_FUNCTIONS(VKROPE_DECLARE)
 
-    /// Loads the functions. If one is missing, returns invalid_argument, which names it.
+    // Loads the functions. If one is missing, returns invalid_argument, which names it.
     static Result<InstanceFunctions> load(VkInstance instance,
                                           PFN_vkGetInstanceProcAddr get_instance_proc_addr);
 };
@@ -53,7 +53,7 @@ struct InstanceFunctions {
 struct DeviceFunctions {
     VKROPE_DEVICE_FUNCTIONS(VKROPE_DECLARE)
     PFN_vkCmdPushDescriptorSetKHR vkCmdPushDescriptorSetKHR =
-        nullptr;  ///< null unless push_descriptor is enabled
+        nullptr;  // null unless push_descriptor is enabled
     // Null unless debug_utils is enabled.
     PFN_vkCmdBeginDebugUtilsLabelEXT vkCmdBeginDebugUtilsLabelEXT = nullptr;
     PFN_vkCmdEndDebugUtilsLabelEXT vkCmdEndDebugUtilsLabelEXT = nullptr;

@@ -57,13 +57,11 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
                         (round_to_even_32 | denorm_preserve_32 | keep_zero_inf_nan_32);
     // If the widths are not independent, a mode is declared for both or for none.
     if (offered.roundingModeIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
-        round != (round_to_even_16 | round_to_even_32)) {
+        round != (round_to_even_16 | round_to_even_32))
         round = 0;
-    }
     if (offered.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE &&
-        denorm != (denorm_preserve_16 | denorm_preserve_32)) {
+        denorm != (denorm_preserve_16 | denorm_preserve_32))
         denorm = 0;
-    }
     const bool rounds = (round & round_to_even_16) && (keep & keep_zero_inf_nan_16);
     if (rounds && (program.device.enabled & VKROPE_DEVICE_FEATURE_SHADER_FLOAT16))
         program.float16_modes = round | denorm | keep;

@@ -23,7 +23,7 @@ constexpr const char* of_rounded_yarn =
     "llama.cpp rounds the range of YaRN, which is read here; gpt-oss's config.json has truncate "
     "false, and its own code does not round";
 
-/// Architectures by pairing.
+// Architectures by pairing.
 constexpr auto interleaved = names(
     "arcee", "arctic", "axk2", "baichuan", "bailingmoe", "bailingmoe3", "chameleon", "chatglm",
     "cohere2", "command-r", "deci", "deepseek", "deepseek2", "deepseek32", "deepseek4", "ernie4_5",
@@ -42,7 +42,7 @@ constexpr auto half_split = names(
     "qwen35moe", "qwen3moe", "qwen3next", "qwen3vl", "qwen3vlmoe", "qwen4exp", "rnd1", "seed_oss",
     "smallthinker", "stablelm", "starcoder2", "step35");
 
-/// What differs from Llama.
+// What differs from Llama.
 const GgufArchitecture differences[] = {
     {.names = {"afmoe", "exaone-moe"}, .layers = {none_on_full, 4}, .window_decides = true},
     {.names = {"axk2", "deepseek32", "glm-dsa"}, .latent = true, .deepseek_yarn = true},

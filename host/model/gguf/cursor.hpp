@@ -18,11 +18,11 @@ namespace vkrope {
 // zeros are valid entries. The largest real heads have 50 MB.
 inline constexpr std::uint64_t max_head_bytes = std::uint64_t{256} << 20;
 
-/// A type, as numbered in the file.
+// A type, as numbered in the file.
 struct GgufType {
     const char* name;
-    std::uint64_t bytes;  ///< bytes of a value; 0 for a type whose length is in the file
-    char kind;            ///< u: unsigned, i: signed, f: float, b: boolean, s: string, a: array
+    std::uint64_t bytes;  // bytes of a value; 0 for a type whose length is in the file
+    char kind;            // u: unsigned, i: signed, f: float, b: boolean, s: string, a: array
 };
 inline constexpr GgufType gguf_types[] = {
     {"uint8", 1, 'u'},  {"int8", 1, 'i'},  {"uint16", 2, 'u'},  {"int16", 2, 'i'},
@@ -32,13 +32,11 @@ inline constexpr GgufType gguf_types[] = {
 
 inline std::uint64_t little_endian(const unsigned char* bytes, std::size_t count) noexcept {
     std::uint64_t value = 0;
-    for (std::size_t i = count; i-- > 0;) {
-        value = value << 8 | bytes[i];
-    }
+    for (std::size_t i = count; i-- > 0;) value = value << 8 | bytes[i];
     return value;
 }
 
-/// Returns the number with these bits. Integers above 2^53, which no rule accepts, are rounded.
+// Returns the number with these bits. Integers above 2^53, which no rule accepts, are rounded.
 inline double gguf_number(const GgufType& type, std::uint64_t bits) noexcept {
     if (type.kind == 'f') {
         return type.bytes == 8 ? std::bit_cast<double>(bits)
@@ -48,8 +46,8 @@ inline double gguf_number(const GgufType& type, std::uint64_t bits) noexcept {
     return type.kind == 'i' ? double(std::int64_t(bits << above) >> above) : double(bits);
 }
 
-/// Reads the head of a file from the first byte on, but not beyond the end of the file or beyond
-/// 256 MiB. Every read throws ImportError if the file has fewer bytes.
+// Reads the head of a file from the first byte on, but not beyond the end of the file or beyond
+// 256 MiB. Every read throws ImportError if the file has fewer bytes.
 class GgufCursor {
    public:
     GgufCursor(std::uint64_t file_bytes, const GgufRead& read)
@@ -58,11 +56,11 @@ class GgufCursor {
     std::uint64_t at() const noexcept { return at_; }
     std::uint64_t left() const noexcept { return end_ - at_; }
 
-    /// Sets the name of the current part, for errors about missing bytes.
+    // Sets the name of the current part, for errors about missing bytes.
     void inside(std::string what) { what_ = std::move(what); }
     const std::string& what() const noexcept { return what_; }
 
-    /// Skips `count` times `bytes` bytes; the product may exceed 64 bits.
+    // Skips `count` times `bytes` bytes; the product may exceed 64 bits.
     void skip(std::uint64_t count, std::uint64_t bytes = 1) {
         require(count, bytes);
         at_ += count * bytes;
@@ -86,9 +84,8 @@ class GgufCursor {
 
     const GgufType& type() {
         const std::uint32_t type = u32();
-        if (type >= std::size(gguf_types)) {
+        if (type >= std::size(gguf_types))
             invalid_data("{} has the type {}: it must be 0 to 12", what(), type);
-        }
         return gguf_types[type];
     }
 
@@ -125,9 +122,8 @@ class GgufCursor {
     }
 
     void read(std::uint64_t from, void* to, std::size_t bytes) {
-        if (read_(from, to, bytes) != bytes) {
+        if (read_(from, to, bytes) != bytes)
             invalid_data("the file cannot be read at byte {}", from);
-        }
     }
 
     const std::uint64_t file_bytes_, end_;

@@ -41,8 +41,8 @@ constexpr auto frequency_tensors = names("rope_freqs.weight", "rope_factors_long
 constexpr auto norms = names(".attn_q_norm.weight", ".attn_k_norm.weight", ".attn_q_norm.bias",
                              ".attn_k_norm.bias");
 
-/// Returns the layer of a tensor named "blk.<layer>....", and removes this from the name. Returns
-/// -1 for other names and for layers of more than four digits, so that few layers are stored.
+// Returns the layer of a tensor named "blk.<layer>....", and removes this from the name. Returns
+// -1 for other names and for layers of more than four digits, so that few layers are stored.
 int take_layer(std::string_view& title) {
     if (!title.starts_with("blk.")) return -1;
     const char *const digits = title.data() + 4, *const end = title.data() + title.size();
@@ -54,23 +54,22 @@ int take_layer(std::string_view& title) {
     return int(layer);
 }
 
-/// Remaining limits for all lists of a file.
+// Remaining limits for all lists of a file.
 struct Room {
     std::uint64_t numbers = max_list_numbers_together;  // numbers that may still be stored
     // Elements of variable length that may still be skipped.
     std::uint64_t steps = max_steps_together;
 };
 
-/// Skips the elements of a list, after its type and count were read. Skips numbers in one step.
+// Skips the elements of a list, after its type and count were read. Skips numbers in one step.
 void skip_elements(GgufCursor& cursor, const GgufType& type, std::uint64_t count, Room& room,
                    std::uint32_t depth = 1) {
     if (type.bytes != 0) {
         cursor.skip(count, type.bytes);
         return;
     }
-    if (depth > deepest_list) {
+    if (depth > deepest_list)
         invalid_data("{} is nested more than {} deep", cursor.what(), deepest_list);
-    }
     if (count > room.steps) {
         invalid_data(
             "{} has {} elements: strings and lists in lists must be at most {} in the whole file",
@@ -89,9 +88,8 @@ void skip_elements(GgufCursor& cursor, const GgufType& type, std::uint64_t count
 
 json read_number(GgufCursor& cursor, const GgufType& type) {
     const std::uint64_t bits = cursor.whole(std::size_t(type.bytes));
-    if (type.kind == 'b' && bits > 1) {
+    if (type.kind == 'b' && bits > 1)
         invalid_data("{} is a boolean of {}: it must be 0 or 1", cursor.what(), bits);
-    }
     return json_number(gguf_number(type, bits));
 }
 
@@ -113,14 +111,12 @@ GgufValue read_value(GgufCursor& cursor, Room& room) {
         }
         room.numbers -= count;
         value.value = json::array();
-        for (std::uint64_t i = 0; i < count; ++i) {
-            value.value.push_back(read_number(cursor, inner));
-        }
+        for (std::uint64_t i = 0; i < count; ++i) value.value.push_back(read_number(cursor, inner));
     }
     return value;
 }
 
-/// Reads the name of a key or a tensor.
+// Reads the name of a key or a tensor.
 std::string read_name(GgufCursor& cursor) {
     const std::uint64_t bytes = cursor.u64();
     if (bytes > max_name_bytes) {
@@ -130,13 +126,11 @@ std::string read_name(GgufCursor& cursor) {
     return cursor.text(bytes);
 }
 
-/// Checks the magic number. Failed downloads and Git LFS pointers begin with text.
+// Checks the magic number. Failed downloads and Git LFS pointers begin with text.
 void check_magic(GgufCursor& cursor) {
     constexpr std::string_view magic = "GGUF";
     const std::string begins = cursor.text(std::min<std::uint64_t>(magic.size(), cursor.left()));
-    if (begins == magic) {
-        return;
-    }
+    if (begins == magic) return;
     std::string bytes;
     for (const char c : begins) {
         constexpr std::string_view digits = "0123456789abcdef";
@@ -151,21 +145,19 @@ void check_magic(GgufCursor& cursor) {
 
 void check_version(GgufCursor& cursor) {
     const std::uint32_t version = cursor.u32();
-    if (version != 0 && (version & 0xffff) == 0) {
+    if (version != 0 && (version & 0xffff) == 0)
         not_supported("the file is big-endian: only little-endian GGUF is read");
-    }
     if (version != 2 && version != 3) {
         not_supported("the file is GGUF version {}: it must be 2 or 3; convert the model again",
                       version);
     }
 }
 
-/// Fails if `count` is above `most`, or if items of at least `least` bytes exceed the file.
+// Fails if `count` is above `most`, or if items of at least `least` bytes exceed the file.
 void check_count(const GgufCursor& cursor, const char* what, std::uint64_t count,
                  std::uint64_t most, std::uint64_t least) {
-    if (count > most) {
+    if (count > most)
         invalid_data("the file says that it has {} {}: it must be at most {}", count, what, most);
-    }
     if (count > cursor.left() / least) {
         invalid_data("the file says that it has {} {}: they do not fit in its {} bytes", count,
                      what, cursor.left() + cursor.at());
@@ -194,21 +186,16 @@ void GgufFile::read_values(GgufCursor& cursor, std::uint64_t count) {
         cursor.inside("key " + std::to_string(i + 1));
         const std::string key = read_name(cursor);
         key_bytes += key.size();
-        if (key_bytes > max_key_bytes_together) {
+        if (key_bytes > max_key_bytes_together)
             invalid_data("the keys have more than {} bytes together", max_key_bytes_together);
-        }
         cursor.inside(shown_key(key));
-        if (values_.count(key) != 0) {
-            invalid_data("the key {} appears twice", shown_key(key));
-        }
+        if (values_.count(key) != 0) invalid_data("the key {} appears twice", shown_key(key));
         values_[key] = read_value(cursor, room);
     }
     if (const Field alignment = find("general.alignment")) {
         const bool is_uint32 = std::string_view(alignment.type) == "uint32";
         const auto bytes = is_uint32 ? std::uint32_t(finite_number(alignment)) : 0;
-        if (!std::has_single_bit(bytes)) {
-            refuse(alignment, "a uint32, a power of two");
-        }
+        if (!std::has_single_bit(bytes)) refuse(alignment, "a uint32, a power of two");
         parts_.front().alignment = bytes;
     }
 }
@@ -223,9 +210,8 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
                          dimensions, max_dimensions);
         }
         Tensor tensor;
-        for (std::uint32_t dimension = 0; dimension < dimensions; ++dimension) {
+        for (std::uint32_t dimension = 0; dimension < dimensions; ++dimension)
             tensor.extents.push_back(cursor.u64());
-        }
         tensor.element = cursor.u32();
         tensor.offset = cursor.u64();
         std::string_view rest = title;
@@ -240,9 +226,8 @@ void GgufFile::read_tensors(GgufCursor& cursor, std::uint64_t count) {
 }
 
 void GgufFile::keep(const std::string& title, Tensor tensor) {
-    if (!tensors_.emplace(title, std::move(tensor)).second) {
+    if (!tensors_.emplace(title, std::move(tensor)).second)
         invalid_data("the tensor {} is given twice", shown_key(title));
-    }
 }
 
 void GgufFile::add_part(std::uint64_t number, std::uint64_t file_bytes, const GgufRead& read) {
@@ -278,11 +263,8 @@ bool GgufFile::has_layer(int layer) const {
 }
 
 std::string GgufFile::layer_with(const std::string& norm) const {
-    for (const auto& [title, tensor] : tensors_) {
-        if (title.ends_with(norm)) {
-            return title.substr(0, title.size() - norm.size());
-        }
-    }
+    for (const auto& [title, tensor] : tensors_)
+        if (title.ends_with(norm)) return title.substr(0, title.size() - norm.size());
     return {};
 }
 
@@ -297,9 +279,7 @@ Field GgufFile::find(const std::string& key) const {
 
 std::vector<double> GgufFile::factors(const std::string& title) const {
     const auto found = tensors_.find(title);
-    if (found == tensors_.end()) {
-        return {};
-    }
+    if (found == tensors_.end()) return {};
     const Tensor& tensor = found->second;
     const Part& part = parts_[tensor.part];
     const std::uint64_t count = tensor.extents.empty() ? 0 : tensor.extents[0];
@@ -322,13 +302,11 @@ std::vector<double> GgufFile::factors(const std::string& title) const {
                      part.bytes);
     }
     std::vector<unsigned char> raw(std::size_t{bytes});
-    if (part.read(part.data + tensor.offset, raw.data(), raw.size()) != raw.size()) {
+    if (part.read(part.data + tensor.offset, raw.data(), raw.size()) != raw.size())
         invalid_data("the tensor {} cannot be read", title);
-    }
     std::vector<double> numbers;
-    for (std::size_t i = 0; i < raw.size(); i += 4) {
+    for (std::size_t i = 0; i < raw.size(); i += 4)
         numbers.push_back(gguf_number(float32, little_endian(&raw[i], 4)));
-    }
     return numbers;
 }
 

@@ -17,16 +17,14 @@ constexpr double base_without_key = 10000;
 
 std::string architecture_of(const GgufFile& file) {
     const Field name = file.find("general.architecture");
-    if (!name) {
-        invalid_data("general.architecture is missing: it is the prefix of every other key");
-    }
+    if (!name) invalid_data("general.architecture is missing: it is the prefix of every other key");
     return text(name);
 }
 
-/// Words that do not distinguish keys of RoPE.
+// Words that do not distinguish keys of RoPE.
 constexpr auto fillers = names("attention", "attn", "freq", "layer", "layers", "rope", "window");
 
-/// Returns what a key is about: its words without fillers, sorted.
+// Returns what a key is about: its words without fillers, sorted.
 std::vector<std::string> meaning_of(const std::string& key) {
     std::vector<std::string> words = words_of(key);
     std::erase_if(words, [](const std::string& word) { return contains(fillers, word); });
@@ -35,16 +33,16 @@ std::vector<std::string> meaning_of(const std::string& key) {
     return words;
 }
 
-/// First words of keys of no model, and words of keys of a tower.
+// First words of keys of no model, and words of keys of a tower.
 constexpr auto of_no_model = names("adapter", "clip", "general", "quantize", "split", "tokenizer");
 constexpr auto of_tower = names("audio", "image", "mm", "projector", "speech", "vision");
 
 bool has_any(const std::vector<std::string>& words, const auto& names) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const std::string& word) { return contains(names, word); });
+    return std::any_of(
+        words.begin(), words.end(), [&](const std::string& word) { return contains(names, word); });
 }
 
-/// Returns whether a key describes the rows of latent attention, under any name.
+// Returns whether a key describes the rows of latent attention, under any name.
 bool says_latent(const std::vector<std::string>& words) {
     const auto has = [&](const char* word) { return contains(words, word); };
     const bool of_rows = has("mla") || (has("kv") && (has("lora") || has("latent"))) ||
@@ -52,15 +50,11 @@ bool says_latent(const std::vector<std::string>& words) {
     return of_rows && !has("moe") && !has("expert");
 }
 
-/// Returns the number of rotated channels.
+// Returns the number of rotated channels.
 std::uint32_t rotated(const Field& count) {
     const auto channels = std::uint32_t(whole_number(count, 0, max_head_dim));
-    if (channels == 0) {
-        not_supported("{} is 0: this layer has no RoPE", count.name);
-    }
-    if (channels % 2 != 0) {
-        refuse(count, "even");
-    }
+    if (channels == 0) not_supported("{} is 0: this layer has no RoPE", count.name);
+    if (channels % 2 != 0) refuse(count, "even");
     return channels;
 }
 
@@ -82,9 +76,8 @@ Field GgufImport::find_of(std::span<const std::string_view> marks, const std::st
         const std::string& key = value.first;
         if (!key.starts_with(prefix_)) continue;
         if (std::none_of(marks.begin(), marks.end(),
-                         [&](std::string_view mark) { return key.find(mark) != key.npos; })) {
+                         [&](std::string_view mark) { return key.find(mark) != key.npos; }))
             continue;
-        }
         std::vector<std::string> meaning = meaning_of(key.substr(prefix_.size()));
         const auto marked = std::erase_if(
             meaning, [&](const std::string& word) { return contains(marks, word); });
@@ -99,9 +92,7 @@ Field GgufImport::find_of(std::span<const std::string_view> marks, const std::st
 
 Field GgufImport::required(const std::string& name, const char* because) {
     Field field = find(name);
-    if (!field) {
-        invalid_data("{} is missing: {}", field.name, because);
-    }
+    if (!field) invalid_data("{} is missing: {}", field.name, because);
     return field;
 }
 
@@ -133,7 +124,7 @@ void GgufImport::assume(const Field& field, double value, const std::string& bec
     warn(rotation_, "{} is missing: assuming {}, {}", field.name, shown_number(value), because);
 }
 
-/// The first part of a split file has all metadata; each part has some of the tensors.
+// The first part of a split file has all metadata; each part has some of the tensors.
 void GgufImport::split() {
     const std::uint64_t count = file_.split("split.count"), number = file_.split("split.no");
     if (number != 0) {
@@ -162,9 +153,8 @@ void GgufImport::split() {
 }
 
 void GgufImport::architecture() {
-    if (const char* reason = unsupported_gguf_architecture(name_)) {
+    if (const char* reason = unsupported_gguf_architecture(name_))
         not_supported("general.architecture is \"{}\": {}", shown_key(name_), reason);
-    }
     row_ = find_gguf_architecture(name_);
     if (!row_.known() && !query_.pairing) {
         not_supported(
@@ -181,14 +171,12 @@ void GgufImport::architecture() {
              shown_key(name_));
     }
     const Field finetuned = find("rope.scaling.finetuned");
-    if (finetuned && !truth(finetuned) && row_.finetuned_is_rope) {  // Granite
+    if (finetuned && !truth(finetuned) && row_.finetuned_is_rope)  // Granite
         not_supported("{} is false: the model does not use RoPE", finetuned.name);
-    }
     const Field count = find("block_count");
     layers_.count = count ? whole_number(count, 1, max_gguf_layers) : 0;
-    if (const Field alibi = find("attention.max_alibi_bias"); is_on(alibi)) {
+    if (const Field alibi = find("attention.max_alibi_bias"); is_on(alibi))
         not_supported("{}: the model has ALiBi, not RoPE", stated(alibi));
-    }
     if (row_.alibi_layer_count != 0 && layers_.count == row_.alibi_layer_count) {
         not_supported("{} is {}: {} models with this many layers use ALiBi, not RoPE", count.name,
                       layers_.count, shown_key(name_));
@@ -205,25 +193,22 @@ void GgufImport::widths() {
                              : divided_head_dim();
     rotation_.rotary_dim = rotation_.head_dim;
     if (!kind_.rotates) return;
-    if (count) {
+    if (count)
         rotation_.rotary_dim = rotated(count);
-    } else {
+    else
         assume(count, rotation_.head_dim, "which is head_dim");
-    }
     const std::string width = row ? stated(row) : "head_dim is " + shown_number(rotation_.head_dim);
     if (rotation_.rotary_dim > rotation_.head_dim ||
         (row_.rotates_whole && rotation_.rotary_dim != rotation_.head_dim)) {
         invalid_data("{} but {}: it must be {}", stated(count), width,
                      row_.rotates_whole ? "the same in this architecture" : "at most that");
     }
-    if (rotation_.rotary_dim % 2 != 0) {
+    if (rotation_.rotary_dim % 2 != 0)
         invalid_data("{} is missing, and {}: it must be even", count.name, width);
-    }
     if (row_.half_on_full && !slides_ && !are_listed("rope.dimension_count")) {
         rotation_.rotary_dim /= 2;
-        if (rotation_.rotary_dim % 2 != 0) {
+        if (rotation_.rotary_dim % 2 != 0)
             invalid_data("{} is {}: its half must be even", count.name, 2 * rotation_.rotary_dim);
-        }
     }
     if (row_.layers.rule == LayerRule::compressed) {  // the last channels rotate
         rotation_.q_rotary_offset = rotation_.k_rotary_offset = rotation_.head_dim -
@@ -232,30 +217,26 @@ void GgufImport::widths() {
     }
 }
 
-/// Multi-head latent attention rotates the last channels of each query row and of the single row of
-/// latent channels (src/models/deepseek2.cpp). In newer files key_length_mla, not key_length, is
-/// the width of a query row.
+// Multi-head latent attention rotates the last channels of each query row and of the single row of
+// latent channels (src/models/deepseek2.cpp). In newer files key_length_mla, not key_length, is
+// the width of a query row.
 void GgufImport::latent_widths(const Field& count) {
-    if (!count) {
-        required("rope.dimension_count", "latent attention needs it");
-    }
+    if (!count) required("rope.dimension_count", "latent attention needs it");
     const std::uint32_t turns = rotated(count);
     Field row = picked(find("attention.key_length_mla"));
-    if (!row || whole_number(row, 0, max_head_dim) == 0) {
+    if (!row || whole_number(row, 0, max_head_dim) == 0)
         row = picked(required("attention.key_length", "it is the offset of the window of a query"));
-    }
     const Field rank = picked(
         required("attention.kv_lora_rank", "it is the offset of the window of a key"));
     const auto width = std::uint32_t(whole_number(row, 2, max_head_dim));
-    if (turns > width) {
+    if (turns > width)
         invalid_data("{} but {}: it must be at most that", stated(count), stated(row));
-    }
     rotation_.head_dim = rotation_.rotary_dim = turns;
     rotation_.q_rotary_offset = width - turns;
     rotation_.k_rotary_offset = std::uint32_t(whole_number(rank, 0, max_head_dim));
 }
 
-/// Returns the embedding's share of a head.
+// Returns the embedding's share of a head.
 std::uint32_t GgufImport::divided_head_dim() {
     constexpr const char* because = "it is needed because attention.key_length is missing too";
     const Field embedding = required("embedding_length", because),
@@ -294,7 +275,7 @@ double GgufImport::base() {
     return base_without_key;
 }
 
-/// Judges the keys that no rule has looked for, without those of other parts of the file.
+// Judges the keys that no rule has looked for, without those of other parts of the file.
 void GgufImport::judge_unread() {
     UnreadKeys rule({.name = "general.architecture " + shown_key(name_),
                      .known = row_.known(),
@@ -308,9 +289,8 @@ void GgufImport::judge_unread() {
         const Field field = file_.find(key);
         const std::vector<std::string> words = words_of(key);
         if (asked_for_.count(key) != 0 || contains(of_no_model, words[0]) ||
-            has_any(words, of_tower)) {
+            has_any(words, of_tower))
             continue;
-        }
         if (!row_.latent && is_on(field) && says_latent(words)) {
             not_supported(
                 "{}: it means latent attention, whose rows rotate in their tails, but the "
@@ -325,7 +305,7 @@ void GgufImport::judge_unread() {
     if (rule.says_norms()) rotation_.ops.norms_known = false;
 }
 
-/// Warns of differences from readers of the config.json of the same model.
+// Warns of differences from readers of the config.json of the same model.
 void GgufImport::readers_differ() {
     if (rotation_.rope_type != "yarn") return;
     if (row_.yarn_differs != nullptr) rotation_.warnings.push_back(row_.yarn_differs);

@@ -22,12 +22,12 @@ namespace vkrope {
 
 inline constexpr std::uint64_t max_gguf_layers = 4096;  // llama.cpp allows 512
 
-/// Returns whether the file has a value that turns something on.
+// Returns whether the file has a value that turns something on.
 inline bool is_on(const Field& field) {
     return field && is_set(*field.value);
 }
 
-/// Words of keys for one kind of layers.
+// Words of keys for one kind of layers.
 inline constexpr auto of_sliding = names("local", "sliding", "swa");
 inline constexpr auto of_full = names("full", "global");
 
@@ -35,27 +35,27 @@ class GgufImport {
    public:
     GgufImport(const GgufFile& file, const Query& query);
 
-    /// Each function that it calls sets the fields of the RopeParams that its name mentions.
+    // Each function that it calls sets the fields of the RopeParams that its name mentions.
     RopeParams run();
 
    private:
-    /// Returns the key "<architecture>.<name>"; empty if the file does not have it.
+    // Returns the key "<architecture>.<name>"; empty if the file does not have it.
     Field find(const std::string& name);
 
-    /// Returns the key with the words of `name` and one of `marks`, in any order, such as
-    /// "rope.freq_base_swa" and "rope.local.freq_base". Fails if two such keys differ.
+    // Returns the key with the words of `name` and one of `marks`, in any order, such as
+    // "rope.freq_base_swa" and "rope.local.freq_base". Fails if two such keys differ.
     Field find_of(std::span<const std::string_view> marks, const std::string& name);
 
-    /// Like find(), but fails if the key is missing; `because` states why the key is needed.
+    // Like find(), but fails if the key is missing; `because` states why the key is needed.
     Field required(const std::string& name, const char* because);
 
-    /// Warns that a key is missing and which value is assumed; `because` ends the sentence.
+    // Warns that a key is missing and which value is assumed; `because` ends the sentence.
     void assume(const Field& field, double value, const std::string& because);
 
     // ---- import.cpp ----
     void split();
     void architecture();
-    void widths();  ///< also sets the offsets
+    void widths();  // also sets the offsets
     void latent_widths(const Field& count);
     std::uint32_t divided_head_dim();
     void inv_freq();
@@ -71,16 +71,16 @@ class GgufImport {
     void keys_of_unknown_layers();
     std::vector<std::uint64_t> one_a_layer(const Field& field, std::uint64_t high) const;
 
-    /// Replaces a list by the number of the chosen layers; returns any other field unchanged.
-    /// `otherwise` replaces a 0 in the list.
+    // Replaces a list by the number of the chosen layers; returns any other field unchanged.
+    // `otherwise` replaces a 0 in the list.
     Field picked(const Field& field, const Field& otherwise = {});
 
-    /// Returns the number of the chosen layers: from a list of one per layer, with this name or
-    /// with _per_layer added, or else from the key for layers of their kind, or else from the key
-    /// for all layers. Fails if a list and a single number contradict each other.
+    // Returns the number of the chosen layers: from a list of one per layer, with this name or
+    // with _per_layer added, or else from the key for layers of their kind, or else from the key
+    // for all layers. Fails if a list and a single number contradict each other.
     Field of_layer(const std::string& name);
 
-    /// Returns whether one of the two names of that list exists and is a list.
+    // Returns whether one of the two names of that list exists and is a list.
     bool are_listed(const std::string& name);
 
     // ---- scaling.cpp: the keys "rope.scaling.*", the tensors of divisors, the axes ----

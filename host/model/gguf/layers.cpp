@@ -12,10 +12,10 @@ namespace {
 
 constexpr const char* linear_attention = "linear_attention";
 
-/// Fails unless `single`, a key for all layers or for one kind of layer, equals the number of some
-/// layer in the list.
-///
-/// exactly  `single` is for the chosen layers, and must equal `number`, theirs in the list
+// Fails unless `single`, a key for all layers or for one kind of layer, equals the number of some
+// layer in the list.
+//
+// exactly  `single` is for the chosen layers, and must equal `number`, theirs in the list
 void require_agreement(const Field& list, const Field& single, const Field& number, bool exactly) {
     if (!single || single.is_list()) return;
     const double value = finite_number(single);
@@ -49,9 +49,8 @@ std::vector<std::uint64_t> GgufImport::one_a_layer(const Field& field, std::uint
 std::vector<std::string> GgufImport::layer_types(bool slide) {
     std::vector<std::string> types(std::size_t(layers_.count), full_attention);
     const auto set = [&](const char* type, const auto& applies_to) {
-        for (std::size_t layer = 0; layer < types.size(); ++layer) {
+        for (std::size_t layer = 0; layer < types.size(); ++layer)
             if (applies_to(layer)) types[layer] = type;
-        }
     };
     const auto period_of = [&](const Field& field, std::uint64_t low, std::uint64_t otherwise) {
         return field ? whole_number(field, low, max_gguf_layers) : otherwise;
@@ -100,8 +99,8 @@ std::vector<std::string> GgufImport::layer_types(bool slide) {
     return types;
 }
 
-/// Returns for each layer whether it has RoPE; empty if the file does not state it. A 0 in a list
-/// of bases or widths means a layer without RoPE.
+// Returns for each layer whether it has RoPE; empty if the file does not state it. A 0 in a list
+// of bases or widths means a layer without RoPE.
 std::vector<bool> GgufImport::rotating_layers() {
     std::vector<bool> turns;
     if (const Field pattern = find("attention.rope_pattern")) {
@@ -115,18 +114,16 @@ std::vector<bool> GgufImport::rotating_layers() {
         require_one_a_layer(field, each.size(), layers_.count);
         if (std::find(each.begin(), each.end(), 0) == each.end()) continue;
         const std::uint64_t interval = row_.no_rope_interval;
-        for (std::uint64_t layer = turns.size(); layer < layers_.count; ++layer) {
+        for (std::uint64_t layer = turns.size(); layer < layers_.count; ++layer)
             turns.push_back(interval == 0 || (layer + 1) % interval != 0);
-        }
-        for (std::uint64_t layer = 0; layer < layers_.count; ++layer) {
+        for (std::uint64_t layer = 0; layer < layers_.count; ++layer)
             turns[layer] = turns[layer] && each[layer] != 0;
-        }
     }
     return turns;
 }
 
-/// Where no layer is known to slide, a key of sliding layers makes two kinds of layers, which are
-/// not known by number; or it is ignored, where llama.cpp says that no layer slides.
+// Where no layer is known to slide, a key of sliding layers makes two kinds of layers, which are
+// not known by number; or it is ignored, where llama.cpp says that no layer slides.
 void GgufImport::keys_of_unknown_layers() {
     for (const char* name : {"rope.freq_base", "rope.dimension_count", "attention.key_length",
                              "rope.scaling.type", "rope.scaling.factor"}) {
@@ -156,10 +153,9 @@ void GgufImport::choose_layer() {
     layers_.rule = slide ? row_.layers.rule : LayerRule::same;
     if (layers_.count != 0) {
         std::vector<std::string> types = layer_types(slide);
-        if (slide || std::count(types.begin(), types.end(), full_attention) !=
-                         std::ptrdiff_t(types.size())) {
+        if (slide ||
+            std::count(types.begin(), types.end(), full_attention) != std::ptrdiff_t(types.size()))
             layers_.list = std::move(types);
-        }
         layers_.rotating = rotating_layers();
         layers_.find_still();
     } else if (slide || row_.linear_period != 0) {
@@ -178,13 +174,11 @@ Field GgufImport::picked(const Field& field, const Field& otherwise) {
     if (!field.is_list()) return field;
     LayerNumbers numbers = {field.name, list_of_numbers(field)};
     require_one_a_layer(field, numbers.values.size(), layers_.count);
-    if (otherwise) {
+    if (otherwise)
         std::replace(numbers.values.begin(), numbers.values.end(), 0.0, finite_number(otherwise));
-    }
     const std::optional<double> number = layers_.common(numbers, query_, kind_);
-    if (!number) {
+    if (!number)
         invalid_data("{} has no number above 0 for layers of type {}", field.name, kind_.type);
-    }
     picked_.push_back(*number);
     return {field.name, &picked_.back(), "float64"};
 }

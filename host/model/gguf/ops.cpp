@@ -16,9 +16,7 @@ void GgufImport::ops() {
     } else {
         ops.q_heads = head_count("attention.head_count");
         ops.k_heads = head_count("attention.head_count_kv");
-        if (ops.k_heads == 0) {
-            ops.k_heads = ops.q_heads;  // every query head has one key head
-        }
+        if (ops.k_heads == 0) ops.k_heads = ops.q_heads;  // every query head has one key head
         norms();
         norms_without_weight();
         clip();
@@ -32,7 +30,7 @@ void GgufImport::ops() {
     ops.tensor[Q].scale_tokens = ops.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
 }
 
-/// Returns 0 if the file has no such number, or several for the chosen layers.
+// Returns 0 if the file has no such number, or several for the chosen layers.
 std::uint32_t GgufImport::head_count(const char* key) {
     const Field field = find(key);
     if (!field) return 0;
@@ -42,8 +40,8 @@ std::uint32_t GgufImport::head_count(const char* key) {
     return std::uint32_t(layers_.common(each, query_, kind_, true).value_or(0));
 }
 
-/// Reads the norms of the selected layer, or else of the first layer that has a norm of Q or, if
-/// there is none, of K.
+// Reads the norms of the selected layer, or else of the first layer that has a norm of Q or, if
+// there is none, of K.
 void GgufImport::norms() {
     ModelOps& ops = rotation_.ops;
     std::string layer = "blk." + std::to_string(query_.layer) + ".";
@@ -76,12 +74,10 @@ void GgufImport::norms() {
     }
 }
 
-/// Returns false if the file has this norm, but not for rows of head_dim channels.
+// Returns false if the file has this norm, but not for rows of head_dim channels.
 bool GgufImport::norm_of(const std::string& tensor, std::uint32_t head_count, Norm& norm) {
     const auto* weight = file_.norm_extents(tensor + ".weight");
-    if (weight == nullptr) {
-        return true;
-    }
+    if (weight == nullptr) return true;
     const auto* bias = file_.norm_extents(tensor + ".bias");
     const std::uint64_t channels = rotation_.head_dim, all = channels * std::uint64_t{head_count};
     const std::vector<std::uint64_t> one_head = {channels}, each_head = {channels, head_count},
@@ -114,13 +110,12 @@ float GgufImport::eps(NormKind kind) {
     return norm_eps(field, 0);
 }
 
-/// Adds the norms of Llama 4, which have no weights.
+// Adds the norms of Llama 4, which have no weights.
 void GgufImport::norms_without_weight() {
     const Field experts = find("expert_count");
     if (!row_.norms.without_weight || rotation_.no_rope ||
-        (experts && whole_number(experts, 0, max_whole) == 128)) {
+        (experts && whole_number(experts, 0, max_whole) == 128))
         return;
-    }
     Norm norm;
     norm.kind = VKROPE_NORM_RMS;
     norm.place = VKROPE_NORM_PLACE_AFTER;
@@ -139,9 +134,8 @@ void GgufImport::clip() {
 
 void GgufImport::query_scale() {
     QueryScale& scale = rotation_.ops.query_scale;
-    if (row_.query_scale == VKROPE_QUERY_SCALING_LLAMA4 && rotation_.no_rope) {
+    if (row_.query_scale == VKROPE_QUERY_SCALING_LLAMA4 && rotation_.no_rope)
         scale = {VKROPE_QUERY_SCALING_LLAMA4, 8192, 0.1};  // from llama.cpp, not from the file
-    }
     if (row_.query_scale != VKROPE_QUERY_SCALING_MINISTRAL3) return;
     // deepseek2.cpp reads temperature_length, mistral3.cpp only the other one.
     const Field beta = find("attention.temperature_scale"),
@@ -159,9 +153,8 @@ void GgufImport::query_scale() {
 
 void GgufImport::scores() {
     double scale = row_.score_scale;  // 0: of the row of a query
-    if (row_.shared_width_layer_count != 0 && layers_.count == row_.shared_width_layer_count) {
+    if (row_.shared_width_layer_count != 0 && layers_.count == row_.shared_width_layer_count)
         scale = 1 / std::sqrt(double(divided_head_dim()));
-    }
     for (const char* name : {"attention.scale", "attention.output_scale"}) {
         const Field field = find(name);
         if (!is_on(field)) continue;

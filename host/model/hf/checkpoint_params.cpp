@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* use_config = "use the config.json of the converted model";
 
-/// Sets the width of a head and, with latent attention, the places of its rotated part. Returns
-/// whether the attention is latent.
+// Sets the width of a head and, with latent attention, the places of its rotated part. Returns
+// whether the attention is latent.
 bool read_head(const Scope& scope, RopeParams& rotation) {
     const Field heads = find({scope}, {"n_heads"}), of_k = find({scope}, {"n_kv_heads"}),
                 latent = find({scope}, {"qk_rope_head_dim"}), own = find({scope}, {"head_dim"});
@@ -47,9 +47,9 @@ double number(const Scope& scope, const char* name) {
     return positive_number(find_required({scope}, name, ""));
 }
 
-/// Applies YaRN. beta and alpha are the fast and slow ends of its range. Without apply_scale
-/// neither cos and sin nor the softmax are scaled; with apply_scale they are scaled as in
-/// DeepSeek's latent attention.
+// Applies YaRN. beta and alpha are the fast and slow ends of its range. Without apply_scale
+// neither cos and sin nor the softmax are scaled; with apply_scale they are scaled as in
+// DeepSeek's latent attention.
 void apply_yarn(const Scope& scope, bool latent, RopeParams& rotation) {
     const auto read = [&](auto scaling) {
         scaling.factor = number(scope, "factor");
@@ -61,9 +61,7 @@ void apply_yarn(const Scope& scope, bool latent, RopeParams& rotation) {
     };
     const Field apply = find({scope}, {"apply_scale"});
     const bool scales = !apply || truth(apply);
-    if (!apply) {
-        warn(rotation, "yarn.apply_scale is missing: assuming true, the default of vLLM");
-    }
+    if (!apply) warn(rotation, "yarn.apply_scale is missing: assuming true, the default of vLLM");
     rotation.rope_type = "yarn";
     if (latent && scales) {
         auto scaling = read(DeepseekYarnScaling());
@@ -104,9 +102,8 @@ RopeParams checkpoint_rotation(const Scope& scope, const Query& query) {
     }
     RopeParams rotation;
     Layers layers;
-    if (const Field count = find({scope}, {"n_layers"})) {
+    if (const Field count = find({scope}, {"n_layers"}))
         layers.count = whole_number(count, 1, max_whole);
-    }
     layers.choose(query, rotation.warnings);
     rotation.pairing = VKROPE_INTERLEAVED;
     const bool latent = read_head(scope, rotation);
@@ -118,9 +115,8 @@ RopeParams checkpoint_rotation(const Scope& scope, const Query& query) {
         ": in the params.json of an original checkpoint it is 10000 for Meta's code, and 10000 or "
         "1000000 for Mistral's");
     set_base(rotation, positive_number(theta), "rope_theta");
-    if (const Field yarn = find({scope}, {"yarn"})) {
+    if (const Field yarn = find({scope}, {"yarn"}))
         apply_yarn(object(scope, yarn), latent, rotation);
-    }
     if (const Field scaling = find({scope}, {"llama_4_scaling"})) {
         const Scope inside = object(scope, scaling);
         rotation.ops.query_scale = {VKROPE_QUERY_SCALING_MINISTRAL3,
@@ -131,9 +127,8 @@ RopeParams checkpoint_rotation(const Scope& scope, const Query& query) {
     require_usable(rotation, rotation.inv_freq.size(), rotation.base, "rope_theta");
     Warnings unread;
     warn_of_unread(scope, "a params.json", unread);
-    if (!unread.empty()) {  // what the key means is in code
+    if (!unread.empty())  // what the key means is in code
         not_supported("{}; {}", unread[0], use_config);
-    }
     warn(rotation,
          "the file has dim and no model_type of a class: assuming the params.json of an original "
          "checkpoint, with the pairing of its own weights; whether it has norms of Q and K is not "

@@ -57,23 +57,22 @@ Pairing read_pairing(const Source& source, bool latent, const Query& query) {
     return stated_pairing;
 }
 
-/// Fails if position_embedding_type names a scaling that the section does not state.
+// Fails if position_embedding_type names a scaling that the section does not state.
 void require_named_scaling(const Source& source, const std::string& rope_type) {
     const Field embedding = position_embedding(source.top);
     const std::string named = read_position_embedding(embedding).scaling;
-    if (!named.empty() && named != rope_type) {
+    if (!named.empty() && named != rope_type)
         invalid_data("{} but the rope_type is {}: they must agree", stated(embedding), rope_type);
-    }
 }
 
 constexpr double compress_rope_theta = 160000;  // default of DeepseekV4Config in transformers
 
-/// Returns whether local layers have the base of the other layers, as with ModernBERT's null base.
+// Returns whether local layers have the base of the other layers, as with ModernBERT's null base.
 bool local_base_is_global(const Source& source) {
     return !base_names(source.top, Base::local).empty() && !has_local_base(source.top);
 }
 
-/// Warns of bases beside a list of one base a layer that are not in the list.
+// Warns of bases beside a list of one base a layer that are not in the list.
 void warn_beside_list(const Source& source, Warnings& warnings) {
     const Field of_layers = find_first(source.top, {"layer_rope_theta"}),
                 list = of_layers ? of_layers : find_first(source.top, {"rope_theta"});
@@ -87,7 +86,7 @@ void warn_beside_list(const Source& source, Warnings& warnings) {
     }
 }
 
-/// Returns the base of the selected kind of layer: models with sliding layers may have two bases.
+// Returns the base of the selected kind of layer: models with sliding layers may have two bases.
 double rope_theta(const Source& source, Warnings& warnings) {
     know(source.top, Keys(base_names(source.top, Base::local)));
     know(source.both(), Keys(base_names(source.both(), Base::any)));
@@ -106,9 +105,7 @@ double rope_theta(const Source& source, Warnings& warnings) {
         return positive_number(own);
     }
     if (compressed && !source.by_type() && source.layer.type != sliding_attention) {
-        if (of_compressed) {
-            return positive_number(of_compressed);
-        }
+        if (of_compressed) return positive_number(of_compressed);
         warnings.push_back(source.assumed("compress_rope_theta", compress_rope_theta));
         return compress_rope_theta;
     }
@@ -152,30 +149,23 @@ void read_max_position(const Source& source, std::uint64_t seq_len, RopeParams& 
                                               "seq_length", "max_seq_len", "max_sequence_length",
                                               "model_max_length", "max_context_length"},
                                              rotation.warnings);
-    if (of_nomic && !field) {
+    if (of_nomic && !field)
         invalid_data("max_trained_positions is missing: {} needs it", source.section.name);
-    }
     rotation.max_position = field ? whole_number(field, 1, max_whole) : 0;
-    if (rotation.rope_type != "dynamic" && !trained) {
-        warn_of_length(rotation, seq_len);
-    }
+    if (rotation.rope_type != "dynamic" && !trained) warn_of_length(rotation, seq_len);
 }
 
-/// Applies the NTK-aware scaling of the first Qwen with alpha = 2^(ceil(log2(r)) + 1) - 1, where r
-/// is the sequence length divided by the trained length, at least 1.
+// Applies the NTK-aware scaling of the first Qwen with alpha = 2^(ceil(log2(r)) + 1) - 1, where r
+// is the sequence length divided by the trained length, at least 1.
 void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, RopeParams& rotation) {
     const Field field = source.type.grows_by_doubling ? find(source.top, {"use_dynamic_ntk"})
                                                       : Field();
-    if (!field || !truth(field)) {
-        return;
-    }
+    if (!field || !truth(field)) return;
     if (rotation.rope_type != "default") {
         invalid_data("{} is true and the rope_type is {}: only one of them can scale", field.name,
                      rotation.rope_type);
     }
-    if (rotation.max_position == 0) {
-        invalid_data("seq_length is missing: use_dynamic_ntk needs it");
-    }
+    if (rotation.max_position == 0) invalid_data("seq_length is missing: use_dynamic_ntk needs it");
     if (seq_len == 0) {
         rotation.warnings.push_back(
             "use_dynamic_ntk depends on the length, which is unknown: assuming it is no longer "
@@ -185,7 +175,7 @@ void qwen_dynamic_ntk(const Source& source, std::uint64_t seq_len, RopeParams& r
                           double(rotation.max_position);
     const double step = std::ceil(std::log2(longer));  // doublings of the trained length
     const double alpha = std::max(std::exp2(step + 1) - 1, 1.0);
-    rotation.longest_seq_len = rotation.max_position << static_cast<unsigned>(step);
+    rotation.longest_seq_len = rotation.max_position << unsigned(step);
     require(scale_ntk(rotation.inv_freq, alpha), "use_dynamic_ntk");
 }
 
@@ -206,10 +196,10 @@ void read_frequencies(const Source& source, const Head& head, const RotaryDim& w
     }
 }
 
-/// Changes the rotation of a layer into that of its indexer, the small attention that selects keys
-/// in sparse attention. The indexer has the same frequencies but another row width and pairing.
-/// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which differ in pairing.
-/// indexer_rope_interleave is from deepseek_v2.py of vLLM and SGLang, where a missing key is false.
+// Changes the rotation of a layer into that of its indexer, the small attention that selects keys
+// in sparse attention. The indexer has the same frequencies but another row width and pairing.
+// Source: DeepseekV32Indexer and GlmMoeDsaIndexer in transformers, which differ in pairing.
+// indexer_rope_interleave is from deepseek_v2.py of vLLM and SGLang, where a missing key is false.
 void become_indexer(const Source& source, const Query& query, RopeParams& rotation) {
     const ModelType& type = source.type;
     if (!type.indexer) {
@@ -243,7 +233,7 @@ void become_indexer(const Source& source, const Query& query, RopeParams& rotati
         "them by a Hadamard matrix, which no field of the file states");
 }
 
-/// Judges the keys that no rule looked for.
+// Judges the keys that no rule looked for.
 void judge_unread_keys(const Source& source, const LanguageModel& model, const Query& query,
                        RopeParams& rotation) {
     const bool known = source.type.name != nullptr;
@@ -267,9 +257,7 @@ void judge_unread_keys(const Source& source, const LanguageModel& model, const Q
 RopeParams text_rotation(const Scope& whole, const Query& asked) {
     Query query = asked;
     const bool of_indexer = query.layer_type == "indexer";
-    if (of_indexer) {
-        query.layer_type = {};
-    }
+    if (of_indexer) query.layer_type = {};
     const LanguageModel model = language_model(whole);
     RopeParams rotation;
     Warnings& warnings = rotation.warnings;
@@ -286,37 +274,29 @@ RopeParams text_rotation(const Scope& whole, const Query& asked) {
         require_named_scaling(source, rotation.rope_type);
         const RotaryDim window = read_rotary_dim(source, head, rotation.rope_type, warnings);
         rotation.rotary_dim = window.rotary_dim;
-        if (source.type.tail_window) {
+        if (source.type.tail_window)
             rotation.q_rotary_offset = rotation.k_rotary_offset = head.head_dim - window.rotary_dim;
-        }
         read_frequencies(source, head, window, query.seq_len, rotation);
-        if (source.type.softmax_differs && rotation.softmax_scale != 1) {
+        if (source.type.softmax_differs && rotation.softmax_scale != 1)
             warnings.push_back(of_readers_that_differ);
-        }
     }
     rotation.softmax_scale *= scale_of_scores(
         source, head.latent ? head.head_dim + head.q_rotary_offset : head.head_dim, warnings);
     rotation.ops = model_ops(source.type.name != nullptr ? find_model_type(source.name) : nullptr,
                              source.top, source.both(), source.layer);
-    if (source.type.indexer) {
+    if (source.type.indexer)
         know(source.top, {"index_head_dim", "index_n_heads", "indexer_rope_interleave"});
-    }
     judge_unread_keys(source, model, query, rotation);
-    if (of_indexer) {
-        become_indexer(source, query, rotation);
-    }
-    for (std::string& warning : ignored_around(model)) {
-        warnings.push_back(std::move(warning));
-    }
+    if (of_indexer) become_indexer(source, query, rotation);
+    for (std::string& warning : ignored_around(model)) warnings.push_back(std::move(warning));
     return rotation;
 }
 
-/// Takes a key out of an object, at any depth. Returns whether there is such a key.
+// Takes a key out of an object, at any depth. Returns whether there is such a key.
 bool take_out(json& value, const std::string& prefix, const std::string& name) {
     bool found = false;
-    if (value.is_array()) {
+    if (value.is_array())
         for (json& entry : value) found = take_out(entry, prefix, name) || found;
-    }
     if (!value.is_object()) return found;
     for (auto entry = value.begin(); entry != value.end();) {
         const std::string own = prefix + shown_key(entry.key());
@@ -333,11 +313,9 @@ bool take_out(json& value, const std::string& prefix, const std::string& name) {
 }
 
 json without_ignored(json document, const Query& query) {
-    for (const std::string& name : query.ignore) {
-        if (!take_out(document, "", name)) {
+    for (const std::string& name : query.ignore)
+        if (!take_out(document, "", name))
             invalid_argument("query.ignore has '{}': the file has no such key", shown_key(name));
-        }
-    }
     return document;
 }
 
@@ -351,12 +329,13 @@ void check_tower(const Query& query) {
 }  // namespace
 
 HfConfig::HfConfig(std::string_view json_text) {
-    problem_ = status_of("the configuration", [&] {
-        document_ = parse_json(json_text);
-        if (!document_.is_object()) {
-            invalid_data("the document is {}: it must be an object", shown(document_));
-        }
-    });
+    problem_ = status_of(
+        "the configuration",
+        [&] {
+            document_ = parse_json(json_text);
+            if (!document_.is_object())
+                invalid_data("the document is {}: it must be an object", shown(document_));
+        });
 }
 
 const json& HfConfig::language_model() const {
@@ -369,9 +348,7 @@ const json& HfConfig::language_model() const {
 }
 
 Result<RopeParams> HfConfig::rotation(const ModelQuery& asked) const {
-    if (!problem_) {
-        return {problem_, {}};
-    }
+    if (!problem_) return {problem_, {}};
     RopeParams rotation;
     const Status status = status_of("the configuration", [&] {
         const Query query = checked(asked);
@@ -386,9 +363,8 @@ Result<RopeParams> HfConfig::rotation(const ModelQuery& asked) const {
                                                          : text_rotation;
         rotation = read({&document, "", &reads}, query);
         rotation.pairing = value_or(query.pairing, rotation.pairing);
-        for (const std::string& name : query.ignore) {
+        for (const std::string& name : query.ignore)
             warn(rotation, "ignored key {}: the query asks for it", shown_key(name));
-        }
         shorten(rotation.warnings);
     });
     return {status, std::move(rotation)};

@@ -19,22 +19,22 @@ namespace {
 
 using Widths = std::initializer_list<std::uint32_t>;
 
-/// Classes, with the defaults of their constructors.
+// Classes, with the defaults of their constructors.
 struct Denoiser {
     Names names;
-    Widths shares = {};  ///< of the axes in a head; empty: the file lists the channels of each axis
-    const char* axes_key = "axes_dims_rope";  ///< key of the list
-    Widths axes = {16, 56, 56};               ///< default of the list; empty: none
+    Widths shares = {};  // of the axes in a head; empty: the file lists the channels of each axis
+    const char* axes_key = "axes_dims_rope";  // key of the list
+    Widths axes = {16, 56, 56};               // default of the list; empty: none
     Pairing pairing = VKROPE_INTERLEAVED;
-    double theta = 0;              ///< default of rope_theta; 0: the class has none, and base 10000
-    bool theta_is_scaled = false;  ///< the base of each axis is scaled by rope_scale
-    std::uint32_t head_dim = 128;  ///< default of attention_head_dim, if it is read
-    /// Positions of the axes, and rules that the file does not state.
+    double theta = 0;              // default of rope_theta; 0: the class has none, and base 10000
+    bool theta_is_scaled = false;  // the base of each axis is scaled by rope_scale
+    std::uint32_t head_dim = 128;  // default of attention_head_dim, if it is read
+    // Positions of the axes, and rules that the file does not state.
     const char* positions = "id 0, row, column; a text token has id 0 on all axes";
-    const char* asked_by = nullptr;     ///< no RoPE unless this key is true
-    const char* switched_by = nullptr;  ///< a key that changes the positions if it is true
-    const char* switched = nullptr;     ///< the change of positions
-    const char* refused = nullptr;      ///< the reason why it is not read
+    const char* asked_by = nullptr;     // no RoPE unless this key is true
+    const char* switched_by = nullptr;  // a key that changes the positions if it is true
+    const char* switched = nullptr;     // the change of positions
+    const char* refused = nullptr;      // the reason why it is not read
 };
 
 const Denoiser denoisers[] = {
@@ -150,7 +150,7 @@ const Denoiser denoisers[] = {
      .refused = "it rotates as the transformer beside it, whose config.json has the axes"},
 };
 
-/// Classes whose angles have a phase.
+// Classes whose angles have a phase.
 constexpr auto ltx = names("LTXVideoTransformer3DModel", "LTX2VideoTransformer3DModel");
 
 const Denoiser& row_of(const Field& name) {
@@ -163,7 +163,7 @@ const Denoiser& row_of(const Field& name) {
     return *row;
 }
 
-/// Returns the width of a head as stated in the file; 0 if it is not stated.
+// Returns the width of a head as stated in the file; 0 if it is not stated.
 Size stated_head_dim(const Scope& config) {
     const Field width = find({config}, {"hidden_size", "dim"}),
                 heads = find({config}, {"num_attention_heads", "num_heads", "n_heads"});
@@ -171,18 +171,16 @@ Size stated_head_dim(const Scope& config) {
                   width && heads ? quotient(size_of(width), size_of(heads)) : Size());
 }
 
-/// Returns the channels of each axis.
+// Returns the channels of each axis.
 std::vector<std::uint32_t> axes_of(const Denoiser& row, const Size& stated_head,
                                    ClassFields& fields) {
     std::vector<std::uint32_t> widths;
     if (row.shares.size() == 0) {
-        if (row.axes.size() == 0 && !fields.find({row.axes_key})) {
+        if (row.axes.size() == 0 && !fields.find({row.axes_key}))
             invalid_data("{} is missing", row.axes_key);
-        }
         const json otherwise = std::vector<std::uint32_t>(row.axes);
-        for (const Field& one : fields.list(row.axes_key, otherwise, 2, max_axes)) {
+        for (const Field& one : fields.list(row.axes_key, otherwise, 2, max_axes))
             widths.push_back(rotated(size_of(one), 2, 2));
-        }
         return widths;
     }
     // Each axis has whole pairs. What thirds leave over belongs to time, the first axis.
@@ -191,9 +189,8 @@ std::vector<std::uint32_t> axes_of(const Denoiser& row, const Size& stated_head,
     const Size head = stated_head.value != 0 ? stated_head
                                              : fields.size("attention_head_dim", row.head_dim);
     const std::uint32_t head_dim = rotated(head, thirds ? 2 : 2 * sum, thirds ? 12 : 2 * sum);
-    for (const std::uint32_t share : row.shares) {
+    for (const std::uint32_t share : row.shares)
         widths.push_back(2 * (head_dim * share / (2 * sum)));
-    }
     if (thirds) widths[0] = head_dim - 2 * widths[1];
     return widths;
 }
@@ -202,9 +199,7 @@ double theta_of(const Denoiser& row, ClassFields& fields) {
     if (row.theta != 0) return fields.positive("rope_theta", row.theta);
     // The base of the class is no unread key; any other is.
     const auto base = fields.scope.object->find("rope_theta");
-    if (base != fields.scope.object->end() && *base == 10000) {
-        know({fields.scope}, {"rope_theta"});
-    }
+    if (base != fields.scope.object->end() && *base == 10000) know({fields.scope}, {"rope_theta"});
     return 10000;
 }
 
@@ -218,13 +213,10 @@ bool is_diffusers(const json& document) {
 }
 
 RopeParams diffusers_rotation(const Scope& scope, const Query& query) {
-    if (query.tower == "vision") {
+    if (query.tower == "vision")
         invalid_argument("query.tower is 'vision': a model of diffusers has no tower beside it");
-    }
     const Field name = find({scope}, {"_class_name"});
-    if (contains(ltx, text(name))) {
-        return ltx_rotation(scope, query);
-    }
+    if (contains(ltx, text(name))) return ltx_rotation(scope, query);
     require_no_layer(query, "the model is of diffusers");
     const Denoiser& row = row_of(name);
     RopeParams rotation;
@@ -258,9 +250,7 @@ RopeParams diffusers_rotation(const Scope& scope, const Query& query) {
     require_usable(rotation, rotation.inv_freq.size(), theta, "rope_theta");
     warn(rotation, "positions of the axes: {}", row.positions);
     const Field other = row.switched_by ? fields.find({row.switched_by}) : Field();
-    if (other && truth(other)) {
-        warn(rotation, "{}: {}", stated(other), row.switched);
-    }
+    if (other && truth(other)) warn(rotation, "{}: {}", stated(other), row.switched);
     // Keys of the pipeline's positions, of embeddings that are added, and of the time steps.
     know({scope}, {"interpolation_scale", "rope_max_seq_len", "rope_temporal_skip_len",
                    "spatial_interpolation_scale", "temporal_compression_ratio",

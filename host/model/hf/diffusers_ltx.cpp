@@ -25,18 +25,18 @@ constexpr std::string_view audio = "audio_attention";
 constexpr std::string_view video_cross = "video_cross_attention";
 constexpr std::string_view audio_cross = "audio_cross_attention";
 
-/// Channels of one attention, over all heads of a token, and the distance in x between two ids.
+// Channels of one attention, over all heads of a token, and the distance in x between two ids.
 struct Attention {
     Size heads, head_dim;
-    std::vector<double> steps;  ///< one per axis: for 3 axes, or for time only
+    std::vector<double> steps;  // one per axis: for 3 axes, or for time only
     double theta = 10000;
-    bool split = false;  ///< half_split within each head
+    bool split = false;  // half_split within each head
 };
 
-/// Sets the frequencies and phases. The axes take turns over the channels of all heads of a token,
-/// behind the channels that no axis needs. In a row of all heads the pairs are interleaved. With
-/// `split`, each head has its own frequencies, and the axis of a pair differs between heads, so the
-/// angle is a sum in which the other axes have frequency 0.
+// Sets the frequencies and phases. The axes take turns over the channels of all heads of a token,
+// behind the channels that no axis needs. In a row of all heads the pairs are interleaved. With
+// `split`, each head has its own frequencies, and the axis of a pair differs between heads, so the
+// angle is a sum in which the other axes have frequency 0.
 void turn(RopeParams& rotation, const Attention& of) {
     const std::uint64_t head_dim = rotated(of.head_dim, 2, 2), axes = of.steps.size();
     const std::uint64_t pairs = of.heads.value * head_dim / 2,
@@ -108,16 +108,13 @@ Attention second_generation(ClassFields& fields, const Query& query, Warnings& w
         invalid_argument("query.layer_type is '{}': the model has {}, {}, {} and {}",
                          shown_key(std::string(kind)), video, audio, video_cross, audio_cross);
     }
-    if (query.layer_type.empty()) {
-        warn(warnings, "layer types differ: assuming {}", video);
-    }
+    if (query.layer_type.empty()) warn(warnings, "layer types differ: assuming {}", video);
     Attention attention;
     const Field type = fields.find({"rope_type"});
     if (!type) fields.assume("rope_type", "interleaved");
     attention.split = type && text(type) == "split";
-    if (type && !attention.split && text(type) != "interleaved") {
+    if (type && !attention.split && text(type) != "interleaved")
         not_supported("{}: it must be interleaved or split", stated(type));
-    }
     attention.theta = fields.positive("rope_theta", 10000);
     attention.heads = fields.size({of_video ? "num_attention_heads" : "audio_num_attention_heads"},
                                   32);
@@ -126,9 +123,8 @@ Attention second_generation(ClassFields& fields, const Query& query, Warnings& w
                          : of_video ? fields.size("attention_head_dim", 128)
                                     : fields.size("audio_attention_head_dim", 64);
     double longest = of_video || cross ? fields.positive("pos_embed_max_pos", 20) : 0;
-    if (!of_video || cross) {
+    if (!of_video || cross)
         longest = std::max(longest, fields.positive("audio_pos_embed_max_pos", 20));
-    }
     // An id is the sum of the two ends of a patch, so the middle of the patch is half the id.
     if (of_video) {
         attention.steps = {0.5 / 24 / longest};
@@ -166,9 +162,8 @@ RopeParams ltx_rotation(const Scope& scope, const Query& query) {
     const bool second = name == "LTX2VideoTransformer3DModel";
     turn(rotation, second ? second_generation(fields, query, rotation.warnings)
                           : first_generation(fields, query, rotation.warnings));
-    if (second) {  // keys of other attentions, and of the time steps
+    if (second)  // keys of other attentions, and of the time steps
         know({scope}, {"base_height", "base_width", "cross_attn_timestep_scale_multiplier"});
-    }
     warn_of_unread(scope, name, rotation.warnings);
     rotation.warnings.push_back(of_unknown_norms);
     return rotation;

@@ -11,17 +11,14 @@
 namespace vkrope {
 namespace {
 
-/// Returns a count from the file, or the default of the model's class.
+// Returns a count from the file, or the default of the model's class.
 std::uint64_t count(const Source& source, Warnings& warnings,
                     std::initializer_list<const char*> names, std::uint32_t otherwise,
                     std::uint64_t high, Field& field) {
     field = find(source.top, names);
-    if (field) {
-        return whole_number(field, 1, high);
-    }
-    if (otherwise == 0) {
+    if (field) return whole_number(field, 1, high);
+    if (otherwise == 0)
         invalid_data("{} is missing: it is needed because head_dim is missing too", *names.begin());
-    }
     warnings.push_back(source.assumed(*names.begin(), otherwise));
     return otherwise;
 }
@@ -48,9 +45,8 @@ std::uint32_t doubled_head_dim(const Source& source, Warnings& warnings) {
     const Field field = find(source.top, {"head_dim", "attention_head_dim"});
     const std::uint32_t head_dim = field ? std::uint32_t(whole_number(field, 2, max_head_dim))
                                          : 2 * divided_head_dim(source, warnings);
-    if (head_dim > max_head_dim) {
+    if (head_dim > max_head_dim)
         invalid_data("head_dim becomes {}: it must be at most 65534", head_dim);
-    }
     const Field other = find_first(source.top, {"kv_channels"});
     if (other && *other.value != head_dim) {
         warn(warnings, "{}heads are {} wide, as attention is twice as wide as hidden_size",
@@ -59,10 +55,10 @@ std::uint32_t doubled_head_dim(const Source& source, Warnings& warnings) {
     return head_dim;
 }
 
-/// Names under which the widths of latent attention are read.
+// Names under which the widths of latent attention are read.
 const Keys latent_names = {"qk_rope_head_dim", "qk_nope_head_dim", "kv_lora_rank"};
 
-/// Returns whether a key is a width of latent attention, by its words.
+// Returns whether a key is a width of latent attention, by its words.
 bool says_latent(const std::string& key) {
     const std::vector<std::string> words = words_of(key);
     const auto has = [&](std::string_view word) { return contains(words, word); };
@@ -76,8 +72,8 @@ bool says_latent(const std::string& key) {
            (has("kv") && has("compressed")) || key == "use_mla";
 }
 
-/// Rejects latent attention of a class that is not known to have it, if its keys have other names,
-/// are in other objects, or are incomplete, because the wrong channels would rotate.
+// Rejects latent attention of a class that is not known to have it, if its keys have other names,
+// are in other objects, or are incomplete, because the wrong channels would rotate.
 void refuse_other_latent(const Scope& scope) {
     for (const auto& [key, value] : scope.object->items()) {
         const Field field = {scope.prefix + shown_key(key), &value};
@@ -90,26 +86,23 @@ void refuse_other_latent(const Scope& scope) {
         if (is_other_part(key, value)) continue;
         if (value.is_object()) refuse_other_latent(inside(scope, field));
         if (!value.is_array()) continue;
-        for (const json& entry : value) {
+        for (const json& entry : value)
             if (entry.is_object()) refuse_other_latent({&entry, field.name + "[].", scope.reads});
-        }
     }
 }
 
-/// Returns whether a share of `row` channels, or of some head in the file, has this many channels.
+// Returns whether a share of `row` channels, or of some head in the file, has this many channels.
 bool gives(const Source& source, double share, std::uint32_t row, std::uint32_t channels) {
     if (std::lround(share * row) == long(channels)) return true;
-    for (const auto& [key, value] : source.config.object->items()) {
+    for (const auto& [key, value] : source.config.object->items())
         if (key.ends_with("head_dim") && key != "qk_nope_head_dim" && value.is_number() &&
-            std::lround(share * value.get<double>()) == long(channels)) {
+            std::lround(share * value.get<double>()) == long(channels))
             return true;
-        }
-    }
     return false;
 }
 
-/// Warns of a width or a share that is not read, since it may belong to another kind of layer or
-/// of row, or since the model's code reads `instead`. Fails if it cannot be so.
+// Warns of a width or a share that is not read, since it may belong to another kind of layer or
+// of row, or since the model's code reads `instead`. Fails if it cannot be so.
 void pass_over(const Field& field, bool may_differ, const std::string& instead,
                Warnings& warnings) {
     if (!may_differ) invalid_data("{} but {} is read: they must agree", stated(field), instead);
@@ -120,22 +113,19 @@ std::string of_latent(const Head& head) {
     return "qk_rope_head_dim, which is " + std::to_string(head.head_dim) + ",";
 }
 
-/// Multi-head latent attention rotates the last channels of each query row and of the single row of
-/// latent channels.
+// Multi-head latent attention rotates the last channels of each query row and of the single row of
+// latent channels.
 std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     know(source.top, latent_names);
     const Field rope = find(source.top, {"qk_rope_head_dim"});
     if (without_latent_attention(source.top)) {
-        if (rope && is_set(*rope.value)) {
-            warn(warnings, "{}use_mla is false", ignored(rope));
-        }
+        if (rope && is_set(*rope.value)) warn(warnings, "{}use_mla is false", ignored(rope));
         return std::nullopt;
     }
     if (rope ? *rope.value == 0 : source.type.latent.qk_rope_head_dim == 0) {
         const Field rank = find(source.top, {"kv_lora_rank"});
-        if (rope && (source.type.latent.qk_rope_head_dim != 0 || (rank && is_set(*rank.value)))) {
+        if (rope && (source.type.latent.qk_rope_head_dim != 0 || (rank && is_set(*rank.value))))
             not_supported("{}: this layer has no RoPE", stated(rope));
-        }
         if (source.type.name == nullptr) refuse_other_latent(source.config);
         return std::nullopt;
     }
@@ -143,17 +133,14 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
     head.latent = true;
     const auto width = [&](const Field& field, const char* name, std::uint64_t low,
                            std::uint32_t otherwise) {
-        if (!field) {
-            warnings.push_back(source.assumed(name, otherwise));
-        }
+        if (!field) warnings.push_back(source.assumed(name, otherwise));
         return field ? std::uint32_t(whole_number(field, low, max_head_dim)) : otherwise;
     };
     head.head_dim = width(rope, "qk_rope_head_dim", 2, source.type.latent.qk_rope_head_dim);
     if (head.head_dim % 2 != 0) refuse(rope, "even, as channels rotate in pairs");
     const Field nope = find(source.top, {"qk_nope_head_dim"});
-    if (!nope && source.type.latent.qk_nope_head_dim == 0) {
+    if (!nope && source.type.latent.qk_nope_head_dim == 0)
         invalid_data("qk_nope_head_dim is missing: it is the offset of the window of a query");
-    }
     head.q_rotary_offset = width(nope, "qk_nope_head_dim", 0, source.type.latent.qk_nope_head_dim);
     head.k_rotary_offset = width(find(source.top, {"kv_lora_rank"}), "kv_lora_rank", 0,
                                  source.type.latent.kv_lora_rank);
@@ -180,22 +167,18 @@ Field share_of_head(const Source& source, Warnings& warnings) {
 
 double portion(const Field& factor) {
     const double value = positive_number(factor);
-    if (value > 1) {
-        refuse(factor, "at most 1");
-    }
+    if (value > 1) refuse(factor, "at most 1");
     return value;
 }
 
-/// Returns int(head_dim * factor), as transformers computes it.
+// Returns int(head_dim * factor), as transformers computes it.
 std::uint32_t partial(std::uint32_t head_dim, const Field& factor) {
     return std::uint32_t(head_dim * portion(factor));
 }
 
 void require_valid(const RotaryDim& window, const Head& head, const Field& field) {
     const std::uint32_t value = window.rotary_dim;
-    if (value >= 2 && value <= head.head_dim && value % 2 == 0) {
-        return;
-    }
+    if (value >= 2 && value <= head.head_dim && value % 2 == 0) return;
     const std::string reason = field ? field.name + " is " + shown(field) + ": " : std::string();
     invalid_data("{}rotary_dim becomes {}: it must be even, 2 to head_dim, which is {}", reason,
                  value, head.head_dim);
@@ -217,9 +200,7 @@ std::uint32_t assumed_rotary_dim(const Source& source, const Head& head, Warning
 
 Head read_head(const Source& source, Warnings& warnings) {
     if (!source.type.tail_window) {
-        if (const std::optional<Head> latent = latent_head(source, warnings)) {
-            return *latent;
-        }
+        if (const std::optional<Head> latent = latent_head(source, warnings)) return *latent;
     }
     Head head;
     const auto read = [&](const Field& field) {
@@ -236,9 +217,8 @@ Head read_head(const Source& source, Warnings& warnings) {
         }
     }
     if (const Field field = find(source.top, {"swa_head_dim"});
-        field && source.layer.type == "sliding_attention") {
+        field && source.layer.type == "sliding_attention")
         return read(field);
-    }
     if (source.type.doubled_heads) {
         head.head_dim = doubled_head_dim(source, warnings);
     } else if (const Field field = find_unless_of(

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::uint64_t max_layers = 65536;
 
-/// Keys of older files that list the kind of every layer, and the meaning of the values.
+// Keys of older files that list the kind of every layer, and the meaning of the values.
 struct ListKey {
     const char* name;
-    const char* of_zero;  ///< for numbers: meaning of 0 and 1
+    const char* of_zero;  // for numbers: meaning of 0 and 1
     const char* of_one;
 };
 constexpr ListKey list_keys[] = {
@@ -25,7 +25,7 @@ constexpr ListKey list_keys[] = {
     {"hybrid_layer_pattern", full_attention, sliding_attention},  // MiMo
 };
 
-/// Keys that list the attention layers of a mixed model.
+// Keys that list the attention layers of a mixed model.
 constexpr const char* index_keys[] = {"attn_layer_indices", "full_attn_idxs"};  // Bamba, LFM2
 
 std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
@@ -43,7 +43,7 @@ std::vector<std::string> kinds_of(const Field& field, const ListKey& key) {
     return kinds;
 }
 
-/// Limits the number of layer types, because each is compared with every other.
+// Limits the number of layer types, because each is compared with every other.
 void require_few(const Field& field, const std::vector<std::string>& kinds) {
     const std::size_t count = std::set<std::string_view>(kinds.begin(), kinds.end()).size();
     if (count > max_layer_types) {
@@ -53,30 +53,27 @@ void require_few(const Field& field, const std::vector<std::string>& kinds) {
 }
 
 void require_array(const Field& field) {
-    if (!field.value->is_array()) {
-        refuse(field, "a list");
-    }
+    if (!field.value->is_array()) refuse(field, "a list");
 }
 
-/// Reads a list of integers, which may be empty.
+// Reads a list of integers, which may be empty.
 std::vector<std::uint64_t> listed(const Field& field, std::uint64_t low, std::uint64_t high) {
     require_array(field);
     return field.value->empty() ? std::vector<std::uint64_t>() : whole_numbers(field, low, high);
 }
 
-/// Returns whether a list may be longer than the model, because some models also list, at the end,
-/// the layers that predict further tokens.
+// Returns whether a list may be longer than the model, because some models also list, at the end,
+// the layers that predict further tokens.
 bool goes_on(LayerRule rule) {
     return rule == LayerRule::scaled_on_listed || rule == LayerRule::compressed;
 }
 
 void require_length(const Layers& layers, const Field& field, std::size_t length) {
-    if (layers.count != 0 && !(goes_on(layers.rule) && length > layers.count)) {
+    if (layers.count != 0 && !(goes_on(layers.rule) && length > layers.count))
         require_one_a_layer(field, length, layers.count);
-    }
 }
 
-/// Reads DeepSeek V4's compress_ratios like configuration_deepseek_v4.py in transformers.
+// Reads DeepSeek V4's compress_ratios like configuration_deepseek_v4.py in transformers.
 void read_ratios(const Scopes& scope, Layers& layers) {
     const Field field = find_required(
         scope, "compress_ratios", ", and layer_types too: which layers have which base is unknown");
@@ -84,16 +81,14 @@ void read_ratios(const Scopes& scope, Layers& layers) {
     for (const json& entry : *field.value) {
         const bool whole = entry.is_number_unsigned();
         const std::string type = whole ? compressed_attention(entry.get<std::uint64_t>()) : "";
-        if (type.empty()) {
-            refuse(element(field, layers.list.size()), "0, 4 or 128");
-        }
+        if (type.empty()) refuse(element(field, layers.list.size()), "0, 4 or 128");
         layers.list.push_back(type);
     }
     require_length(layers, field, layers.list.size());
 }
 
-/// Reads bases per layer: layer_rope_theta of Granite SWA, where 0 means a layer without RoPE, and
-/// Step 3.5's rope_theta.
+// Reads bases per layer: layer_rope_theta of Granite SWA, where 0 means a layer without RoPE, and
+// Step 3.5's rope_theta.
 void read_bases(const Scopes& scope, Layers& layers) {
     Field list = find_first(scope, {"layer_rope_theta"});
     if (const Field base = find_first(scope, {"rope_theta"}); base && base.value->is_array()) {
@@ -103,23 +98,20 @@ void read_bases(const Scopes& scope, Layers& layers) {
         }
         list = base;
     }
-    if (list) {
-        layers.bases = listed_numbers(list, layers);
-    }
-    if (const Field shares = find_first(scope, {"partial_rotary_factors"})) {
+    if (list) layers.bases = listed_numbers(list, layers);
+    if (const Field shares = find_first(scope, {"partial_rotary_factors"}))
         layers.shares = listed_numbers(shares, layers);
-    }
 }
 
-/// Returns the kinds of layers in a period with one layer of full attention.
+// Returns the kinds of layers in a period with one layer of full attention.
 std::vector<std::string> kinds_of_period(std::uint64_t period, bool full_first, const char* other) {
     std::vector<std::string> kinds(period, other);
     kinds[full_first ? 0 : period - 1] = full_attention;
     return kinds;
 }
 
-/// Returns the kinds of layers in a period, from letters such as EXAONE 4's "LLLG" or from the
-/// number of layers in a period.
+// Returns the kinds of layers in a period, from letters such as EXAONE 4's "LLLG" or from the
+// number of layers in a period.
 std::vector<std::string> kinds_of_pattern(const Field& pattern, bool full_first) {
     if (!pattern.value->is_string()) {
         const bool linear = pattern.name.ends_with("full_attention_interval");  // Qwen3-Next
@@ -136,8 +128,8 @@ std::vector<std::string> kinds_of_pattern(const Field& pattern, bool full_first)
     return kinds;
 }
 
-/// Warns of a list or a pattern of kinds that differs from what is read, `name`: the first place
-/// takes precedence, as in transformers.
+// Warns of a list or a pattern of kinds that differs from what is read, `name`: the first place
+// takes precedence, as in transformers.
 void compare(const Field& other, const std::vector<std::string>& kinds, const std::string& name,
              Layers& layers) {
     for (std::uint64_t layer = 0; layer < layers.list.size() && !kinds.empty(); ++layer) {
@@ -155,9 +147,7 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
     std::string name;
     for (const ListKey& key : list_keys) {
         const Field field = find_first(scope, {key.name});
-        if (!field || (field.value->is_array() && field.value->empty())) {
-            continue;
-        }
+        if (!field || (field.value->is_array() && field.value->empty())) continue;
         require_array(field);
         const std::vector<std::string> kinds = kinds_of(field, key);
         require_few(field, kinds);
@@ -169,23 +159,17 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
         }
         layers.list = kinds;
         name = field.name;
-        if (pattern && !repeated) {
+        if (pattern && !repeated)
             compare(pattern, kinds_of_pattern(pattern, model.layers.full_first), name, layers);
-        }
     }
     if (!name.empty()) return;
-    if (layers.rule == LayerRule::compressed) {
-        return read_ratios(scope, layers);
-    }
+    if (layers.rule == LayerRule::compressed) return read_ratios(scope, layers);
     for (const char* key : index_keys) {
         const Field field = find_first(scope, {key});
-        if (!field || layers.count == 0) {
-            continue;
-        }
+        if (!field || layers.count == 0) continue;
         layers.list.assign(layers.count, "mamba");
-        for (const std::uint64_t layer : listed(field, 0, layers.count - 1)) {
+        for (const std::uint64_t layer : listed(field, 0, layers.count - 1))
             layers.list[layer] = full_attention;
-        }
         return;
     }
     const Field step = find_first(
@@ -210,9 +194,8 @@ void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) 
     const Field list = find_first(scope, {"no_rope_layers"});
     if (list && !(list.value->is_array() && list.value->empty())) {
         // Despite the name of the key, 1 means that the layer rotates.
-        for (const std::uint64_t rotates : listed(list, 0, 1)) {
+        for (const std::uint64_t rotates : listed(list, 0, 1))
             layers.rotating.push_back(rotates != 0);
-        }
         require_length(layers, list, layers.rotating.size());
         const Field interval = find_first(scope, {"no_rope_layer_interval"});
         const std::uint64_t every = interval ? whole_number(interval, 1, max_layers) : 0;
@@ -232,12 +215,10 @@ void read_rotating(const Scopes& scope, const ModelType& model, Layers& layers) 
     layers.without_rope_is_full = model.full_without_rope;
 }
 
-/// Reads the cross-attention layers of Llama 3.2's vision models, which do not rotate.
+// Reads the cross-attention layers of Llama 3.2's vision models, which do not rotate.
 void read_crossing(const Scopes& scope, Layers& layers) {
     const Field list = find_first(scope, {"cross_attention_layers"});
-    if (!list) {
-        return;
-    }
+    if (!list) return;
     const std::uint64_t count = layers.count != 0 ? layers.count : max_layers;
     for (const std::uint64_t layer : listed(list, 0, count - 1)) {
         layers.crossing.resize(std::max<std::uint64_t>(layers.crossing.size(), layer + 1));
@@ -254,13 +235,9 @@ LayerNumbers listed_numbers(const Field& field, const Layers& layers) {
                      max_layers);
     }
     LayerNumbers numbers = {field.name, {}};
-    if (!field.value->empty()) {
-        numbers.values = list_of_numbers(field);
-    }
+    if (!field.value->empty()) numbers.values = list_of_numbers(field);
     require_length(layers, field, numbers.values.size());
-    if (layers.count != 0) {
-        numbers.values.resize(layers.count);
-    }
+    if (layers.count != 0) numbers.values.resize(layers.count);
     return numbers;
 }
 
@@ -269,17 +246,12 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
     layers.prefix = config.prefix;
     layers.named = std::move(named);
     layers.rule = model.layers.rule;
-    if (model.indexer) {
-        layers.beside.push_back("indexer");
-    }
+    if (model.indexer) layers.beside.push_back("indexer");
     const Scopes scope = {config};
-    if (const Field count = find(scope,
-                                 {"num_hidden_layers", "n_layer", "n_layers", "num_layers"})) {
+    if (const Field count = find(scope, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}))
         layers.count = whole_number(count, 1, max_layers);
-    }
-    if (layers.rule == LayerRule::same && find_base(scope, Base::local)) {
+    if (layers.rule == LayerRule::same && find_base(scope, Base::local))
         layers.rule = LayerRule::local_base;
-    }
     if (layers.rule == LayerRule::none_on_full_of_sliding) {
         layers.rule = find_first(scope, {"sliding_window"}) ? LayerRule::none_on_full
                                                             : LayerRule::same;

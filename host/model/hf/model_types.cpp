@@ -36,7 +36,7 @@ constexpr const char* mistral4_yarn =
 
 constexpr const char* by_position_embedding_type = "position_embedding_type";
 
-/// Classes with the rotation of Llama, grouped by the size of their layers.
+// Classes with the rotation of Llama, grouped by the size of their layers.
 constexpr auto like_llama = names("aquila", "aria_text", "baichuan", "deepseek", "idefics",
                                   "internlm2", "internlm3", "llama", "minicpm", "mistral", "moshi",
                                   "open-llama", "orion", "plamo", "qwen2", "xverse");
@@ -383,7 +383,7 @@ constexpr ModelType other_types[] = {
     {.name = "zamba2", .doubled_heads = true, .size = {2560, 32}, .rope_asked_by = "use_mem_rope"},
 };
 
-/// Other names of a row: a model_type with the same RoPE, or one that contains the model.
+// Other names of a row: a model_type with the same RoPE, or one that contains the model.
 struct Aliases {
     const char* row;
     std::initializer_list<std::string_view> names;
@@ -434,7 +434,7 @@ const Aliases aliases[] = {
     {"telechat", {"telechat2", "telechat3"}},
 };
 
-/// Classes without a rotary embedding.
+// Classes without a rotary embedding.
 constexpr auto without_rope = names(
     "albert", "align", "altclip", "audio-spectrogram-transformer", "autoformer", "bart", "beit",
     "bert", "bert-generation", "big_bird", "bigbird_pegasus", "biogpt", "blenderbot",
@@ -464,20 +464,16 @@ constexpr Refusal unsupported[] = {
 }  // namespace
 
 const ModelType* find_model_type(const std::string& name) {
-    for (const Aliases& alias : aliases) {
-        if (contains(alias.names, name)) {
-            return find_row(all_model_types(), alias.row);
-        }
-    }
+    for (const Aliases& alias : aliases)
+        if (contains(alias.names, name)) return find_row(all_model_types(), alias.row);
     return find_row(all_model_types(), name);
 }
 
 std::span<const ModelType> all_model_types() {
     static const std::vector<ModelType> all = [] {
         std::vector<ModelType> types(std::begin(other_types), std::end(other_types));
-        for (const std::string_view name : like_llama) {
+        for (const std::string_view name : like_llama)
             types.push_back({.name = name.data(), .size = {4096, 32}});
-        }
         return types;
     }();
     return all;

@@ -12,15 +12,15 @@
 namespace vkrope {
 namespace {
 
-/// An object that may contain the language model's configuration.
+// An object that may contain the language model's configuration.
 struct Nested {
     const char* name;
-    bool wraps = false;  ///< contains another such object
-    bool half = false;   ///< one half of an encoder-decoder model; other meanings in a flat
-                         ///< configuration
+    bool wraps = false;  // contains another such object
+    bool half = false;   // one half of an encoder-decoder model; other meanings in a flat
+                         // configuration
 };
 
-/// Names of objects that may contain the configuration, most likely first.
+// Names of objects that may contain the configuration, most likely first.
 constexpr Nested nested_configs[] = {
     {"text_config"},
     {"llm_config"},
@@ -31,12 +31,12 @@ constexpr Nested nested_configs[] = {
     {.name = "encoder", .wraps = true, .half = true},
 };
 
-/// Keys that affect the rotation although their names do not suggest it.
+// Keys that affect the rotation although their names do not suggest it.
 constexpr auto widths = names("attention_head_dim", "global_head_dim", "head_dim",
                               "hidden_size_per_head", "kv_channels", "layer_types",
                               "qk_nope_head_dim", "swa_head_dim");
 
-/// Keys that affect the rotation if the keys in `widths` are missing.
+// Keys that affect the rotation if the keys in `widths` are missing.
 constexpr auto sizes = names("hidden_size", "max_position_embeddings", "model_type",
                              "num_attention_heads", "num_hidden_layers");
 
@@ -57,37 +57,38 @@ bool has_sizes(const Scope& scope) {
     return find_first({scope}, hidden_size_names) && find_first({scope}, head_count_names);
 }
 
-/// Parts of names, from the start of a word, of objects that do not describe this attention.
+// Parts of names, from the start of a word, of objects that do not describe this attention.
 constexpr auto other_parts = names("adapter", "audio", "compress", "id2label", "image", "img",
                                    "label2id", "lora", "quant", "speech", "vae", "video", "vision",
                                    "visual", "vit");
 
 bool names_other_part(const std::string& key) {
-    return std::any_of(std::begin(other_parts), std::end(other_parts),
-                       [&](std::string_view part) { return in_key(key, part, true); });
+    return std::any_of(
+        std::begin(other_parts), std::end(other_parts),
+        [&](std::string_view part) { return in_key(key, part, true); });
 }
 
 bool is_nested(const std::string& key) {
-    return std::any_of(std::begin(nested_configs), std::end(nested_configs),
-                       [&](const Nested& kind) { return key == kind.name; });
+    return std::any_of(
+        std::begin(nested_configs), std::end(nested_configs),
+        [&](const Nested& kind) { return key == kind.name; });
 }
 
 bool has_key_of_rope(const json& object) {
     bool rope = false;
-    for (const auto& [key, value] : object.items()) {
+    for (const auto& [key, value] : object.items())
         rope = rope || classify_key(key, false) == KeyClass::angles;
-    }
     return rope;
 }
 
-/// Returns whether an object states the heads and the RoPE of a language model.
+// Returns whether an object states the heads and the RoPE of a language model.
 bool holds_attention(const Field& field) {
     return field.value->is_object() && !names_other_part(field.name) &&
            has_key_of_rope(*field.value) && find_first({{field.value, ""}}, head_count_names);
 }
 
-/// Returns the only object of a configuration that holds a language model under any name; empty if
-/// there is none, or if the configuration itself states sizes and either RoPE or a known class.
+// Returns the only object of a configuration that holds a language model under any name; empty if
+// there is none, or if the configuration itself states sizes and either RoPE or a known class.
 Field holder(const Scope& config) {
     const Field type = find_first({config}, {"model_type"});
     const bool known = type && type.value->is_string() && find_model_type(text(type)) != nullptr;
@@ -116,33 +117,26 @@ void enter(LanguageModel& model, const Field& object) {
 void descend(LanguageModel& model) {
     for (const Nested& kind : nested_configs) {
         const Field field = nested(model.config, kind.name);
-        if (!field) {
-            continue;
-        }
+        if (!field) continue;
         if (has_sizes(model.config) &&
             (kind.half ||
-             (!kind.wraps && !find_first({inside(model.config, field)}, hidden_size_names)))) {
+             (!kind.wraps && !find_first({inside(model.config, field)}, hidden_size_names))))
             continue;  // an older flat file with an object that only names a class
-        }
         enter(model, field);
-        if (kind.wraps) {
-            descend(model);
-        }
+        if (kind.wraps) descend(model);
         return;
     }
     if (const Field field = holder(model.config)) enter(model, field);
 }
 
-/// The values that determine the rotation of a language model, in the order of keys.
+// The values that determine the rotation of a language model, in the order of keys.
 using Numbers = std::vector<std::pair<std::string, const json*>>;
 
 Numbers numbers_of(const Scope& config) {
     Numbers numbers;
-    for (const auto& [key, value] : config.object->items()) {
-        if ((shapes_rotation(key) || contains(sizes, key)) && is_set(value)) {
+    for (const auto& [key, value] : config.object->items())
+        if ((shapes_rotation(key) || contains(sizes, key)) && is_set(value))
             numbers.emplace_back(key, &value);
-        }
-    }
     return numbers;
 }
 
@@ -156,19 +150,18 @@ std::string without_dot(const Scope& scope) {
     return scope.prefix.substr(0, scope.prefix.size() - 1);
 }
 
-/// Returns the warning for a key outside the language model's object.
+// Returns the warning for a key outside the language model's object.
 std::string ignored(const Scope& outside, const std::string& key, const json& value,
                     const LanguageModel& model) {
     const auto inner = model.config.object->find(key);
     const std::string name = "ignored key " + outside.prefix + shown_key(key);
-    if (inner == model.config.object->end() || inner->is_null()) {
+    if (inner == model.config.object->end() || inner->is_null())
         return name + ": " + without_dot(model.config) + " is read, which does not have it";
-    }
     return name + ", which is " + shown(value) + ": " + model.config.prefix + shown_key(key) +
            " is read, which is " + shown(*inner);
 }
 
-/// Returns whether an object is a separate model, such as a tower or a draft model.
+// Returns whether an object is a separate model, such as a tower or a draft model.
 bool is_model(const json& object) {
     const auto has = [&](std::initializer_list<const char*> keys) {
         return std::any_of(keys.begin(), keys.end(),
@@ -181,7 +174,7 @@ bool is_model(const json& object) {
 
 void judge_value(const json& value, const Scope& scope, UnreadKeys& keys, bool in_rope);
 
-/// Judges the keys of an object, at any depth.
+// Judges the keys of an object, at any depth.
 void judge_object(const Scope& scope, UnreadKeys& keys, bool in_rope) {
     for (const auto& [key, value] : scope.object->items()) {
         if (is_other_part(key, value)) continue;
@@ -229,9 +222,8 @@ std::vector<std::string> ignored_around(const LanguageModel& model) {
             const Field other = nested(all[depth], kind.name);
             if (!other || other.value == chosen ||
                 (chosen != nullptr &&
-                 alike(numbers_of(language_model({other.value, ""}).config), read))) {
+                 alike(numbers_of(language_model({other.value, ""}).config), read)))
                 continue;
-            }
             const std::string instead = chosen != nullptr
                                             ? without_dot(all[depth + 1]) + " is read, and differs"
                                         : kind.half ? "the keys around it are read"
@@ -262,7 +254,7 @@ void judge_unread(const Scope& scope, UnreadKeys& keys) {
     judge_object(scope, keys, false);
 }
 
-/// Returns whether ignored_around() reports a key, which is then not an error.
+// Returns whether ignored_around() reports a key, which is then not an error.
 bool is_warning(const std::string& key, const json& value) {
     const KeyClass key_class = classify_key(key, value.is_number());
     return key_class == KeyClass::norm || key_class == KeyClass::layers ||

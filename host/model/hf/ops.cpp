@@ -36,11 +36,10 @@ class OpsImport {
         return field ? truth(field) : otherwise;
     }
 
-    /// Notes the keys that the class reads in some layers, or in some files.
+    // Notes the keys that the class reads in some layers, or in some files.
     void know_keys() const {
-        for (const char* key : {model_->norms.asked_by, model_->norms.or_by}) {
+        for (const char* key : {model_->norms.asked_by, model_->norms.or_by})
             if (key != nullptr) know(config_, {key});
-        }
         switch (model_->query_scale) {
             case VKROPE_QUERY_SCALING_LOGN: return know(config_, {"use_logn_attn"});
             case VKROPE_QUERY_SCALING_LLAMA4:
@@ -50,19 +49,15 @@ class OpsImport {
         }
     }
 
-    /// Reads the head counts. They stay unknown if they may differ between layers of the class.
+    // Reads the head counts. They stay unknown if they may differ between layers of the class.
     void heads() {
-        if (find_first(config_, {"num_global_key_value_heads"})) {
-            return;
-        }
+        if (find_first(config_, {"num_global_key_value_heads"})) return;
         ops_.q_heads = count({"num_attention_heads", "n_head", "n_heads"});
         ops_.k_heads = count({"num_key_value_heads", "num_kv_heads", "kv_n_heads"});
-        if (ops_.k_heads == 0) {
-            ops_.k_heads = ops_.q_heads;  // every query head has one key head
-        }
+        if (ops_.k_heads == 0) ops_.k_heads = ops_.q_heads;  // every query head has one key head
     }
 
-    /// Returns 0 if the file has no such number.
+    // Returns 0 if the file has no such number.
     std::uint32_t count(std::initializer_list<const char*> keys) const {
         const Field field = find(config_, keys);
         const bool usable = field && field.value->is_number_unsigned() &&
@@ -91,9 +86,7 @@ class OpsImport {
                 return;
             }
         }
-        if (rule->not_known) {
-            return;
-        }
+        if (rule->not_known) return;
         ops_.norms_known = true;
         Norm norm;
         norm.kind = rule->kind;
@@ -105,12 +98,8 @@ class OpsImport {
         norm.weight_offset = rule->weight_offset;
         norm.bias = rule->bias;
         ops_.tensor[Q].norm = ops_.tensor[K].norm = norm;
-        if (rule->of_v_too) {
-            ops_.tensor[V].norm = without_weight(norm);
-        }
-        if (rule->q_without_weight) {
-            ops_.tensor[Q].norm = without_weight(norm);
-        }
+        if (rule->of_v_too) ops_.tensor[V].norm = without_weight(norm);
+        if (rule->q_without_weight) ops_.tensor[Q].norm = without_weight(norm);
     }
 
     static Norm without_weight(Norm norm) {
@@ -119,7 +108,7 @@ class OpsImport {
         return norm;
     }
 
-    /// Returns whether the file enables norms with a key that enables them in some class.
+    // Returns whether the file enables norms with a key that enables them in some class.
     bool asked_for() const {
         const auto asks = [&](const char* key) {
             return key != nullptr &&
@@ -133,14 +122,12 @@ class OpsImport {
         });
     }
 
-    /// Reads the clip. OLMo, DBRX and MPT clamp the projections, OLMoE the outputs of its norms.
+    // Reads the clip. OLMo, DBRX and MPT clamp the projections, OLMoE the outputs of its norms.
     void clip() {
         if (const Field field = model_->clips ? find_first(config_, {"clip_qkv"}) : Field()) {
             ops_.tensor[Q].clip = ops_.tensor[K].clip = ops_.tensor[V].clip = float(
                 positive_number(field));
-            if (!std::isfinite(ops_.tensor[Q].clip)) {
-                refuse(field, "a number that fits in a float");
-            }
+            if (!std::isfinite(ops_.tensor[Q].clip)) refuse(field, "a number that fits in a float");
         }
     }
 
@@ -153,9 +140,8 @@ class OpsImport {
         QueryScale& scale = ops_.query_scale;
         if (model_->query_scale == VKROPE_QUERY_SCALING_LOGN && is_true("use_logn_attn", false)) {
             const Field length = find_first(config_, {"seq_length"});
-            if (length && positive_number(length) > 1) {
+            if (length && positive_number(length) > 1)
                 scale = {VKROPE_QUERY_SCALING_LOGN, positive_number(length), 0};
-            }
         } else if (model_->query_scale == VKROPE_QUERY_SCALING_LLAMA4 && !rotates_ &&
                    is_true("attn_temperature_tuning", true)) {
             scale = {VKROPE_QUERY_SCALING_LLAMA4, number_or("floor_scale", 8192),

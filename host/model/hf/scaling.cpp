@@ -9,12 +9,12 @@
 namespace vkrope {
 namespace {
 
-/// Returns a length in a file as an integer.
+// Returns a length in a file as an integer.
 std::uint64_t trained_length(double number) {
-    return static_cast<std::uint64_t>(std::min(number, 0x1p53));
+    return std::uint64_t(std::min(number, 0x1p53));
 }
 
-/// Reads the parameters of one scaling and applies it.
+// Reads the parameters of one scaling and applies it.
 class Scaling {
    public:
     Scaling(const ScalingSection& section, const ScalingInput& input, RopeParams& rotation)
@@ -33,9 +33,8 @@ class Scaling {
         } else if (type == "ntk") {
             ntk();
         } else if (type == "xdrope") {
-            if (const Field alpha = own("alpha")) {
+            if (const Field alpha = own("alpha"))
                 check(scale_ntk(frequencies_, positive_number(alpha)));
-            }
         } else if (type == "yarn") {
             const Field stated = find_first(own_, {"rope_type", "type"});
             const bool by_name = stated && is_deepseek_yarn(text(stated));
@@ -62,9 +61,7 @@ class Scaling {
     void check(const Status& status) const { require(status, section_.name); }
 
     void warn_without_length(const char* warning) const {
-        if (input_.seq_len == 0) {
-            rotation_.warnings.push_back(warning);
-        }
+        if (input_.seq_len == 0) rotation_.warnings.push_back(warning);
     }
 
     Field own(const char* name) const { return find(own_, {name}); }
@@ -85,7 +82,7 @@ class Scaling {
         return field ? positive_number(field) : otherwise;
     }
 
-    /// Returns mscale or a similar field; 0 turns the magnitude off.
+    // Returns mscale or a similar field; 0 turns the magnitude off.
     double magnitude(const char* name, double otherwise) const {
         const Field field = own(name);
         return field && *field.value == 0 ? 0 : number(name, otherwise);
@@ -100,9 +97,8 @@ class Scaling {
     }
 
     double original_max_position() const {
-        if (const Field field = find(everywhere_, {"original_max_position_embeddings"})) {
+        if (const Field field = find(everywhere_, {"original_max_position_embeddings"}))
             return positive_number(field);
-        }
         const double assumed = max_position();
         warn(rotation_,
              "original_max_position_embeddings is missing: assuming {}, which is "
@@ -111,13 +107,11 @@ class Scaling {
         return assumed;
     }
 
-    /// Returns the factor in the file, or else the extended length divided by the trained length.
+    // Returns the factor in the file, or else the extended length divided by the trained length.
     double factor_beyond(double original) const {
         const Field field = own("factor");
         const Field length = find(everywhere_, {"original_max_position_embeddings"});
-        if (!field && length) {
-            return max_position() / original;
-        }
+        if (!field && length) return max_position() / original;
         const double factor = number("factor");
         if (length && rotation_.max_position != 0 &&
             std::fabs(factor * original - double(rotation_.max_position)) >= 1) {
@@ -131,9 +125,9 @@ class Scaling {
         return factor;
     }
 
-    /// Applies ntk of GTE, which divides pair j of n by factor^(((j + 1) / n)^b). Source: Su
-    /// Jianlin, kexue.fm/archives/9706, equations 10 to 13, for b = 1 equation 6 (the fixed form);
-    /// NTKScalingRotaryEmbedding of GTE's modeling.py and of vLLM.
+    // Applies ntk of GTE, which divides pair j of n by factor^(((j + 1) / n)^b). Source: Su
+    // Jianlin, kexue.fm/archives/9706, equations 10 to 13, for b = 1 equation 6 (the fixed form);
+    // NTKScalingRotaryEmbedding of GTE's modeling.py and of vLLM.
     void ntk() const {
         const double factor = number("factor");
         if (factor < 1) {
@@ -143,14 +137,13 @@ class Scaling {
         const double mixed_b = number("mixed_b", 1);
         const double pairs = double(frequencies_.size());
         std::vector<double> divisors;
-        for (std::size_t j = 0; j < frequencies_.size(); ++j) {
+        for (std::size_t j = 0; j < frequencies_.size(); ++j)
             divisors.push_back(std::pow(factor, std::pow(double(j + 1) / pairs, mixed_b)));
-        }
         check(scale_divisors(frequencies_, divisors.data(), divisors.size()));
     }
 
-    /// Applies HunYuan's alpha, which does not depend on the length. Fields of dynamic scaling may
-    /// be present, as in HunYuan's files, if they do not change anything.
+    // Applies HunYuan's alpha, which does not depend on the length. Fields of dynamic scaling may
+    // be present, as in HunYuan's files, if they do not change anything.
     void fixed_ntk(const Field& alpha) const {
         if (const Field factor = own("factor")) {
             if (positive_number(factor) != 1) {
@@ -189,7 +182,7 @@ class Scaling {
                                              trained_length(scaling.max_position_embeddings));
     }
 
-    /// Warns of unused magnitudes, with the reason.
+    // Warns of unused magnitudes, with the reason.
     void warn_of_mscale(const char* because) const {
         for (const char* name : {"mscale", "mscale_all_dim"}) {
             if (magnitude(name, 0) != 0) {
@@ -199,7 +192,7 @@ class Scaling {
         }
     }
 
-    /// Reads the parameters that both kinds of YaRN share.
+    // Reads the parameters that both kinds of YaRN share.
     template <class Parameters>
     Parameters yarn_parameters() const {
         Parameters scaling;
@@ -210,7 +203,7 @@ class Scaling {
         return scaling;
     }
 
-    /// Applies YaRN with the attention factor of transformers' code.
+    // Applies YaRN with the attention factor of transformers' code.
     void yarn() const {
         auto scaling = yarn_parameters<YarnScaling>();
         scaling.attention_factor = number("attention_factor", 0);
@@ -223,21 +216,18 @@ class Scaling {
                 "mscale and mscale_all_dim count only together, as in transformers; the attention "
                 "factor is YaRN's");
         }
-        if (const Field truncate = own("truncate")) {
-            scaling.no_truncate = !truth(truncate);
-        }
+        if (const Field truncate = own("truncate")) scaling.no_truncate = !truth(truncate);
         check(scale_yarn(frequencies_, input_.base, scaling, rotation_.attention_factor));
     }
 
-    /// Applies YaRN of DeepSeek's code, which also scales the softmax.
+    // Applies YaRN of DeepSeek's code, which also scales the softmax.
     void deepseek_yarn() const {
         auto scaling = yarn_parameters<DeepseekYarnScaling>();
         scaling.mscale = magnitude("mscale", 1);
         if (scaling.mscale == 0) scaling.mscale = -1;  // a 0 in the file means no magnitude
         scaling.mscale_all_dim = magnitude("mscale_all_dim", 0);
-        if (const Field truncate = own("truncate"); truncate && !truth(truncate)) {
+        if (const Field truncate = own("truncate"); truncate && !truth(truncate))
             not_supported("{}: DeepSeek's YaRN truncates", stated(truncate));
-        }
         const bool mscale = magnitude("mscale", 0) != 0,
                    all_dim = magnitude("mscale_all_dim", 0) != 0;
         if (mscale != all_dim) {
@@ -260,13 +250,10 @@ class Scaling {
 
     std::vector<double> divisors(const char* name) const {
         const Field field = required(own_, name);
-        if (!field.value->is_array()) {
-            refuse(field, "a list of numbers");
-        }
+        if (!field.value->is_array()) refuse(field, "a list of numbers");
         std::vector<double> numbers;
-        for (std::size_t i = 0; i < field.value->size(); ++i) {
+        for (std::size_t i = 0; i < field.value->size(); ++i)
             numbers.push_back(positive_number(element(field, i)));
-        }
         if (numbers.size() != frequencies_.size()) {
             invalid_data("{} has {} elements: it must have rotary_dim / 2 = {}", field.name,
                          numbers.size(), frequencies_.size());

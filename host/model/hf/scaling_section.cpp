@@ -9,11 +9,11 @@
 namespace vkrope {
 namespace {
 
-/// Fields that are valid for every type.
+// Fields that are valid for every type.
 constexpr auto common_fields = names("rope_type", "type", "rope_theta", "partial_rotary_factor",
                                      "mrope_section", "mrope_interleaved", "xdrope_section");
 
-/// A supported scaling, and the fields that it reads.
+// A supported scaling, and the fields that it reads.
 struct ScalingType {
     const char* name;
     std::initializer_list<const char*> fields;
@@ -38,16 +38,12 @@ const ScalingType scaling_types[] = {
 
 json object_or_empty(const Scope& config, const char* name) {
     const Field field = find({config}, {name});
-    if (!field) {
-        return json::object();
-    }
-    if (!field.value->is_object()) {
-        refuse(field, "an object or null");
-    }
+    if (!field) return json::object();
+    if (!field.value->is_object()) refuse(field, "an object or null");
     return *field.value;
 }
 
-/// Removes HunyuanImage 3's type custom, which means that the model's code computes the tables.
+// Removes HunyuanImage 3's type custom, which means that the model's code computes the tables.
 void read_custom(const ModelType& model, json& section) {
     if (!model.custom_scales_nothing) return;
     for (const char* key : {"rope_type", "type"}) {
@@ -56,7 +52,7 @@ void read_custom(const ModelType& model, json& section) {
     }
 }
 
-/// Returns the current name of a type that has several names; returns any other name unchanged.
+// Returns the current name of a type that has several names; returns any other name unchanged.
 std::string present_name(const std::string& type) {
     return type == "su"             ? "longrope"
            : type == "mrope"        ? "default"
@@ -68,7 +64,7 @@ bool is_common_field(const std::string& name) {
     return contains(common_fields, name);
 }
 
-/// Returns the value of a field for comparisons: names of types as present_name() has them.
+// Returns the value of a field for comparisons: names of types as present_name() has them.
 json value_of(const json& section, const std::string& key) {
     const bool is_type = key == "type" || key == "rope_type";
     for (const std::string& name :
@@ -81,13 +77,12 @@ json value_of(const json& section, const std::string& key) {
     return {};
 }
 
-/// Fails unless rope_parameters, or its section of some layer type, states each field of
-/// rope_scaling with the same value. Copies a base or a share that only rope_scaling has.
+// Fails unless rope_parameters, or its section of some layer type, states each field of
+// rope_scaling with the same value. Copies a base or a share that only rope_scaling has.
 void merge(const std::string& prefix, json& parameters, const json& scaling) {
     std::vector<std::pair<std::string, const json*>> sections = {{prefix, &parameters}};
-    for (const auto& [type, section] : parameters.items()) {
+    for (const auto& [type, section] : parameters.items())
         if (section.is_object()) sections.emplace_back(prefix + shown_key(type) + ".", &section);
-    }
     json copied = json::object();
     for (const auto& [key, value] : scaling.items()) {
         if (value.is_null()) continue;
@@ -117,25 +112,23 @@ void merge(const std::string& prefix, json& parameters, const json& scaling) {
     parameters.update(copied);
 }
 
-/// Returns the layer type whose section has this value of `key`; empty if there is none.
+// Returns the layer type whose section has this value of `key`; empty if there is none.
 std::string type_that_says(const ScalingSections& sections, const std::string& key,
                            const json& value) {
     for (const auto& [type, section] : sections.by_type) {
         const auto own = section.object.find(key);
-        if (own != section.object.end() && *own == value) {
-            return type;
-        }
+        if (own != section.object.end() && *own == value) return type;
     }
     return {};
 }
 
-/// Notes that the fields of all types are known: unused_fields() reports those that are not used.
+// Notes that the fields of all types are known: unused_fields() reports those that are not used.
 void know_fields(const ScalingSection& section) {
     for (const ScalingType& type : scaling_types) know({section.scope()}, type.fields);
     for (const std::string_view field : common_fields) know({section.scope()}, {field.data()});
 }
 
-/// Notes that all keys of an object are known, at any depth.
+// Notes that all keys of an object are known, at any depth.
 void know_all(const Scope& scope) {
     for (const auto& [key, value] : scope.object->items()) {
         know({scope}, {key.c_str()});
@@ -163,9 +156,7 @@ ScalingSections divided(const std::string& name, const json& object, Reads* read
                      sections.by_type.size(), max_layer_types);
     }
     for (const auto& [key, value] : object.items()) {
-        if (value.is_object() || value.is_null()) {
-            continue;
-        }
+        if (value.is_object() || value.is_null()) continue;
         know({{nullptr, name + ".", reads}}, {key.c_str()});
         const std::string type = type_that_says(sections, key, value);
         if (type.empty()) {
@@ -181,25 +172,20 @@ ScalingSections divided(const std::string& name, const json& object, Reads* read
     return sections;
 }
 
-/// Converts InternLM's {"base", "type", "scaling_factor"} to the fields of rope_scaling. Source:
-/// InternLMAttention in its modeling_internlm.py.
+// Converts InternLM's {"base", "type", "scaling_factor"} to the fields of rope_scaling. Source:
+// InternLMAttention in its modeling_internlm.py.
 ScalingSection of_rotary(const Scope& config, const Field& rotary) {
     const Scope scope = inside(config, rotary);
     ScalingSection section = {rotary.name, json::object(), config.reads};
     if (const Field base = find({scope}, {"base"})) {
         section.object["rope_theta"] = positive_number(base);
         const Field other = find({config}, {"rope_theta"});
-        if (other && *other.value != *base.value) {
-            disagree(base, other);
-        }
+        if (other && *other.value != *base.value) disagree(base, other);
     }
     const Field type = find({scope}, {"type"});
-    if (!type) {
-        invalid_data("{}.type is missing: it must be origin or dynamic", rotary.name);
-    }
-    if (*type.value != "origin" && *type.value != "dynamic") {
+    if (!type) invalid_data("{}.type is missing: it must be origin or dynamic", rotary.name);
+    if (*type.value != "origin" && *type.value != "dynamic")
         not_supported("{}: it must be origin or dynamic", stated(type));
-    }
     const bool grows = *type.value == "dynamic";
     section.object["rope_type"] = grows ? "dynamic" : "default";
     if (grows) {
@@ -217,9 +203,8 @@ Warnings unused_fields(const ScalingSection& section, const std::string& type) {
     for (const ScalingType& other : scaling_types) {
         for (const char* field : other.fields) {
             const auto entry = section.object.find(field);
-            if (entry == section.object.end() || entry->is_null() || contains(row->fields, field)) {
+            if (entry == section.object.end() || entry->is_null() || contains(row->fields, field))
                 continue;
-            }
             std::string warning = sentence<std::string, const char*, std::string>(
                 "ignored key {}.{}: rope_type {} does not use it", section.name, field, type);
             if (!contains(warnings, warning)) warnings.push_back(std::move(warning));
@@ -237,13 +222,9 @@ std::string scaling_type(const ScalingSection& section) {
     Field found;
     for (const char* key : {"rope_type", "type"}) {
         const Field field = find({section.scope()}, {key});
-        if (!field) {
-            continue;
-        }
+        if (!field) continue;
         const std::string named = present_name(text(field));
-        if (found && named != type) {
-            disagree(found, field);
-        }
+        if (found && named != type) disagree(found, field);
         found = field;
         type = named;
     }
@@ -269,31 +250,21 @@ std::string scaling_type(const ScalingSection& section) {
 
 ScalingSection ScalingSection::without_scaling() const {
     ScalingSection rest = {name, json::object(), reads};
-    for (const auto& [key, value] : object.items()) {
-        if (is_common_field(key) && key != "rope_type" && key != "type") {
-            rest.object[key] = value;
-        }
-    }
+    for (const auto& [key, value] : object.items())
+        if (is_common_field(key) && key != "rope_type" && key != "type") rest.object[key] = value;
     return rest;
 }
 
 std::vector<std::string> ScalingSections::types() const {
     std::vector<std::string> names;
-    for (const auto& [type, section] : by_type) {
-        names.push_back(type);
-    }
+    for (const auto& [type, section] : by_type) names.push_back(type);
     return names;
 }
 
 const ScalingSection* ScalingSections::of(const std::string& type) const {
-    if (by_type.empty()) {
-        return &all;
-    }
-    for (const auto& [name, section] : by_type) {
-        if (name == type) {
-            return &section;
-        }
-    }
+    if (by_type.empty()) return &all;
+    for (const auto& [name, section] : by_type)
+        if (name == type) return &section;
     return nullptr;
 }
 
@@ -321,9 +292,8 @@ ScalingSections scaling_sections(const Scope& config, const ModelType& model, Wa
         // merge() has compared its fields with those of rope_parameters.
         know_all({&scaling, config.prefix + "rope_scaling.", config.reads});
     }
-    if (!parameters.empty()) {
+    if (!parameters.empty())
         return divided(config.prefix + "rope_parameters", parameters, config.reads, warnings);
-    }
     // An explicit null in a file turns scaling off.
     if (scaling.empty() && model.scaling != nullptr &&
         !config.object->contains("rope_parameters") && !config.object->contains("rope_scaling")) {

@@ -10,14 +10,13 @@ namespace {
 
 Sections sections_of(const Field& field) {
     Sections sections;
-    for (const Field& one : elements(field, 2, max_axes)) {
+    for (const Field& one : elements(field, 2, max_axes))
         sections.pairs[sections.axes++] = std::uint32_t(whole_number(one, 0, max_head_dim));
-    }
     return sections;
 }
 
-/// Reads ERNIE 4.5 VL's original files, where freq_allocation is the number of time pairs
-/// (modeling_ernie4_5_vl.py). Files of transformers have mrope_section.
+// Reads ERNIE 4.5 VL's original files, where freq_allocation is the number of time pairs
+// (modeling_ernie4_5_vl.py). Files of transformers have mrope_section.
 Sections allocated(const Field& time, std::uint32_t pairs) {
     Sections sections = {.axes = 3};
     sections.pairs[2] = std::uint32_t(whole_number(time, 0, max_head_dim));
@@ -30,7 +29,7 @@ Sections allocated(const Field& time, std::uint32_t pairs) {
     return sections;
 }
 
-/// Fails for settings that the classes with alternating axes do not support in transformers.
+// Fails for settings that the classes with alternating axes do not support in transformers.
 void require_alternating(const ScalingSection& section, const Scope& config,
                          const Sections& sections) {
     if (const std::string type = scaling_type(section); type != "default") {
@@ -39,9 +38,8 @@ void require_alternating(const ScalingSection& section, const Scope& config,
             section.name, type);
     }
     const Field ratio = find_first({config}, {"compression_ratio"});
-    if (ratio && positive_number(ratio) != 1) {
+    if (ratio && positive_number(ratio) != 1)
         not_supported("{}: it divides positions, which is not supported", stated(ratio));
-    }
     if (sections.axes != 3 || sections.pairs[0] != sections.pairs[1]) {
         invalid_data(
             "mrope_section has {} elements, of which the first two are {} and {}: it must have 3, "
@@ -50,7 +48,7 @@ void require_alternating(const ScalingSection& section, const Scope& config,
     }
 }
 
-/// Returns sections of two axes that alternate over all pairs.
+// Returns sections of two axes that alternate over all pairs.
 Sections by_turns(std::uint32_t pairs) {
     if (pairs % 2 != 0) {
         invalid_data("head_dim is {}: it must be a multiple of 4, since rows and columns alternate",
@@ -68,9 +66,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
     know(scopes, {"mrope_section", "mrope_interleaved", "xdrope_section"});
     if (then_time) know({config}, {"rope_3d", "freq_allocation", "compression_ratio"});
     const Field in_space = then_time ? find_first({config}, {"rope_3d"}) : Field();
-    if (in_space && !truth(in_space)) {
-        return {};  // one position per token
-    }
+    if (in_space && !truth(in_space)) return {};  // one position per token
     if (model.alternating == Alternating::two) {
         const Field kind = find_first({config}, {"rope_type"});
         if (kind && *kind.value != "2d" && !is_plain(*kind.value)) {
@@ -103,9 +99,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         return sections;
     }
     std::uint64_t sum = 0;
-    for (const std::uint32_t width : sections.pairs) {
-        sum += width;
-    }
+    for (const std::uint32_t width : sections.pairs) sum += width;
     if (sum != pairs) {
         invalid_data("{} adds up to {}: it must be rotary_dim / 2 = {}",
                      field ? field.name.c_str() : "mrope_section", sum, pairs);
@@ -136,9 +130,7 @@ void alternate_axes(const ModelType& model, RopeParams& rotation) {
             "L + (rows * columns - rows) / 2 + row and L + (rows * columns - columns) / 2 + "
             "column, rounded down; a text token has its index on both");
     }
-    if (model.alternating != Alternating::then_time || rotation.sections.axes == 0) {
-        return;
-    }
+    if (model.alternating != Alternating::then_time || rotation.sections.axes == 0) return;
     const std::vector<double> turns = std::move(rotation.inv_freq);
     const std::uint32_t in_space = rotation.sections.pairs[0] + rotation.sections.pairs[1];
     rotation.inv_freq.assign(3 * turns.size(), 0);

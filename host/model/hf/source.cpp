@@ -12,33 +12,30 @@
 namespace vkrope {
 namespace {
 
-/// Changes the class for models that differ although they share a model_type.
+// Changes the class for models that differ although they share a model_type.
 void tell_variants_apart(ModelClass& found, const Scope& config, const Scopes& top) {
     // The smallest DeepSeek models have Llama's attention.
-    if (found.type.latent.qk_rope_head_dim != 0 && without_latent_attention(top)) {
+    if (found.type.latent.qk_rope_head_dim != 0 && without_latent_attention(top))
         found.type = *find_model_type("deepseek");
-    }
     if (found.name == "baichuan") {
         const Field hidden = find({config}, {"hidden_size"});
-        if (hidden && *hidden.value == 5120) {
+        if (hidden && *hidden.value == 5120)
             not_supported("hidden_size is 5120: Baichuan's 13B models use ALiBi, not RoPE");
-        }
     }
 }
 
-/// Returns the objects to search. DBRX and MPT have their numbers in attn_config.
+// Returns the objects to search. DBRX and MPT have their numbers in attn_config.
 Scopes lookups(const Scope& config) {
     Scopes scopes = {config};
     if (const Field inner = find_first({config}, {"attn_config"});
-        inner && inner.value->is_object()) {
+        inner && inner.value->is_object())
         scopes.push_back(inside(config, inner));
-    }
     return scopes;
 }
 
-/// Returns the section of a DeepSeek V4 layer; rope_parameters may have one for each of two rope
-/// types. The model's code omits YaRN's magnitude. huggingface/transformers#45910 and
-/// sgl-project/sglang#30920 are about the layers.
+// Returns the section of a DeepSeek V4 layer; rope_parameters may have one for each of two rope
+// types. The model's code omits YaRN's magnitude. huggingface/transformers#45910 and
+// sgl-project/sglang#30920 are about the layers.
 ScalingSection compressed_section(const Source& source) {
     const bool sliding = source.layer.type == sliding_attention;
     const char* name = sliding ? "main" : "compress";
@@ -47,17 +44,14 @@ ScalingSection compressed_section(const Source& source) {
         invalid_data("rope_parameters has no entry {}, which layers of type {} have", name,
                      shown_key(source.layer.type));
     }
-    if (sliding && !source.by_type()) {
-        return found->without_scaling();
-    }
+    if (sliding && !source.by_type()) return found->without_scaling();
     ScalingSection section = *found;
-    if (scaling_type(section) == "yarn" && !section.object.contains("attention_factor")) {
+    if (scaling_type(section) == "yarn" && !section.object.contains("attention_factor"))
         section.object["attention_factor"] = 1;
-    }
     return section;
 }
 
-/// Returns whether the scaling is for other types of layers: Step 3.5's yarn_only_types.
+// Returns whether the scaling is for other types of layers: Step 3.5's yarn_only_types.
 bool scaled_elsewhere(const Source& source) {
     if (source.type.layers.rule != LayerRule::scaled_on_listed) return false;
     const Field types = find_first(source.top, {"yarn_only_types"});
@@ -71,9 +65,7 @@ bool scaled_elsewhere(const Source& source) {
 }
 
 ScalingSection section_of_layer(const Source& source) {
-    if (source.type.layers.rule == LayerRule::compressed) {
-        return compressed_section(source);
-    }
+    if (source.type.layers.rule == LayerRule::compressed) return compressed_section(source);
     const ScalingSection* found = source.sections.of(source.layer.type);
     if (found == nullptr && source.layer.rotates) {
         invalid_data("rope_parameters has no entry for layer type {}",
@@ -83,14 +75,13 @@ ScalingSection section_of_layer(const Source& source) {
                           (source.type.layers.rule == LayerRule::local_base ||
                            source.type.layers.rule == LayerRule::scaled_on_full ||
                            has_local_base(source.top));
-    if (found != nullptr && !source.by_type() && scaled_elsewhere(source)) {
+    if (found != nullptr && !source.by_type() && scaled_elsewhere(source))
         return found->without_scaling();
-    }
     return found == nullptr ? ScalingSection() : unscaled ? found->without_scaling() : *found;
 }
 
-/// Keys for which a file may have a list of one number per layer instead of one number.
-/// read_layers() reads the lists of bases and shares.
+// Keys for which a file may have a list of one number per layer instead of one number.
+// read_layers() reads the lists of bases and shares.
 constexpr auto listed_keys = names(
     "attention_head_dim", "global_head_dim", "global_rope_theta", "head_dim",
     "hidden_size_per_head", "kv_channels", "kv_lora_rank", "local_rope_theta", "n_head", "n_heads",
@@ -102,7 +93,7 @@ constexpr auto listed_keys = names(
 
 constexpr auto q_head_keys = names("n_head", "n_heads", "num_attention_heads");
 
-/// Does the same as take_listed() for the keys of a section.
+// Does the same as take_listed() for the keys of a section.
 void take_listed_of_section(Source& source, const Layers& layers, const Query& query) {
     for (const char* key : {"rope_theta", "partial_rotary_factor"}) {
         const auto entry = source.section.object.find(key);
@@ -114,8 +105,8 @@ void take_listed_of_section(Source& source, const Layers& layers, const Query& q
     }
 }
 
-/// Replaces lists of one number per layer by the number of the selected layers. Removes head counts
-/// that differ, if head_dim does not need them.
+// Replaces lists of one number per layer by the number of the selected layers. Removes head counts
+// that differ, if head_dim does not need them.
 void take_listed(Source& source, const Layers& layers, const Query& query) {
     std::shared_ptr<json> copy;
     for (const std::string_view name : listed_keys) {
@@ -130,14 +121,11 @@ void take_listed(Source& source, const Layers& layers, const Query& query) {
             listed_numbers(field, layers), query, source.layer,
             (of_q || name.starts_with("num_")) && !needed);
         if (!copy) copy = std::make_shared<json>(*source.config.object);
-        if (!number) {
+        if (!number)
             copy->erase(key);
-        } else {
+        else
             (*copy)[key] = json_number(*number);
-        }
-        if (contains(share_names, name)) {
-            source.shares = listed_numbers(field, layers).values;
-        }
+        if (contains(share_names, name)) source.shares = listed_numbers(field, layers).values;
     }
     if (copy) {
         source.of_layer = copy;
@@ -146,8 +134,8 @@ void take_listed(Source& source, const Layers& layers, const Query& query) {
     }
 }
 
-/// Returns a name without case, separators and the suffixes of classes of transformers, so that
-/// Qwen2MoeForCausalLM is qwen2_moe.
+// Returns a name without case, separators and the suffixes of classes of transformers, so that
+// Qwen2MoeForCausalLM is qwen2_moe.
 std::string bare(std::string name) {
     for (const std::string_view suffix : {"For", "LMHead", "Model"}) {
         const std::size_t at = name.rfind(suffix), next = at + suffix.size();
@@ -159,11 +147,11 @@ std::string bare(std::string name) {
     return letters;
 }
 
-/// Reads the model_type of the language model, or else of the whole document, or else what
-/// `architectures` names. Fails for classes whose rotation is not supported.
-///
-/// config  the language model's own object
-/// top     the objects with its numbers
+// Reads the model_type of the language model, or else of the whole document, or else what
+// `architectures` names. Fails for classes whose rotation is not supported.
+//
+// config  the language model's own object
+// top     the objects with its numbers
 ModelClass model_class(const Scope& whole, const Scope& config, const Scopes& top,
                        Warnings& warnings) {
     ModelClass found;
@@ -213,9 +201,8 @@ bool is_base(const std::string& key, Base which) {
         if (!contains(names("", "attention", "attn", "base", "constant", "emb", "embedding", "freq",
                             "frequency", "full", "global", "layer", "layers", "local", "rope",
                             "rotary", "sliding", "swa", "theta", "window"),
-                      word)) {
+                      word))
             return false;
-        }
     }
     return base && (rope || key == "rope_freq_constant") && local == (which == Base::local) &&
            (local || !layers);
@@ -258,9 +245,8 @@ bool without_latent_attention(const Scopes& top) {
 std::vector<std::string> base_names(const Scopes& scopes, Base which) {
     std::vector<std::string> found;
     for (const Scope& scope : scopes) {
-        for (const auto& [key, value] : scope.object->items()) {
+        for (const auto& [key, value] : scope.object->items())
             if (is_base(key, which)) found.push_back(key);
-        }
     }
     return found;
 }
@@ -279,12 +265,9 @@ Source find_source(const Scope& whole, const Scope& config, const Query& query,
     static_cast<ModelClass&>(source) = model_class(whole, config, source.top, warnings);
     const ModelType& model = source.type;
     source.sections = scaling_sections(config, model, warnings);
-    for (const auto& [type, section] : source.sections.by_type) {
+    for (const auto& [type, section] : source.sections.by_type)
         require_known_scaling(model, section);  // reports an unknown type first
-    }
-    if (!source.by_type()) {
-        require_known_scaling(model, source.sections.all);
-    }
+    if (!source.by_type()) require_known_scaling(model, source.sections.all);
     refuse_unsupported_keys(source.top, model.name != nullptr && model.rope_asked_by == nullptr &&
                                             !model.absolute_is_meant);
     refuse_without_rope(source, source.top, source.sections.all);
@@ -320,9 +303,8 @@ void warn_unless_of_a_type(const Source& source, const Field& own, const Keys& n
                                           : Field();
                 return field && *field.value == *other.value;
             });
-        if (other && !known) {
+        if (other && !known)
             warn(warnings, "{}{} is read, which is {}", ignored(other), own.name, shown(own));
-        }
     }
 }
 

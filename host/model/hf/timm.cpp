@@ -16,19 +16,19 @@ namespace vkrope {
 namespace {
 
 enum class Grid {
-    counted,   ///< patch i has position i + offset
-    referred,  ///< (i + offset) 16 / N, for N patches on the axis: EVA's resizing
-    native,    ///< the same with the patches of the image size at the end of the name for 16
-    centred,   ///< (2i + 1 - N) / N turns per period: DINOv3
-    learned,   ///< the frequencies are weights
+    counted,   // patch i has position i + offset
+    referred,  // (i + offset) 16 / N, for N patches on the axis: EVA's resizing
+    native,    // the same with the patches of the image size at the end of the name for 16
+    centred,   // (2i + 1 - N) / N turns per period: DINOv3
+    learned,   // the frequencies are weights
 };
 
-/// Functions of timm; the defaults are those of its class Eva.
+// Functions of timm; the defaults are those of its class Eva.
 struct Architecture {
     Names names;
     Grid grid = Grid::referred;
     std::uint32_t offset = 0, head_dim = 64;
-    bool column_first = false;  ///< grid_indexing is 'xy'
+    bool column_first = false;  // grid_indexing is 'xy'
     double theta = 10000;
 };
 
@@ -85,7 +85,7 @@ const Architecture& architecture_of(const Field& name) {
     return *found;
 }
 
-/// Returns the number in the name of an architecture after the last `mark`.
+// Returns the number in the name of an architecture after the last `mark`.
 std::uint64_t number_after(const std::string& name, std::string_view mark) {
     return std::stoull(name.substr(name.rfind(mark) + mark.size()));
 }

@@ -10,7 +10,7 @@
 namespace vkrope {
 namespace {
 
-/// A key that, if it is set, changes RoPE in a way that is not read.
+// A key that, if it is set, changes RoPE in a way that is not read.
 struct UnsupportedKey {
     const char* name;
     const char* reason;
@@ -30,16 +30,15 @@ constexpr auto half_split_words = names("half", "llama", "neox", "split");
 constexpr auto scaling_words = names("dynamic", "linear", "llama3", "longrope", "ntk", "yarn");
 constexpr auto rope_words = names("", "default", "emb", "embedding", "embeddings", "interleave",
                                   "mrope", "rope", "rotary", "standard", "style");
-/// Words of position embeddings other than RoPE.
+// Words of position embeddings other than RoPE.
 constexpr auto other_words = names("absolute", "alibi", "bias", "key", "learned", "no", "none",
                                    "nope", "query", "relative", "sin", "sinusoidal", "t5");
 
-/// Returns whether some key names RoPE.
+// Returns whether some key names RoPE.
 bool names_rope(const Scopes& scopes) {
     for (const Scope& scope : scopes) {
-        for (const auto& [key, value] : scope.object->items()) {
+        for (const auto& [key, value] : scope.object->items())
             if (classify_key(key, false) == KeyClass::angles) return true;
-        }
     }
     const Field type = position_embedding(scopes);
     return read_position_embedding(type).says_rope;
@@ -50,9 +49,8 @@ bool names_rope(const Scopes& scopes) {
 Field position_embedding(const Scopes& top) {
     Keys keys(std::vector<std::string>{});
     for (const Scope& scope : top) {
-        for (const auto& [key, value] : scope.object->items()) {
+        for (const auto& [key, value] : scope.object->items())
             if (is_position_embedding(key) && value.is_string()) keys.names.push_back(key);
-        }
     }
     return find(top, keys);
 }
@@ -63,31 +61,27 @@ PositionEmbedding read_position_embedding(const Field& type) {
     bool others = false;
     if (!type) return found;
     for (const std::string& word : words_of(text(type))) {
-        if (contains(interleaved_words, word)) {
+        if (contains(interleaved_words, word))
             found.pairing = VKROPE_INTERLEAVED;
-        } else if (contains(half_split_words, word)) {
+        else if (contains(half_split_words, word))
             found.pairing = VKROPE_HALF_SPLIT;
-        } else if (contains(scaling_words, word)) {
+        else if (contains(scaling_words, word))
             found.scaling = word;
-        } else if (!contains(rope_words, word)) {
+        else if (!contains(rope_words, word))
             unknown = word;
-        }
         others = others || contains(other_words, word);
         found.says_rope = found.says_rope || word == "rope" || word == "rotary";
     }
     found.rotates = !others;
-    if (found.rotates && !unknown.empty()) {
+    if (found.rotates && !unknown.empty())
         not_supported("{}: what \"{}\" means there is not known", stated(type), unknown);
-    }
     return found;
 }
 
 void refuse_unsupported_keys(const Scopes& top, bool rotates_by_class) {
-    for (const Scope& scope : top) {
-        for (const auto& [key, value] : scope.object->items()) {
+    for (const Scope& scope : top)
+        for (const auto& [key, value] : scope.object->items())
             refuse_switch({scope.prefix + shown_key(key), &value}, key);
-        }
-    }
     for (const UnsupportedKey& key : unsupported_keys) {
         const Field field = find_first(top, {key.name});
         if (field && is_set(*field.value)) not_supported("{}: {}", stated(field), key.reason);
@@ -95,9 +89,8 @@ void refuse_unsupported_keys(const Scopes& top, bool rotates_by_class) {
     const Field type = position_embedding(top);
     // Classes derived from BERT's, such as ModernBERT, write this key even without embeddings.
     if (type && !(rotates_by_class && *type.value == "absolute") &&
-        !read_position_embedding(type).rotates) {
+        !read_position_embedding(type).rotates)
         not_supported("{}: the model does not use RoPE, or not in every layer", stated(type));
-    }
 }
 
 void refuse_without_rope(const ModelClass& model, const Scopes& top,
@@ -111,9 +104,8 @@ void refuse_without_rope(const ModelClass& model, const Scopes& top,
                       asked ? stated(asked) : key + std::string(" is missing"), model.type.name);
     }
     // An unknown class may be without RoPE.
-    if (model.type.name == nullptr && model.unknown && !names_rope(top)) {
+    if (model.type.name == nullptr && model.unknown && !names_rope(top))
         not_supported("{}: it is unknown, and no key names RoPE", stated(model.unknown));
-    }
 }
 
 void refuse_scaling_of_attention(const Scopes& top) {
@@ -123,12 +115,10 @@ void refuse_scaling_of_attention(const Scopes& top) {
         const Scope in_section = inside(top[0], section);
         know({in_section}, {"factor", "pos_idx_in_fp32", "xpos_scale_base"});
         const Field type = find_first({in_section}, {"type"});
-        if (type && !is_plain(*type.value)) {
+        if (type && !is_plain(*type.value))
             not_supported("{}: only no_scaling and original are supported there", stated(type));
-        }
-        if (!type && says_a_scaling(*section.value)) {
+        if (!type && says_a_scaling(*section.value))
             not_supported("{}: it names a scaling and is not read", stated(section));
-        }
     }
 }
 

@@ -19,46 +19,46 @@
 namespace vkrope {
 namespace {
 
-/// Formula for the frequencies of the axes. n is the number of channels of one axis: head_dim / 2
-/// or head_dim / 3, rounded down to whole pairs.
+// Formula for the frequencies of the axes. n is the number of channels of one axis: head_dim / 2
+// or head_dim / 3, rounded down to whole pairs.
 enum class Spectrum {
-    same,         ///< base^(-2j / n) on both: Qwen2-VL's VisionRotaryEmbedding
-    alternating,  ///< the even and the odd of base^(-2j / (2 n)): Pixtral's PixtralRotaryEmbedding
-    by_turns,     ///< base^(-2j / n) on both; the axes alternate from pair to pair: MoonViT's
-                  ///< Rope2DPosEmb
-    /// base^(-2j / n) turns on both, per unit of a coordinate that goes from -1 to 1. The centre of
-    /// patch i of N is at (2i + 1 - N) / N, so 2i + 1 - N is the position and 2 pi / N a factor of
-    /// the frequencies: DINOv3's DINOv3ViTRopePositionEmbedding.
+    same,         // base^(-2j / n) on both: Qwen2-VL's VisionRotaryEmbedding
+    alternating,  // the even and the odd of base^(-2j / (2 n)): Pixtral's PixtralRotaryEmbedding
+    by_turns,     // base^(-2j / n) on both; the axes alternate from pair to pair: MoonViT's
+                  // Rope2DPosEmb
+    // base^(-2j / n) turns on both, per unit of a coordinate that goes from -1 to 1. The centre of
+    // patch i of N is at (2i + 1 - N) / N, so 2i + 1 - N is the position and 2 pi / N a factor of
+    // the frequencies: DINOv3's DINOv3ViTRopePositionEmbedding.
     centred,
-    /// base^(-2j / n) on both in layers that attend to windows, multiplied by window / N in the
-    /// other layers for an image with N patches on a side: SAM 3's Sam3ViTLayer.
+    // base^(-2j / n) on both in layers that attend to windows, multiplied by window / N in the
+    // other layers for an image with N patches on a side: SAM 3's Sam3ViTLayer.
     windowed,
 };
 
-/// Two sizes whose quotient counts; 0: none.
+// Two sizes whose quotient counts; 0: none.
 struct Ratio {
     std::uint32_t whole = 0, part = 0;
 };
 
 struct Tower {
-    Names names;  ///< model_type of the tower, or of the objects around it
+    Names names;  // model_type of the tower, or of the objects around it
     Spectrum spectrum = Spectrum::same;
     Pairing pairing = VKROPE_HALF_SPLIT;
-    Ratio width = {};  ///< defaults of its class: the width, and the number of heads
-    /// Key of its width. In other classes hidden_size may be the width of the language model.
+    Ratio width = {};  // defaults of its class: the width, and the number of heads
+    // Key of its width. In other classes hidden_size may be the width of the language model.
     const char* width_key = "hidden_size";
     const char* axes = "row, column";
     std::uint32_t axis_count = 2;
-    bool windows = false;          ///< each axis forms its pairs within a separate window
-    bool states_head_dim = false;  ///< head_dim need not be width / heads
+    bool windows = false;          // each axis forms its pairs within a separate window
+    bool states_head_dim = false;  // head_dim need not be width / heads
     double rope_theta = 10000;
-    /// Prefix of its keys; the memory attention of SAM 2 is one of several attentions in a file.
+    // Prefix of its keys; the memory attention of SAM 2 is one of several attentions in a file.
     const char* key_prefix = "";
-    bool whole_file = false;  ///< the fields are at the top level, without a language model
-    Ratio side = {};          ///< defaults of image_size and patch_size
-    bool norms = false;       ///< Q and K have RMS norms of each head with a weight, V one without
-    const char* note = nullptr;     ///< a rule that the file does not state
-    const char* refused = nullptr;  ///< the reason why it is not read
+    bool whole_file = false;     // the fields are at the top level, without a language model
+    Ratio side = {};             // defaults of image_size and patch_size
+    bool norms = false;          // Q and K have RMS norms of each head with a weight, V one without
+    const char* note = nullptr;  // a rule that the file does not state
+    const char* refused = nullptr;  // the reason why it is not read
 };
 
 const Tower towers[] = {
@@ -132,18 +132,16 @@ const Tower towers[] = {
 const Keys head_names = {"num_heads", "num_attention_heads"};
 constexpr std::uint64_t max_vision_layers = 4096;
 
-/// An object that may be a tower.
+// An object that may be a tower.
 struct Place {
     Scope scope;
-    std::string type;  ///< its model_type, or that of the nearest object around it
-    int likeness = 0;  ///< how much its content is like that of a vision tower; 0: not at all
+    std::string type;  // its model_type, or that of the nearest object around it
+    int likeness = 0;  // how much its content is like that of a vision tower; 0: not at all
 };
 
-/// Returns the model_type, or that which `architectures` names.
+// Returns the model_type, or that which `architectures` names.
 std::string type_of(const Scope& scope) {
-    if (const Field field = find({scope}, {"model_type"})) {
-        return text(field);
-    }
+    if (const Field field = find({scope}, {"model_type"})) return text(field);
     std::vector<std::string_view> types = {"sam3", "sam3_video"};
     for (const Tower& tower : towers) types.insert(types.end(), tower.names);
     return named_by_architecture(find({scope}, {"architectures"}), types);
@@ -169,8 +167,8 @@ Place place_in(const Place& outer, const Field& object) {
     return place;
 }
 
-/// Appends the objects in a place, but not the memory attention of a tracker, which is not the
-/// tower of the file around it.
+// Appends the objects in a place, but not the memory attention of a tracker, which is not the
+// tower of the file around it.
 void append_places(const Place& outer, const json* language, std::vector<Place>& places) {
     for (const auto& [key, value] : outer.scope.object->items()) {
         if (!value.is_object()) continue;
@@ -183,14 +181,13 @@ void append_places(const Place& outer, const json* language, std::vector<Place>&
     }
 }
 
-/// Returns the object that is most like a vision tower, or the backbone inside it.
+// Returns the object that is most like a vision tower, or the backbone inside it.
 Place find_tower(const Place& whole) {
     std::vector<Place> places;
     append_places(whole, language_model(whole.scope).config.object, places);
     Place best;
-    for (const Place& place : places) {
+    for (const Place& place : places)
         if (place.likeness > best.likeness) best = place;
-    }
     if (best.likeness == 0) {
         invalid_argument(
             "query.tower is 'vision': the model has no vision_config, and no other object with the "
@@ -210,9 +207,8 @@ const Tower& tower_of(const Place& place) {
     for (const auto& [key, value] : place.scope.object->items()) {
         const Field field = {place.scope.prefix + shown_key(key), &value};
         refuse_switch(field, key);
-        if (key == "position_embedding_type" && value != "rope") {
+        if (key == "position_embedding_type" && value != "rope")
             not_supported("{}: it is not RoPE", stated(field));
-        }
     }
     const Tower* tower = find_row(towers, place.type);
     if (tower == nullptr || tower->refused != nullptr) {
@@ -229,9 +225,8 @@ std::uint32_t head_dim(const Tower& tower, ClassFields& fields) {
     if (!own || (has_sizes && !tower.states_head_dim)) {
         Size heads = own_heads ? size_of(own_heads)
                                : fields.size("num_attention_heads", tower.width.part);
-        if (const Field rate = fields.find({"downsample_rate"})) {
+        if (const Field rate = fields.find({"downsample_rate"}))
             heads = {heads.value * size_of(rate).value, heads.said + ", " + stated(rate)};
-        }
         computed = quotient(fields.size(tower.width_key, tower.width.whole), heads);
     }
     return rotated(agreed(own, computed), tower.axis_count == 2 ? 4 : 2, 2 * tower.axis_count);
@@ -243,16 +238,15 @@ double base_of(const Tower& tower, const ClassFields& fields) {
         const Scope parameters = object(fields.scope, section);
         const Field type = find({parameters}, {"rope_type", "type"}),
                     own = find({parameters}, {"rope_theta"});
-        if (type && text(type) != "default" && text(type) != "axial") {
+        if (type && text(type) != "default" && text(type) != "axial")
             not_supported("{}: a vision tower has no scaling", stated(type));
-        }
         if (theta && own && *theta.value != *own.value) disagree(theta, own);
         if (own) theta = own;
     }
     return theta ? positive_number(theta) : tower.rope_theta;
 }
 
-/// Sets the frequencies and the axis of each pair.
+// Sets the frequencies and the axis of each pair.
 void set_axes(const Tower& tower, double base, RopeParams& rotation) {
     const std::uint32_t count = tower.axis_count, pairs = rotation.head_dim / count / 2,
                         width = 2 * pairs;
@@ -271,7 +265,7 @@ void set_axes(const Tower& tower, double base, RopeParams& rotation) {
     }
 }
 
-/// Returns the factor of the frequencies of the queried layer; see Spectrum.
+// Returns the factor of the frequencies of the queried layer; see Spectrum.
 double step_of(const Tower& tower, ClassFields& fields, const Query& query) {
     const bool windowed = tower.spectrum == Spectrum::windowed;
     if (!windowed) require_no_layer(query, "query.tower is 'vision'");
@@ -279,9 +273,7 @@ double step_of(const Tower& tower, ClassFields& fields, const Query& query) {
     const Size image = fields.size("image_size", tower.side.whole),
                patch = fields.size("patch_size", tower.side.part);
     const std::uint64_t side = image.value / patch.value;  // patches of the images of the file
-    if (side == 0) {
-        invalid_data("{}: it must be at least patch_size, {}", image.said, patch.value);
-    }
+    if (side == 0) invalid_data("{}: it must be at least patch_size, {}", image.said, patch.value);
     if (!windowed) {
         const std::string n = std::to_string(side);
         warn(fields.warnings,
@@ -293,18 +285,16 @@ double step_of(const Tower& tower, ClassFields& fields, const Query& query) {
     }
     const std::uint64_t window = fields.size("window_size", 24).value;
     const Size count = fields.size("num_hidden_layers", 32);
-    if (count.value > max_vision_layers) {
+    if (count.value > max_vision_layers)
         invalid_data("{}: it must be at most {}", count.said, max_vision_layers);
-    }
     Layers layers;
     layers.prefix = fields.scope.prefix;
     layers.named = {full_attention, windowed_attention};
     layers.count = count.value;
     layers.list.assign(layers.count, windowed_attention);
     const json full = {7, 15, 23, 31};
-    for (const Field& one : fields.list("global_attn_indexes", full, 1, max_vision_layers)) {
+    for (const Field& one : fields.list("global_attn_indexes", full, 1, max_vision_layers))
         layers.list[whole_number(one, 0, layers.count - 1)] = full_attention;
-    }
     if (!layers.choose(query, fields.warnings).is_full()) return 1;
     warn(fields.warnings,
          "for N patches on a side instead of {}, multiply the frequencies by {} / N", side, side);
@@ -332,9 +322,8 @@ RopeParams vision_rotation(const Scope& document, const Query& query) {
     set_axes(tower, base, rotation);
     const double step = step_of(tower, fields, query);
     for (double& frequency : rotation.inv_freq) frequency *= step;
-    if (tower.spectrum != Spectrum::centred) {
+    if (tower.spectrum != Spectrum::centred)
         warn(rotation, "positions of the vision tower: {}", tower.axes);
-    }
     if (tower.note != nullptr) rotation.warnings.push_back(tower.note);
     if (tower.norms) {
         Norm norm = {.kind = VKROPE_NORM_RMS, .eps = norm_eps(fields.find({"rms_norm_eps"}), 1e-6)};

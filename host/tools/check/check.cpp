@@ -18,7 +18,7 @@ namespace {
 
 constexpr double largest_bound_u = 6;  // that the contract promises for any source of angles
 
-/// Reads an output. It may have another element type than its input, but must have the same shape.
+// Reads an output. It may have another element type than its input, but must have the same shape.
 TensorFile read_actual(const char* option, const std::string& path, const TensorFile& input,
                        Layout layout) {
     TensorFile actual = read_tensor(option, path, layout, std::nullopt);
@@ -32,7 +32,7 @@ TensorFile read_actual(const char* option, const std::string& path, const Tensor
     return actual;
 }
 
-/// Reads a quantised output. Its rows are the blocks of the input's rows.
+// Reads a quantised output. Its rows are the blocks of the input's rows.
 TensorFile read_codes(const char* option, const std::string& path, const TensorFile& input,
                       const TensorOps& ops) {
     TensorFile actual = {.option = option,
@@ -55,7 +55,7 @@ TensorFile read_codes(const char* option, const std::string& path, const TensorF
     return actual;
 }
 
-/// Reads the scales that an engine computed, as [batch, tokens, heads].
+// Reads the scales that an engine computed, as [batch, tokens, heads].
 std::vector<float> read_made_scales(const char* option, const std::string& path,
                                     const TensorFile& input) {
     std::vector<std::uint64_t> shape = input.array.header.shape;
@@ -63,22 +63,19 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
     const std::vector<float> in_file = read_floats(
         option, path, {shape}, fmt::format("{} '{}'", input.option, input.path), "row");
     std::vector<float> scales;
-    for (std::uint64_t row = 0; row < in_file.size(); ++row) {
+    for (std::uint64_t row = 0; row < in_file.size(); ++row)
         scales.push_back(in_file[scale_in_file(input.view, row)]);
-    }
     return scales;
 }
 
-/// Reads an engine's output of a tensor.
+// Reads an engine's output of a tensor.
 TensorFile read_output(const OperationOptions& options, const OperationInputs& inputs,
                        TensorIndex which) {
     const char* option = options.output_options[which];
     const std::string& path = options.outputs[which];
     const TensorFile& input = *inputs.tensors[which];
     const TensorOps& ops = inputs.ops[which];
-    if (is_quantised(ops.stored)) {
-        return read_codes(option, path, input, ops);
-    }
+    if (is_quantised(ops.stored)) return read_codes(option, path, input, ops);
     TensorFile actual = read_actual(option, path, input, options.layout);
     const std::optional<Element> stored = options.ops.types.of(which);
     if (stored && actual.element != *stored) {
@@ -88,7 +85,7 @@ TensorFile read_output(const OperationOptions& options, const OperationInputs& i
     return actual;
 }
 
-/// Returns the part of an observation that is the same for all tensors: what the model says.
+// Returns the part of an observation that is the same for all tensors: what the model says.
 Observation observation_of(const OperationOptions& options, const OperationInputs& inputs) {
     const RopeParams& rotation = inputs.rotation;
     Observation observation;
@@ -100,21 +97,17 @@ Observation observation_of(const OperationOptions& options, const OperationInput
     observation.max_position = std::int64_t(rotation.max_position);
     const auto read = std::make_shared<std::optional<std::vector<OtherRotation>>>();
     observation.variations = [&, read]() -> const std::vector<OtherRotation>& {
-        if (!*read) {
-            *read = variations_of(*inputs.model, options.model, rotation);
-        }
+        if (!*read) *read = variations_of(*inputs.model, options.model, rotation);
         return **read;
     };
     return observation;
 }
 
-/// Sets what is known of the other one of Q and K.
+// Sets what is known of the other one of Q and K.
 void set_other(const OperationInputs& inputs, const verify::Operation& operation, TensorIndex which,
                const CheckResult& result, Observation& observation) {
     const TensorIndex other = which == Q ? K : Q;
-    if (which == V || !inputs.tensors[other]) {
-        return;
-    }
+    if (which == V || !inputs.tensors[other]) return;
     observation.other_input = operation.memory.data() + operation.call.in[other].where.offset;
     observation.other_in = inputs.tensors[other]->view;
     const oracle::Norm norm = definition_of(inputs, operation, other, false).ops.norm,
@@ -129,11 +122,9 @@ void set_other(const OperationInputs& inputs, const verify::Operation& operation
 void judge_tensors(const OperationOptions& options, OperationInputs& inputs, CheckResult& result) {
     const Observation of_all = observation_of(options, inputs);
     const verify::Operation operation = operation_of(options, inputs, false);
-    const auto gain = static_cast<oracle::Gain>(options.gain);
+    const auto gain = oracle::Gain(options.gain);
     for (const TensorIndex which : {K, Q, V}) {  // K's norm may clear Q's
-        if (!inputs.tensors[which]) {
-            continue;
-        }
+        if (!inputs.tensors[which]) continue;
         Judged judged = {.actual = read_output(options, inputs, which), .judgement = {}};
         const std::vector<std::byte>& actual = judged.actual.array.data;
         Observation observation = of_all;
@@ -181,9 +172,8 @@ ExitCode check_output(OperationOptions options, std::optional<double> tolerance)
     report(result, options.json);
     const Judged& worst = *result.tensors[result.deciding()];
     const Outcome outcome = worst.judgement.outcome;
-    if (outcome == Outcome::pass || (outcome == Outcome::close && tolerance)) {
+    if (outcome == Outcome::pass || (outcome == Outcome::close && tolerance))
         return ExitCode::success;
-    }
     fail(ExitCode::verification_failed, "{}: {}", worst.actual.option, worst.judgement.breach);
 }
 
@@ -213,9 +203,8 @@ TensorIndex CheckResult::deciding() const {
         return tensors[which] ? tensors[which]->judgement.outcome : Outcome::pass;
     };
     TensorIndex worst = tensors[Q] ? Q : K;
-    for (const TensorIndex which : every_tensor) {
+    for (const TensorIndex which : every_tensor)
         worst = outcome_of(which) > outcome_of(worst) ? which : worst;
-    }
     return worst;
 }
 

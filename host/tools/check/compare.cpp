@@ -22,14 +22,14 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double unit_roundoff = 0x1p-24;
 constexpr std::uint64_t tokens_at_once = 16;  // between two questions whether to go on
 
-/// Sets `part`, a copy of `whole` or of a part of it, to the given tokens of `whole`.
+// Sets `part`, a copy of `whole` or of a part of it, to the given tokens of `whole`.
 void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
     const auto keep = [&](const auto& all, auto& kept, std::uint64_t of_each = 1) {
         kept.clear();
         if (!all.empty()) {
             const std::uint64_t first = tokens.batch * whole.in.tokens + tokens.first;
-            const auto from = all.begin() + static_cast<std::ptrdiff_t>(first * of_each);
-            kept.assign(from, from + static_cast<std::ptrdiff_t>(tokens.count * of_each));
+            const auto from = all.begin() + std::ptrdiff_t(first * of_each);
+            kept.assign(from, from + std::ptrdiff_t(tokens.count * of_each));
         }
     };
     const auto move_to = [&tokens](const oracle::Tensor& tensor) {
@@ -40,14 +40,13 @@ void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
     part.in.batch = part.out.batch = 1;
     part.in.tokens = part.out.tokens = tokens.count;
     keep(whole.operation.positions, part.operation.positions);
-    for (std::size_t axis = 0; axis < whole.operation.further.positions.size(); ++axis) {
+    for (std::size_t axis = 0; axis < whole.operation.further.positions.size(); ++axis)
         keep(whole.operation.further.positions[axis], part.operation.further.positions[axis]);
-    }
     keep(whole.ops.scale_tokens, part.ops.scale_tokens);
     keep(whole.scales, part.scales, whole.in.heads);
 }
 
-/// Compares numbers, element by element.
+// Compares numbers, element by element.
 class Numbers {
    public:
     Numbers(const Observation& observation, const Hypothesis& hypothesis, const Limits& limits,
@@ -72,7 +71,7 @@ class Numbers {
         }
     }
 
-    /// Returns whether nothing has happened that `until` names.
+    // Returns whether nothing has happened that `until` names.
     bool goes_on(Until until) const {
         const oracle::Verdict& verdict = result_.verdict;
         // A tolerance may be less than the bound.
@@ -81,7 +80,7 @@ class Numbers {
         return until == Until::end || !(until == Until::wrong ? wrong : !verdict.right());
     }
 
-    /// Adds the elements of a comparison with later tokens.
+    // Adds the elements of a comparison with later tokens.
     void add(const Numbers& later) {
         const Comparison& other = later.result_;
         const auto add_each = [](auto& counts, const auto& others, const auto& sum) {
@@ -113,13 +112,10 @@ class Numbers {
     void element(std::uint64_t row, const Compared& one, long double largest_of_row) {
         const bool is_first = result_.beyond() == 0;
         result_.verdict.add(one);
-        if (one.share == 0 && one.distance == 0) {
-            return;
-        }
+        if (one.share == 0 && one.distance == 0) return;
         const double error = error_of(one, largest_of_row);
-        if (!(error <= limits_.tolerance) || (!one.is_right() && !one.computed)) {
+        if (!(error <= limits_.tolerance) || (!one.is_right() && !one.computed))
             result_.rows_far[row] = true;
-        }
         result_.largest_error = std::max(result_.largest_error, error);
         if (!one.is_right()) {
             result_.rows_beyond[row] = true;
@@ -128,25 +124,21 @@ class Numbers {
         }
     }
 
-    /// Returns an error as a share of |x0| + |x1| times the attention factor, or of the largest
-    /// value of the row. Channels outside the windows have no pair to compare with.
+    // Returns an error as a share of |x0| + |x1| times the attention factor, or of the largest
+    // value of the row. Channels outside the windows have no pair to compare with.
     double error_of(const Compared& one, long double largest_of_row) {
         const double u = one.computed && !has_ops_ ? judge_.error_u(one) : 0;
         result_.verdict.largest_error_u = std::max(result_.verdict.largest_error_u, u);
-        if (!observation_.with_ops) {
-            return u * unit_roundoff;
-        }
+        if (!observation_.with_ops) return u * unit_roundoff;
         const long double allowance = hypothesis_.operation.absolute_allowance,
                           error = (one.distance - allowance) / largest_of_row;
         return !(one.distance > allowance) ? 0 : std::isnan(error) ? infinity : double(error);
     }
 
-    /// Extends the box of the elements beyond the bound.
+    // Extends the box of the elements beyond the bound.
     void extend(const Place& place, bool is_first) {
         Place &first = result_.first_beyond, &last = result_.last_beyond;
-        if (is_first) {
-            first = last = place;
-        }
+        if (is_first) first = last = place;
         for (const auto axis : {&Place::batch, &Place::token, &Place::head, &Place::channel}) {
             first.*axis = std::min(first.*axis, place.*axis);
             last.*axis = std::max(last.*axis, place.*axis);
@@ -197,9 +189,8 @@ Every at_most(std::uint64_t most, std::uint64_t count) {
 
 Sample all_tokens(const Hypothesis& hypothesis) {
     Sample sample;
-    for (std::uint64_t batch = 0; batch < hypothesis.in.batch; ++batch) {
+    for (std::uint64_t batch = 0; batch < hypothesis.in.batch; ++batch)
         sample.push_back({batch, 0, hypothesis.in.tokens});
-    }
     return sample;
 }
 
@@ -207,9 +198,7 @@ Sample sample_of(const Hypothesis& hypothesis, std::uint64_t wanted) {
     const oracle::Tensor& in = hypothesis.in;
     const std::uint64_t of_token = std::max<std::uint64_t>(1, in.heads * in.head_dim),
                         most = std::max<std::uint64_t>(1, wanted / of_token);
-    if (in.batch * in.tokens <= most) {
-        return all_tokens(hypothesis);
-    }
+    if (in.batch * in.tokens <= most) return all_tokens(hypothesis);
     const Every batch = at_most(most, in.batch),
                 tokens = at_most(std::max<std::uint64_t>(1, most / batch.count), in.tokens);
     Sample sample;
@@ -224,48 +213,43 @@ Sample tokens_of(const Hypothesis& hypothesis, const std::vector<bool>& rows) {
     const oracle::Tensor& in = hypothesis.in;
     Sample sample;
     for (std::uint64_t token = 0; token < in.batch * in.tokens; ++token) {
-        const auto first = rows.begin() + static_cast<std::ptrdiff_t>(token * in.heads),
-                   end = first + static_cast<std::ptrdiff_t>(in.heads);
-        if (std::find(first, end, true) != end) {
+        const auto first = rows.begin() + std::ptrdiff_t(token * in.heads),
+                   end = first + std::ptrdiff_t(in.heads);
+        if (std::find(first, end, true) != end)
             sample.push_back({token / in.tokens, token % in.tokens, 1});
-        }
     }
     return sample;
 }
 
 Sample sample_for(const Hypothesis& hypothesis, const std::vector<bool>& rows,
                   std::uint64_t wanted) {
-    if (rows.empty()) {
-        return sample_of(hypothesis, wanted);
-    }
+    if (rows.empty()) return sample_of(hypothesis, wanted);
     const Sample all = tokens_of(hypothesis, rows);
     const std::uint64_t of_token = hypothesis.in.heads * hypothesis.in.head_dim;
     const Every some = at_most(std::max<std::uint64_t>(1, wanted / of_token), all.size());
     Sample sample;
-    for (std::uint64_t i = 0; i < some.count; ++i) {
+    for (std::uint64_t i = 0; i < some.count; ++i)
         sample.push_back(all[some.first + i * some.step]);
-    }
     return sample;
 }
 
 std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample) {
     std::uint64_t count = 0;
-    for (const Tokens& tokens : sample) {
-        count += tokens.count;
-    }
+    for (const Tokens& tokens : sample) count += tokens.count;
     return count * hypothesis.in.heads * hypothesis.in.head_dim;
 }
 
-/// Computes [tokens, heads, head_dim] with the hypothesis of other channels; empty without one.
+// Computes [tokens, heads, head_dim] with the hypothesis of other channels; empty without one.
 static std::vector<Approximate> channels_of_other(const Observation& observation,
                                                   const Hypothesis& hypothesis,
                                                   const Tokens& tokens) {
     std::vector<Approximate> all;
     if (hypothesis.of_other_channels) {
-        each_token(observation, *hypothesis.of_other_channels, {tokens},
-                   [&all](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
-                       all.insert(all.end(), channels.begin(), channels.end());
-                   });
+        each_token(
+            observation, *hypothesis.of_other_channels, {tokens},
+            [&all](std::uint64_t, std::uint64_t, std::span<const Approximate> channels) {
+                all.insert(all.end(), channels.begin(), channels.end());
+            });
     }
     return all;
 }
@@ -287,21 +271,18 @@ void each_token(const Observation& observation, const Hypothesis& hypothesis, co
                         return;
                     }
                     std::vector<Approximate> both(channels.begin(), channels.end());
-                    for (std::size_t i = 0; i < both.size(); ++i) {
+                    for (std::size_t i = 0; i < both.size(); ++i)
                         both[i] = hypothesis.other_channels[i % hypothesis.in.head_dim]
                                       ? of_other[token * both.size() + i]
                                       : both[i];
-                    }
                     visit(some.batch, some.first + token, both);
                 });
-            if (go_on && !go_on()) {
-                return;
-            }
+            if (go_on && !go_on()) return;
         }
     }
 }
 
-/// Splits a sample into consecutive tokens for each thread.
+// Splits a sample into consecutive tokens for each thread.
 static std::vector<Sample> shares_of(const Hypothesis& hypothesis, const Sample& sample) {
     constexpr std::uint64_t least = std::uint64_t{1} << 17, most = 8;  // elements, threads
     const std::uint64_t all = elements_of(hypothesis, sample),
@@ -348,9 +329,7 @@ Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
                 ++done;
             },
             [&] {
-                if (progress && i == 0) {
-                    progress(double(done) * of_token / all);
-                }
+                if (progress && i == 0) progress(double(done) * of_token / all);
                 std::size_t before = last;
                 while (!numbers[i].goes_on(until) && i < before &&
                        !last.compare_exchange_weak(before, i)) {
@@ -359,17 +338,13 @@ Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
             });
     };
     std::vector<std::future<void>> others;
-    for (std::size_t i = 1; i < shares.size(); ++i) {
+    for (std::size_t i = 1; i < shares.size(); ++i)
         others.push_back(std::async(std::launch::async, compare_share, i));
-    }
-    if (!shares.empty()) {
-        compare_share(0);
-    }
+    if (!shares.empty()) compare_share(0);
     for (std::size_t i = 1; i < shares.size(); ++i) {
         others[i - 1].get();
-        if (i <= last) {  // as if one thread had compared all
+        if (i <= last)  // as if one thread had compared all
             numbers[0].add(numbers[i]);
-        }
     }
     return numbers[0].finish();
 }

@@ -20,7 +20,7 @@ using Complex = std::complex<double>;
 constexpr std::size_t first_pairs = 64;  // a bad fit of so many pairs ends a comparison
 constexpr double bad_fit = 0.1;
 
-/// Sums of products, from which a fit follows.
+// Sums of products, from which a fit follows.
 struct Sums {
     double product = 0, expected = 0, actual = 0;
 
@@ -32,20 +32,18 @@ struct Sums {
 
     Fit fit() const {
         const double all = expected * actual;
-        if (!(all > 0)) {
-            return {actual > 0 ? 1.0 : 0.0, 1};
-        }
+        if (!(all > 0)) return {actual > 0 ? 1.0 : 0.0, 1};
         return {product > 0 ? std::max(0.0, 1 - product * product / all) : 1.0, product / expected};
     }
 };
 
-/// A pair of one token: its frequency, how much farther it was turned than its position says, and
-/// a weight.
+// A pair of one token: its frequency, how much farther it was turned than its position says, and
+// a weight.
 struct Hand {
     double frequency = 0, radians = 0, weight = 0;
 };
 
-/// Returns the share of the turned pairs that an offset of the position explains: 1 if all.
+// Returns the share of the turned pairs that an offset of the position explains: 1 if all.
 double share_of(std::span<const Hand> hands, double offset) {
     double sum = 0, all = 0;
     for (const Hand& hand : hands) {
@@ -55,7 +53,7 @@ double share_of(std::span<const Hand> hands, double offset) {
     return all > 0 ? sum / all : 0;
 }
 
-/// Returns the same to about 0.001, in a fifth of the time.
+// Returns the same to about 0.001, in a fifth of the time.
 double rough_share_of(std::span<const Hand> hands, double offset) {
     double sum = 0, all = 0;
     for (const Hand& hand : hands) {
@@ -74,21 +72,18 @@ struct Guess {
     double position = 0, share = -1;
 };
 
-/// Keeps the best of these guesses at ascending positions: those that explain much, and of
-/// neighbours the better one.
+// Keeps the best of these guesses at ascending positions: those that explain much, and of
+// neighbours the better one.
 void keep_best(std::vector<Guess>& guesses, double apart) {
     constexpr std::size_t most = 384;
     constexpr double least = 0.88;
     std::vector<Guess> kept;
     for (const Guess& guess : guesses) {
-        if (guess.share < least) {
-            continue;
-        }
-        if (!kept.empty() && guess.position - kept.back().position < apart) {
+        if (guess.share < least) continue;
+        if (!kept.empty() && guess.position - kept.back().position < apart)
             kept.back() = guess.share > kept.back().share ? guess : kept.back();
-        } else {
+        else
             kept.push_back(guess);
-        }
     }
     if (kept.size() > most) {
         std::nth_element(kept.begin(), kept.begin() + most, kept.end(),
@@ -100,7 +95,7 @@ void keep_best(std::vector<Guess>& guesses, double apart) {
     guesses = std::move(kept);
 }
 
-/// Returns the best of the whole positions around a guess.
+// Returns the best of the whole positions around a guess.
 Guess best_whole(std::span<const Hand> hands, double position, double reach) {
     Guess best;
     for (double p = std::round(position) - reach; p <= position + reach; ++p) {
@@ -111,16 +106,14 @@ Guess best_whole(std::span<const Hand> hands, double position, double reach) {
     return best;
 }
 
-/// Returns the whole offset from -length to length that explains most. Slow pairs give a rough
-/// offset, and each faster pair a finer one, as the hands of a clock do.
-///
-/// hands  ascending frequencies
+// Returns the whole offset from -length to length that explains most. Slow pairs give a rough
+// offset, and each faster pair a finer one, as the hands of a clock do.
+//
+// hands  ascending frequencies
 Guess best_offset(std::span<const Hand> hands, double length) {
     // Small offsets are the likeliest.
     constexpr double small = 256, clear = 0.999, points = 512;
-    if (const Guess best = best_whole(hands, 0, small); best.share > clear) {
-        return best;
-    }
+    if (const Guess best = best_whole(hands, 0, small); best.share > clear) return best;
     // The slowest pairs, at steps of an eighth of a turn of the fastest of them.
     double limit = std::max(points * std::numbers::pi / (8 * length), 2 * hands[0].frequency);
     const auto slower_than = [hands](double frequency) {
@@ -132,9 +125,8 @@ Guess best_offset(std::span<const Hand> hands, double length) {
     double step = std::numbers::pi / 4 / limit;
     std::vector<Guess> guesses;
     std::span<const Hand> slow = slower_than(limit);
-    for (double position = -length; position <= length; position += step) {
+    for (double position = -length; position <= length; position += step)
         guesses.push_back({position, rough_share_of(slow, position)});
-    }
     keep_best(guesses, 1.5 * step);
     while (limit < hands.back().frequency && !guesses.empty()) {
         limit *= 4;
@@ -158,7 +150,7 @@ Guess best_offset(std::span<const Hand> hands, double length) {
     return best;
 }
 
-/// Returns how many pairs turn at different speeds.
+// Returns how many pairs turn at different speeds.
 std::size_t speeds_of(std::span<const Hand> hands) {
     std::size_t speeds = 0;
     double last = 0;
@@ -169,38 +161,33 @@ std::size_t speeds_of(std::span<const Hand> hands) {
     return speeds;
 }
 
-/// Returns whether no neighbour of the best position explains nearly as much.
+// Returns whether no neighbour of the best position explains nearly as much.
 bool is_clear(std::span<const Hand> hands, const Guess& best) {
     const double missed = std::max(1 - best.share, 1e-13);
     return 4 * missed < 1 - share_of(hands, best.position + 1) &&
            4 * missed < 1 - share_of(hands, best.position - 1);
 }
 
-/// The pairs of one token after another: those of each axis, and then all of them.
+// The pairs of one token after another: those of each axis, and then all of them.
 class Hands {
    public:
     Hands(const SeenPairs& seen, const Hypothesis& hypothesis)
         : seen_(seen), hypothesis_(hypothesis), turns_(hypothesis, axes_of(hypothesis)),
           hands_(hypothesis.operation.further.positions.size() + 2) {}
 
-    /// Moves to the next token; returns false after the last one.
+    // Moves to the next token; returns false after the last one.
     bool next() {
-        if (row_ == seen_.rows.size()) {
-            return false;
-        }
+        if (row_ == seen_.rows.size()) return false;
         token_ = seen_.rows[row_].token;
         const oracle::Operation& operation = hypothesis_.operation;
         const std::vector<Complex>& turns = turns_.of(token_);
         std::vector<Complex> turned(operation.inv_freq.size());
         for (; row_ < seen_.rows.size() && seen_.rows[row_].token == token_; ++row_) {
             const std::size_t first = seen_.rows[row_].group * seen_.pairs;
-            for (std::size_t j = 0; j < seen_.pairs; ++j) {
+            for (std::size_t j = 0; j < seen_.pairs; ++j)
                 turned[first + j] += std::conj(seen_.before_of(row_)[j]) * seen_.after_of(row_)[j];
-            }
         }
-        for (std::vector<Hand>& hands : hands_) {
-            hands.clear();
-        }
+        for (std::vector<Hand>& hands : hands_) hands.clear();
         for (std::size_t i = 0; i < turned.size(); ++i) {
             const Complex beyond = std::conj(turns[i]) * turned[i];
             const double radians = std::arg(beyond);
@@ -212,8 +199,9 @@ class Hands {
             }
         }
         for (std::vector<Hand>& hands : hands_) {
-            std::sort(hands.begin(), hands.end(),
-                      [](const Hand& a, const Hand& b) { return a.frequency < b.frequency; });
+            std::sort(
+                hands.begin(), hands.end(),
+                [](const Hand& a, const Hand& b) { return a.frequency < b.frequency; });
         }
         return true;
     }
@@ -237,8 +225,8 @@ class Hands {
     std::uint64_t token_ = 0;
 };
 
-/// Returns the position that the slowest pair shows if it made this many turns, made finer by each
-/// faster pair.
+// Returns the position that the slowest pair shows if it made this many turns, made finer by each
+// faster pair.
 double followed(std::span<const Hand> hands, int turns) {
     double position = (hands[0].radians + 2 * std::numbers::pi * turns) / hands[0].frequency;
     for (const Hand& hand : hands.subspan(1)) {
@@ -250,35 +238,27 @@ double followed(std::span<const Hand> hands, int turns) {
 
 constexpr std::size_t least_speeds = 6;
 
-/// Returns the offset of a position that these pairs show. Returns none if too few pairs of
-/// different speed show one, or if they show none clearly.
-///
-/// guesses  offsets to try first
-/// quickly  follows the pairs from the slowest to the fastest, and tries no others
+// Returns the offset of a position that these pairs show. Returns none if too few pairs of
+// different speed show one, or if they show none clearly.
+//
+// guesses  offsets to try first
+// quickly  follows the pairs from the slowest to the fastest, and tries no others
 std::optional<std::int64_t> offset_of(std::span<const Hand> hands, double length,
                                       std::initializer_list<std::int64_t> guesses, bool quickly) {
     constexpr double least_share = 0.98;
-    if (speeds_of(hands) < least_speeds) {
-        return std::nullopt;
-    }
+    if (speeds_of(hands) < least_speeds) return std::nullopt;
     Guess best;
     const auto add = [&](double guess) {
         const double share = share_of(hands, guess);
         best = share > best.share ? Guess{guess, share} : best;
     };
-    for (const std::int64_t guess : guesses) {
-        add(double(guess));
-    }
+    for (const std::int64_t guess : guesses) add(double(guess));
     constexpr int most_turns = 3;
-    for (int turns = -most_turns; quickly && turns <= most_turns; ++turns) {
+    for (int turns = -most_turns; quickly && turns <= most_turns; ++turns)
         add(followed(hands, turns));
-    }
-    if (!quickly && (best.share < least_share || !is_clear(hands, best))) {
+    if (!quickly && (best.share < least_share || !is_clear(hands, best)))
         best = best_offset(hands, length);
-    }
-    if (best.share < least_share || !is_clear(hands, best)) {
-        return std::nullopt;
-    }
+    if (best.share < least_share || !is_clear(hands, best)) return std::nullopt;
     return std::int64_t(best.position);
 }
 
@@ -295,21 +275,16 @@ Turns::Turns(const Hypothesis& hypothesis, AxesOfPositions axes)
       pairs_(hypothesis.operation.inv_freq.size() / hypothesis.operation.head_groups),
       axes_(std::move(axes)), axis_(pairs_), turns_(hypothesis.operation.inv_freq.size()) {
     const oracle::FurtherAxes& further = hypothesis.operation.further;
-    for (std::size_t pair = 0; axes_.size() > 1 && pair < pairs_; ++pair) {
+    for (std::size_t pair = 0; axes_.size() > 1 && pair < pairs_; ++pair)
         axis_[pair] = std::min(further.axis(pair), std::uint32_t(axes_.size() - 1));
-    }
 }
 
 const std::vector<Complex>& Turns::of(std::uint64_t token) {
     const oracle::Operation& operation = hypothesis_.operation;
     const std::vector<double>& summed = hypothesis_.operation.further.summed;
     std::vector<std::int64_t> at;
-    for (const Positions* positions : axes_) {
-        at.push_back((*positions)[token]);
-    }
-    if (std::exchange(at_, at) == at) {
-        return turns_;
-    }
+    for (const Positions* positions : axes_) at.push_back((*positions)[token]);
+    if (std::exchange(at_, at) == at) return turns_;
     for (std::size_t i = 0; i < turns_.size(); ++i) {
         const std::size_t pair = i % pairs_;
         double angle = operation.phase.empty() || operation.cos_sin ? 0.0 : operation.phase[i];
@@ -343,15 +318,12 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
     for (std::size_t i = 0; i < rows; ++i) {
         const std::size_t row = rows - 1 - i;
         if (i == 0 || seen.rows[row].token != seen.rows[row + 1].token) {
-            if (i * seen.pairs >= first_pairs && sums.fit().misfit > bad_fit) {
-                break;
-            }
+            if (i * seen.pairs >= first_pairs && sums.fit().misfit > bad_fit) break;
             of_token = &turns.of(seen.rows[row].token);
         }
         const std::size_t first = seen.rows[row].group * seen.pairs;
-        for (std::size_t j = 0; j < seen.pairs; ++j) {
+        for (std::size_t j = 0; j < seen.pairs; ++j)
             sums.add((*of_token)[first + j] * seen.before_of(row)[j], seen.after_of(row)[j]);
-        }
     }
     return sums.fit();
 }
@@ -359,9 +331,8 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
 std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypothesis& hypothesis,
                                              std::int64_t length, bool quickly) {
     if (!hypothesis.operation.further.summed.empty() || hypothesis.operation.cos_sin ||
-        seen.pairs == 0) {
+        seen.pairs == 0)
         return std::nullopt;
-    }
     FoundPositions found;
     each_axis(hypothesis, [&](const Positions& positions) { found.push_back(positions); });
     std::vector<std::int64_t> offset(found.size()), last(found.size());
@@ -384,9 +355,7 @@ std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypoth
         }
         for (std::size_t axis = 0; axis < found.size(); ++axis) {
             std::int64_t& position = found[axis][hands.token()];
-            if (!beyond[axis] || std::abs(position + *beyond[axis]) > length) {
-                return std::nullopt;
-            }
+            if (!beyond[axis] || std::abs(position + *beyond[axis]) > length) return std::nullopt;
             offset[axis] = *beyond[axis];
             position += *beyond[axis];
             last[axis] = position;
@@ -398,9 +367,8 @@ std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypoth
 std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesis& hypothesis,
                                           std::int64_t length, bool quickly) {
     if (!hypothesis.operation.further.summed.empty() || hypothesis.operation.cos_sin ||
-        seen.pairs == 0) {
+        seen.pairs == 0)
         return std::nullopt;
-    }
     // One token stands for all: how much farther each pair was turned, over all rows.
     SeenPairs all;
     all.pairs = seen.pairs;
@@ -416,23 +384,18 @@ std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesi
                                  seen.after_of(row)[j];
         }
     }
-    for (std::size_t group = 0; group < hypothesis.operation.head_groups; ++group) {
+    for (std::size_t group = 0; group < hypothesis.operation.head_groups; ++group)
         all.rows.push_back({0, 0, group, group});
-    }
     for (std::size_t i = 0; i < turned.size(); ++i) {
         all.before.push_back(1);
         all.after.push_back(turned[i] * none.of(0)[i]);
     }
     const std::optional<FoundPositions> offsets = find_positions(all, still, length, quickly);
-    if (!offsets) {
-        return std::nullopt;
-    }
+    if (!offsets) return std::nullopt;
     FoundPositions found;
     each_axis(hypothesis, [&](const Positions& positions) {
         found.push_back(positions);
-        for (std::int64_t& position : found.back()) {
-            position += (*offsets)[found.size() - 1][0];
-        }
+        for (std::int64_t& position : found.back()) position += (*offsets)[found.size() - 1][0];
     });
     return found;
 }
@@ -448,15 +411,12 @@ std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,
                                                     const Hypothesis& hypothesis) {
     const oracle::FurtherAxes& further = hypothesis.operation.further;
     if (further.positions.empty() || !further.summed.empty() || hypothesis.operation.cos_sin ||
-        hypothesis.operation.head_groups != 1) {
+        hypothesis.operation.head_groups != 1)
         return std::nullopt;
-    }
     const auto axes = std::uint32_t(1 + further.positions.size());
     std::vector<std::uint32_t> chosen(seen.pairs), right(seen.pairs);
     std::vector<double> least(seen.pairs), of_right;
-    for (std::size_t j = 0; j < seen.pairs; ++j) {
-        right[j] = further.axis(j);
-    }
+    for (std::size_t j = 0; j < seen.pairs; ++j) right[j] = further.axis(j);
     // The right axis comes first: rounding errors alone must not decide between axes whose
     // positions are equal.
     for (std::uint32_t next = 0; next <= axes; ++next) {

@@ -16,13 +16,13 @@ namespace vkrope::tools {
 using AxesOfPositions = std::vector<const Positions*>;
 AxesOfPositions axes_of(const Hypothesis& hypothesis);
 
-/// Cos and sin of each pair of a token as complex numbers, without the attention factor.
+// Cos and sin of each pair of a token as complex numbers, without the attention factor.
 class Turns {
    public:
-    /// axes  replace the positions of the hypothesis
+    // axes  replace the positions of the hypothesis
     Turns(const Hypothesis& hypothesis, AxesOfPositions axes);
 
-    /// Returns [head_groups, pairs], valid until the next call.
+    // Returns [head_groups, pairs], valid until the next call.
     const std::vector<std::complex<double>>& of(std::uint64_t token);
 
    private:
@@ -34,38 +34,38 @@ class Turns {
     std::vector<std::complex<double>> turns_;
 };
 
-/// misfit  the share of the output's energy in pairs that the angles and one factor do not give
-/// factor  the factor that fits best
+// misfit  the share of the output's energy in pairs that the angles and one factor do not give
+// factor  the factor that fits best
 struct Fit {
     double misfit = 1, factor = 1;
 };
 
-/// Gives up early, with a large misfit, where the first rows fit badly.
-///
-/// axes  replace the positions of the hypothesis
+// Gives up early, with a large misfit, where the first rows fit badly.
+//
+// axes  replace the positions of the hypothesis
 Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPositions& axes);
 
 using FoundPositions = std::vector<Positions>;  // [axes][batch, tokens]
 
-/// Finds the whole positions of every token on every axis; of tokens that were not seen the
-/// hypothesis' own. Returns none if fewer than six pairs of different speed show a position, if a
-/// token fits no position of the model's length, or if neighbouring positions fit nearly as well.
-///
-/// length   the positions of the model are below it
-/// quickly  makes the position that the slowest pairs show finer, and tries few others
+// Finds the whole positions of every token on every axis; of tokens that were not seen the
+// hypothesis' own. Returns none if fewer than six pairs of different speed show a position, if a
+// token fits no position of the model's length, or if neighbouring positions fit nearly as well.
+//
+// length   the positions of the model are below it
+// quickly  makes the position that the slowest pairs show finer, and tries few others
 using FindPositions = std::optional<FoundPositions>(const SeenPairs& seen,
                                                     const Hypothesis& hypothesis,
                                                     std::int64_t length, bool quickly);
 FindPositions find_positions;
 
-/// The same with one offset of each axis for all tokens, which shows in rounded outputs, too.
+// The same with one offset of each axis for all tokens, which shows in rounded outputs, too.
 FindPositions find_offset;
 
-/// The same with one position on each axis for all tokens.
+// The same with one position on each axis for all tokens.
 FindPositions find_one_position;
 
-/// Finds the axis by which each pair turns. Returns none if there are not several axes, or if all
-/// pairs turn by the right ones.
+// Finds the axis by which each pair turns. Returns none if there are not several axes, or if all
+// pairs turn by the right ones.
 std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,
                                                     const Hypothesis& hypothesis);
 

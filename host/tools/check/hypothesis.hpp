@@ -18,46 +18,42 @@ namespace vkrope::tools {
 
 using Positions = std::vector<std::int64_t>;  // positions on one axis, [batch, tokens]
 
-/// The definition of one tensor, or the definition with one change, and the layout in which the
-/// tensor is read for it. The positions of its operation are those of the first axis.
+// The definition of one tensor, or the definition with one change, and the layout in which the
+// tensor is read for it. The positions of its operation are those of the first axis.
 struct Hypothesis : oracle::Definition {
     Sections sections = {};                     // they give the axes of the pairs
     std::uint64_t first_in = 0, first_out = 0;  // offsets of the first element
     const void* input = nullptr;                // another input; null: that of the observation
     std::vector<float> scales = {};             // [batch, tokens, heads] if the engine makes scales
-    /// Channels of a row that another hypothesis computes.
+    // Channels of a row that another hypothesis computes.
     std::vector<bool> other_channels = {};  // [head_dim]; empty: none
     std::shared_ptr<const Hypothesis> of_other_channels = {};
     std::string detail = {};  // as Mistake::Named::detail
 };
 
-/// Sets the axis of each pair.
+// Sets the axis of each pair.
 inline void set_sections(Hypothesis& hypothesis, const Sections& sections) {
     hypothesis.sections = sections;
     std::vector<std::uint32_t>& axes = hypothesis.operation.further.axes;
     axes.resize(hypothesis.operation.inv_freq.size() / hypothesis.operation.head_groups);
-    for (std::uint32_t pair = 0; pair < axes.size(); ++pair) {
-        axes[pair] = axis_of(sections, pair);
-    }
+    for (std::uint32_t pair = 0; pair < axes.size(); ++pair) axes[pair] = axis_of(sections, pair);
 }
 
-/// Applies the same change to the positions of each axis.
+// Applies the same change to the positions of each axis.
 template <class Hypothesis, class Change>
 void each_axis(Hypothesis& hypothesis, const Change& change) {
     change(hypothesis.operation.positions);
-    for (auto& positions : hypothesis.operation.further.positions) {
-        change(positions);
-    }
+    for (auto& positions : hypothesis.operation.further.positions) change(positions);
 }
 
-/// Another RoPE of the model: that of other layers, or of another sequence length.
+// Another RoPE of the model: that of other layers, or of another sequence length.
 struct OtherRotation {
     std::string mistake;  // as Match::mistake
     std::string detail;   // as Mistake::Named::detail
     RopeParams rotation;
 };
 
-/// One tensor, the engine's output, and what the model says about the tensor.
+// One tensor, the engine's output, and what the model says about the tensor.
 struct Observation {
     Hypothesis right;
     const void* input = nullptr;
@@ -76,7 +72,7 @@ struct Observation {
     std::vector<YarnScaling> yarn = {};      // candidates for the YaRN parameters of the file
     std::optional<Hypothesis> rotated = {};  // for V: V rotated like K
     std::int64_t max_position = 0;           // length of the model; 0: unknown
-    /// Returns the RoPEs of the same file with another number in it, read at the first call.
+    // Returns the RoPEs of the same file with another number in it, read at the first call.
     std::function<const std::vector<OtherRotation>&()> variations = {};
 };
 

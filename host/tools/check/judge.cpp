@@ -19,7 +19,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// Returns the largest code of a type, relative to the code of 0.
+// Returns the largest code of a type, relative to the code of 0.
 int largest_code(oracle::Store type) {
     switch (type) {
         case oracle::Store::e4m3fn: return 0x7e;
@@ -53,13 +53,13 @@ Match match_of_codes(const oracle::CodesVerdict& verdict, oracle::Store type, do
     return match;
 }
 
-/// Compares the output of one tensor with hypotheses.
+// Compares the output of one tensor with hypotheses.
 class Judge {
    public:
     Judge(const Observation& observation, const Limits& limits)
         : observation_(observation), limits_(limits) {}
 
-    /// From now on, ends the comparison with a mistake at an element beyond the bound.
+    // From now on, ends the comparison with a mistake at an element beyond the bound.
     void match_only_exactly() { until_ = Until::beyond; }
 
     Match measured(const Comparison& comparison, const Hypothesis& hypothesis) const {
@@ -78,9 +78,9 @@ class Judge {
         return match;
     }
 
-    /// Compares a mistake with some elements, and if they fit with all.
-    ///
-    /// rows  the rows to explain; empty: all
+    // Compares a mistake with some elements, and if they fit with all.
+    //
+    // rows  the rows to explain; empty: all
     Match match(const Mistake& mistake, const std::vector<bool>& rows = {}) const {
         const Hypothesis& hypothesis = mistake.hypothesis;
         Match match;
@@ -89,9 +89,7 @@ class Judge {
             match = measured(tools::compare(observation_, hypothesis, limits_,
                                             sample_for(hypothesis, rows, elements), rows, until_),
                              hypothesis);
-            if (!match.explains && !(match.nearly && until_ == Until::wrong)) {
-                break;
-            }
+            if (!match.explains && !(match.nearly && until_ == Until::wrong)) break;
         }
         match.mistake = mistake.name();
         match.meaning = mistake.meaning();
@@ -100,14 +98,12 @@ class Judge {
         return match;
     }
 
-    /// If the pairs have several candidate turns, chooses for each pair the turn that leaves the
-    /// fewest elements beyond the bound. Codes and outputs of a Hadamard transform do not show
-    /// single pairs, so for these the mistake stays unchanged.
+    // If the pairs have several candidate turns, chooses for each pair the turn that leaves the
+    // fewest elements beyond the bound. Codes and outputs of a Hadamard transform do not show
+    // single pairs, so for these the mistake stays unchanged.
     Mistake with_turns_chosen(Mistake mistake, const std::vector<bool>& rows = {}) const {
         Hypothesis tried = mistake.hypothesis;
-        if (mistake.turns.empty() || tried.store || tried.ops.hadamard != 0) {
-            return mistake;
-        }
+        if (mistake.turns.empty() || tried.store || tried.ops.hadamard != 0) return mistake;
         const Sample sample = sample_for(tried, rows, limits_.sampled_elements);
         const std::vector<oracle::Pair> pairs = oracle::pairs_of(tried.operation);
         std::vector<std::size_t> chosen(pairs.size());
@@ -131,8 +127,8 @@ class Judge {
         return mistake;
     }
 
-    /// Returns the match of a mistake, and if its pairs have several candidate turns, with the best
-    /// of them.
+    // Returns the match of a mistake, and if its pairs have several candidate turns, with the best
+    // of them.
     Match best_match(const Mistake& mistake, const std::vector<bool>& rows = {}) const {
         Match match = this->match(mistake, rows);
         return match.explains || mistake.turns.empty()
@@ -140,8 +136,8 @@ class Judge {
                    : this->match(with_turns_chosen(mistake, rows), rows);
     }
 
-    /// Returns whether what a nearly right hypothesis leaves may be the rounding of an engine that
-    /// computes in 16 bits: then its output has no more bits.
+    // Returns whether what a nearly right hypothesis leaves may be the rounding of an engine that
+    // computes in 16 bits: then its output has no more bits.
     bool leaves_rounding(const Mistake& mistake, const Match& match,
                          const std::vector<bool>& rows) const {
         constexpr double most_of_f16 = 0x1p-8;  // eight roundings
@@ -153,14 +149,11 @@ class Judge {
 
     bool is_in_16_bits() const {
         const Hypothesis& right = observation_.right;
-        if (right.store || right.out.type != oracle::Type::f32) {
-            return true;
-        }
+        if (right.store || right.out.type != oracle::Type::f32) return true;
         // The channels that were computed: those of the pairs, or with other ops all.
         std::vector<std::uint64_t> channels;
-        for (const oracle::Pair& pair : oracle::pairs_of(right.operation)) {
+        for (const oracle::Pair& pair : oracle::pairs_of(right.operation))
             channels.push_back(pair.out[1]);
-        }
         if (channels.empty()) {
             channels.resize(right.out.head_dim);
             std::iota(channels.begin(), channels.end(), std::uint64_t{0});
@@ -174,9 +167,7 @@ class Judge {
                         oracle::Type::f32,
                         oracle::load(observation_.output, 4,
                                      right.first_out + row + channels[i % channels.size()]));
-                    if (x == x && rounded_to(in.type, x) != x) {
-                        return false;
-                    }
+                    if (x == x && rounded_to(in.type, x) != x) return false;
                 }
             }
             return true;
@@ -191,55 +182,50 @@ class Judge {
     Until until_ = Until::wrong;
 };
 
-/// Returns the misfit of a match: for codes the share of wrong codes, since most mistakes move some
-/// code by one, else the largest error.
+// Returns the misfit of a match: for codes the share of wrong codes, since most mistakes move some
+// code by one, else the largest error.
 double missed(const Match& match, bool quantised) {
     return quantised            ? 1 - match.share_within
            : match.changes_rest ? std::numeric_limits<double>::infinity()
                                 : match.largest_error;
 }
 
-/// Calls visit(mistake) for each mistake of one row or of another RoPE of the model.
+// Calls visit(mistake) for each mistake of one row or of another RoPE of the model.
 template <class Visit>
 void each_single(const Observation& observation, const Visit& visit) {
     const Mistake right = {.hypothesis = observation.right};
     // The other RoPEs of the model come first, because if they explain an output they are likelier
     // than a base that happens to match. A RoPE without scaling is reported as scaling_ignored.
-    for (const OtherRotation& other : observation.others) {
-        if (const std::optional<Mistake> mistake = with(right, other, observation)) {
-            visit(*mistake);
-        }
-    }
-    for (const Row& row : all_rows()) {
-        if (const std::optional<Mistake> mistake = with(right, row, observation)) {
-            visit(*mistake);
-        }
-    }
+    for (const OtherRotation& other : observation.others)
+        if (const std::optional<Mistake> mistake = with(right, other, observation)) visit(*mistake);
+    for (const Row& row : all_rows())
+        if (const std::optional<Mistake> mistake = with(right, row, observation)) visit(*mistake);
 }
 
-/// An explanation of some rows, or the search for one.
+// An explanation of some rows, or the search for one.
 class Explanation {
    public:
-    /// rows   the rows to explain; empty: all
-    /// right  the comparison with the definition
+    // rows   the rows to explain; empty: all
+    // right  the comparison with the definition
     Explanation(const Judge& judge, const std::vector<bool>& rows, const Match& right)
         : judge_(judge), rows_(rows), right_(right),
           quantised_(judge.observation().right.store.has_value()) {}
 
-    /// Tries each mistake of one row, and each other RoPE of the model.
+    // Tries each mistake of one row, and each other RoPE of the model.
     void try_singles() {
-        each_single(judge_.observation(), [this](const Mistake& mistake) {
-            // In some rows, other arithmetic may be slightly worse, and a layout affects all.
-            if (rows_.empty() || (!mistake.precision && !mistake.changes(Part::layout))) {
-                add(judge_.best_match(mistake, rows_), mistake);
-            }
-        });
+        each_single(
+            judge_.observation(),
+            [this](const Mistake& mistake) {
+                // In some rows, other arithmetic may be slightly worse, and a layout affects all.
+                if (rows_.empty() || (!mistake.precision && !mistake.changes(Part::layout)))
+                    add(judge_.best_match(mistake, rows_), mistake);
+            });
     }
 
     static constexpr int phases = 6;
 
-    /// Builds hypotheses from what the rows show: of stated values, of measured positions, of other
-    /// arithmetic, of measured frequencies, and of measured values with rounded frequencies.
+    // Builds hypotheses from what the rows show: of stated values, of measured positions, of other
+    // arithmetic, of measured frequencies, and of measured values with rounded frequencies.
     void search(int phase) {
         Search& pairs = the_search();
         switch (phase) {
@@ -259,15 +245,14 @@ class Explanation {
 
     bool is_found() const { return !exact.empty() || !near.empty(); }
 
-    /// What explains the rows would explain any positions.
+    // What explains the rows would explain any positions.
     bool is_vague() const { return !exact.empty() && exact.size() == vague_; }
 
-    /// Twice the angles may also be other frequencies. Adds one number that explains the rows as
-    /// well; it is likelier than two mistakes.
+    // Twice the angles may also be other frequencies. Adds one number that explains the rows as
+    // well; it is likelier than two mistakes.
     void add_other_frequencies() {
-        if (exact.empty() || exact.front().mistake.find("rotated_twice") == std::string::npos) {
+        if (exact.empty() || exact.front().mistake.find("rotated_twice") == std::string::npos)
             return;
-        }
         const auto is_combined = [](const Match& match) {
             return match.mistake.find(" + ") != std::string::npos;
         };
@@ -278,19 +263,16 @@ class Explanation {
         exact.insert(is_likelier ? exact.end() : exact.begin(), stated.begin(), stated.end());
     }
 
-    /// Adds rounding of tables and other arithmetic to the mistakes that explain nearly all.
+    // Adds rounding of tables and other arithmetic to the mistakes that explain nearly all.
     void add_arithmetic() {
         const std::vector<Nearly> nearest = nearest_;
-        for (const Nearly& one : nearest) {
-            add_arithmetic(one.mistake, 1);
-        }
+        for (const Nearly& one : nearest) add_arithmetic(one.mistake, 1);
     }
 
-    /// Adds up to two changes of the arithmetic to the definition.
+    // Adds up to two changes of the arithmetic to the definition.
     void add_arithmetic_to_right() {
-        for (const int number : {1, 2}) {
+        for (const int number : {1, 2})
             add_arithmetic({.hypothesis = judge_.observation().right}, number);
-        }
     }
 
     std::vector<Match> exact;  // they explain every value, the likelier first
@@ -308,34 +290,27 @@ class Explanation {
 
     void add_arithmetic(const Mistake& mistake, int number) {
         for (const Row& row : all_rows()) {
-            if (!row.precision || row.part == Part::alone || !exact.empty()) {
-                continue;
-            }
+            if (!row.precision || row.part == Part::alone || !exact.empty()) continue;
             const std::optional<Mistake> both = with(mistake, row, judge_.observation());
             if (both && number > 1) {
                 add_arithmetic(*both, number - 1);
             } else if (both) {
-                if (Match match = judge_.best_match(*both, rows_); match.explains) {
+                if (Match match = judge_.best_match(*both, rows_); match.explains)
                     add(std::move(match), *both);
-                }
             }
         }
     }
 
-    /// Has the oracle confirm candidates, likeliest first, until one explains the rows and no other
-    /// with as few mistakes may.
+    // Has the oracle confirm candidates, likeliest first, until one explains the rows and no other
+    // with as few mistakes may.
     void confirm(const std::vector<Candidate>& candidates) {
         constexpr std::size_t most = 96;
         std::size_t fewest = 0;
         for (std::size_t i = 0; i < std::min(most, candidates.size()); ++i) {
             const Mistake& mistake = candidates[i].mistake;
-            if (mistake.named.empty() || (fewest != 0 && mistake.cost() > fewest)) {
-                continue;
-            }
+            if (mistake.named.empty() || (fewest != 0 && mistake.cost() > fewest)) continue;
             Match match = judge_.best_match(mistake, rows_);
-            if (match.explains || !candidates[i].is_ambiguous) {
-                add(std::move(match), mistake);
-            }
+            if (match.explains || !candidates[i].is_ambiguous) add(std::move(match), mistake);
             fewest = exact.empty() ? 0 : mistake.cost();
         }
     }
@@ -358,15 +333,12 @@ class Explanation {
         }
         // Two definitions that differ little both come close, so only a much better match counts.
         const double left = missed(match, quantised_);
-        if (!match.nearly || 4 * left > missed(right_, quantised_) || mistake.is_vague()) {
-            return;
-        }
+        if (!match.nearly || 4 * left > missed(right_, quantised_) || mistake.is_vague()) return;
         constexpr std::size_t most = 6;
         if (std::any_of(nearest_.begin(), nearest_.end(), [&](const Nearly& other) {
                 return other.mistake.name() == mistake.name();
-            })) {
+            }))
             return;
-        }
         // Of those that come about as close, the one with the fewest changes comes first.
         const auto order = [](const Nearly& one) {
             return std::tuple(std::ilogb(one.missed), one.mistake.cost());
@@ -383,9 +355,8 @@ class Explanation {
                 return other.missed <= left && other.mistake.cost() < mistake.cost();
             });
         if (is_simpler_closer || (mistake.precision && right_.nearly) ||
-            !judge_.leaves_rounding(mistake, match, rows_)) {
+            !judge_.leaves_rounding(mistake, match, rows_))
             return;
-        }
         constexpr double better = 2, alike = 1.25;
         const double least = near.empty() ? 0 : missed(near.front(), quantised_);
         if (near.empty() || better * left < least) {
@@ -410,30 +381,28 @@ class Explanation {
     std::vector<Nearly> nearest_;  // those that come closest, the closest first
 };
 
-/// Returns the rows in which something is wrong, if others are right, and those in which something
-/// is wrong by more than the tolerance.
+// Returns the rows in which something is wrong, if others are right, and those in which something
+// is wrong by more than the tolerance.
 std::vector<std::vector<bool>> wrong_rows_of(const Comparison& comparison) {
     std::vector<std::vector<bool>> parts;
     for (const std::vector<bool>* rows : {&comparison.rows_beyond, &comparison.rows_far}) {
         const auto wrong = std::count(rows->begin(), rows->end(), true);
         if (wrong != 0 && std::size_t(wrong) < rows->size() &&
-            (parts.empty() || parts.back() != *rows)) {
+            (parts.empty() || parts.back() != *rows))
             parts.push_back(*rows);
-        }
     }
     return parts;
 }
 
-/// Searches an explanation of all rows, or of the wrong ones: stated values of either before values
-/// that are read from the output.
+// Searches an explanation of all rows, or of the wrong ones: stated values of either before values
+// that are read from the output.
 void explain(std::vector<Explanation>& explanations) {
     const auto is_found = [](const Explanation& one) { return one.is_found(); };
     const auto is_clear = [](const Explanation& one) { return one.is_found() && !one.is_vague(); };
     for (std::size_t i = 1; i < explanations.size() &&
                             std::none_of(explanations.begin(), explanations.end(), is_found);
-         ++i) {
+         ++i)
         explanations[i].try_singles();
-    }
     for (int phase = 0; phase < Explanation::phases; ++phase) {
         for (Explanation& one : explanations) {
             const auto clear = std::find_if(explanations.begin(), explanations.end(), is_clear);
@@ -446,7 +415,7 @@ void explain(std::vector<Explanation>& explanations) {
     }
 }
 
-/// Returns a sentence on the wrong channels if they are fewer than half of them.
+// Returns a sentence on the wrong channels if they are fewer than half of them.
 std::string wrong_channels(const std::vector<std::uint64_t>& beyond_in) {
     std::vector<bool> wrong(beyond_in.size());
     std::transform(beyond_in.begin(), beyond_in.end(), wrong.begin(),
@@ -457,12 +426,10 @@ std::string wrong_channels(const std::vector<std::uint64_t>& beyond_in) {
                : "";
 }
 
-/// Returns a sentence if all wrong rows hold only zeros, or NaN: then there is nothing to measure.
+// Returns a sentence if all wrong rows hold only zeros, or NaN: then there is nothing to measure.
 std::string empty_rows(const Observation& observation, const std::vector<bool>& wrong) {
     const Hypothesis& right = observation.right;
-    if (right.store || std::find(wrong.begin(), wrong.end(), true) == wrong.end()) {
-        return {};
-    }
+    if (right.store || std::find(wrong.begin(), wrong.end(), true) == wrong.end()) return {};
     bool zeros = true, nans = true;
     for (std::uint64_t row = 0; row < wrong.size() && (zeros || nans); ++row) {
         const std::uint64_t heads = right.out.heads, tokens = right.out.tokens,
@@ -508,11 +475,10 @@ Judgement judge(const Observation& observation, const Limits& limits,
         return judgement;
     }
     const Match& of_right = judgement.right;
-    if (of_right.nearly && !of_right.explains) {
+    if (of_right.nearly && !of_right.explains)
         judgement.odd_pairs = odd_pairs(observation, right, {});
-    }
     judgement.rows = comparison.rows_beyond.size();
-    judgement.wrong_rows = static_cast<std::uint64_t>(
+    judgement.wrong_rows = std::uint64_t(
         std::count(comparison.rows_beyond.begin(), comparison.rows_beyond.end(), true));
     judgement.wrong_in = judgement.wrong_rows == 0 ? ""
                                                    : where_of(right.in, comparison.rows_beyond);
@@ -525,12 +491,8 @@ Judgement judge(const Observation& observation, const Limits& limits,
     scopes.insert(scopes.begin(), std::vector<bool>());  // all rows
     std::vector<Explanation> explanations;
     explanations.reserve(scopes.size());
-    for (const std::vector<bool>& rows : scopes) {
-        explanations.emplace_back(judge, rows, of_right);
-    }
-    if (of_right.explains) {
-        judge.match_only_exactly();
-    }
+    for (const std::vector<bool>& rows : scopes) explanations.emplace_back(judge, rows, of_right);
+    if (of_right.explains) judge.match_only_exactly();
     explanations.front().try_singles();
     if (of_right.explains) {
         judgement.outcome = Outcome::pass;
@@ -539,21 +501,19 @@ Judgement judge(const Observation& observation, const Limits& limits,
     }
     const bool no_rounding = !judgement.odd_pairs.empty();
     if (!explanations.front().is_found()) {
-        if (std::optional<Match> moved = rows_of_others(observation, comparison.rows_beyond)) {
+        if (std::optional<Match> moved = rows_of_others(observation, comparison.rows_beyond))
             explanations.front().exact.push_back(std::move(*moved));
-        }
     }
     if (of_right.nearly && !no_rounding) {
         explanations.front().add_arithmetic_to_right();
-        if (!explanations.front().is_found() && !judge.is_in_16_bits()) {
+        if (!explanations.front().is_found() && !judge.is_in_16_bits())
             explanations.front().search(0);
-        }
     } else {
         explain(explanations);
     }
-    auto best = std::find_if(explanations.begin(), explanations.end(), [](const Explanation& one) {
-        return one.is_found() && !one.is_vague();
-    });
+    auto best = std::find_if(
+        explanations.begin(), explanations.end(),
+        [](const Explanation& one) { return one.is_found() && !one.is_vague(); });
     best = best != explanations.end()
                ? best
                : std::find_if(explanations.begin(), explanations.end(),
@@ -570,24 +530,18 @@ Judgement judge(const Observation& observation, const Limits& limits,
     }
     if (!found.is_found()) {
         judgement.findings = found.findings();
-        if (const std::string channels = wrong_channels(comparison.beyond_in); !channels.empty()) {
+        if (const std::string channels = wrong_channels(comparison.beyond_in); !channels.empty())
             judgement.findings.push_back(channels);
-        }
     }
     // A forgotten scale is likelier than a norm that is off by the same factor, and a norm that is
     // right in the other tensor is not to blame.
     std::stable_partition(found.exact.begin(), found.exact.end(),
                           [](const Match& match) { return !match.of_norm; });
-    if (observation.other_norm_is_right && !found.exact.empty() && !found.exact.front().of_norm) {
+    if (observation.other_norm_is_right && !found.exact.empty() && !found.exact.front().of_norm)
         std::erase_if(found.exact, [](const Match& match) { return match.of_norm; });
-    }
     judgement.matches = std::move(found.exact);
-    if (judgement.matches.empty()) {
-        judgement.matches = std::move(found.near);
-    }
-    for (Match& match : judgement.matches) {
-        match.where = where;
-    }
+    if (judgement.matches.empty()) judgement.matches = std::move(found.near);
+    for (Match& match : judgement.matches) match.where = where;
     if (judgement.matches.empty()) {
         judgement.outcome = of_right.nearly && !no_rounding ? Outcome::close : Outcome::unexplained;
     } else {
@@ -595,9 +549,8 @@ Judgement judge(const Observation& observation, const Limits& limits,
                               of_right.nearly;
         judgement.outcome = accepted ? Outcome::close : Outcome::mistake;
     }
-    if (judgement.matches.empty() || !where.empty()) {
+    if (judgement.matches.empty() || !where.empty())
         judgement.lone = lone_of(right, comparison, judgement);
-    }
     return judgement;
 }
 

@@ -14,7 +14,7 @@
 
 namespace vkrope::tools {
 
-/// The comparison of an output with the definition, or with one known mistake.
+// The comparison of an output with the definition, or with one known mistake.
 struct Match {
     std::string
         mistake;  // "swapped_pairing", or two of them: "swapped_pairing + attention_factor_missing"
@@ -26,12 +26,12 @@ struct Match {
     bool of_norm = false;     // a mistake in the norm
     std::string where = {};   // location of the wrong rows if tried only on them; empty: tried on
                               // everything
-    /// Largest distance from the right value, as a share of |x0| + |x1| times the attention factor,
-    /// or with other ops of the largest exact value of the same head row. Infinite if one of the
-    /// two is NaN. For a quantised output, the largest distance of a code from the codes that it
-    /// may be, as a share of the largest code, or of a scale, as a share of the scale. A quantised
-    /// output is nearly right if scales are within the tolerance, no code is more than one off, and
-    /// the share of codes that are one off is at most min(0.25, tolerance * the largest code).
+    // Largest distance from the right value, as a share of |x0| + |x1| times the attention factor,
+    // or with other ops of the largest exact value of the same head row. Infinite if one of the
+    // two is NaN. For a quantised output, the largest distance of a code from the codes that it
+    // may be, as a share of the largest code, or of a scale, as a share of the scale. A quantised
+    // output is nearly right if scales are within the tolerance, no code is more than one off, and
+    // the share of codes that are one off is at most min(0.25, tolerance * the largest code).
     double largest_error = 0;
     bool changes_rest = false;  // a channel outside the windows is wrong; it
                                 // has no such distance
@@ -54,7 +54,7 @@ struct Limits {
         std::uint64_t{1} << 14;  // number of elements of a tensor to try each mistake on first
 };
 
-/// The smallest region that contains all wrong elements.
+// The smallest region that contains all wrong elements.
 enum class Region { element, row, token, head, sequence };
 struct Lone {
     Region region = Region::element;
@@ -69,15 +69,15 @@ struct Lone {
 struct Judgement {
     Outcome outcome = Outcome::unexplained;
     Match right;  // comparison with the correct operation
-    /// The mistakes that explain the output, the likelier first; after a pass, those that would
-    /// pass as well.
+    // The mistakes that explain the output, the likelier first; after a pass, those that would
+    // pass as well.
     std::vector<Match> matches;
     std::vector<std::string> findings;  // what was measured, if nothing explains the output
     std::uint64_t elements = 0;         // number compared with the correct operation: all
     double bound_u = 0;                 // as oracle::Definition::bound_u
     std::string breach;                 // what was wrong and where; empty if nothing was
-    /// The pairs whose errors rounding cannot explain, see odd_pairs(). If there are any, the
-    /// output is never close.
+    // The pairs whose errors rounding cannot explain, see odd_pairs(). If there are any, the
+    // output is never close.
     std::vector<std::size_t> odd_pairs;
     std::uint64_t pairs = 0;    // number of pairs in a row
     bool with_ops = false;      // the output has ops besides the rotation
@@ -91,25 +91,25 @@ struct Judgement {
                            // 4-7"; empty if each has wrong rows
 };
 
-/// Returns the pairs whose errors rounding cannot explain; empty if there are none. Rounding errors
-/// grow with the angle, because they come from the products of position and frequency, and in pairs
-/// that hardly turn cos is 1. So errors are not rounding
-/// - in pairs whose errors are much larger in proportion to their angle than those of the others;
-/// - in all wrong pairs if several pairs that turn further are right, or if errors are larger than
-///   rounding to f32 causes and some pairs are right in which rounding to 16 bits would show.
-///
-/// rows  as in compare()
+// Returns the pairs whose errors rounding cannot explain; empty if there are none. Rounding errors
+// grow with the angle, because they come from the products of position and frequency, and in pairs
+// that hardly turn cos is 1. So errors are not rounding
+// - in pairs whose errors are much larger in proportion to their angle than those of the others;
+// - in all wrong pairs if several pairs that turn further are right, or if errors are larger than
+//   rounding to f32 causes and some pairs are right in which rounding to 16 bits would show.
+//
+// rows  as in compare()
 std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothesis& right,
                                    const std::vector<bool>& rows);
 
-/// Returns the mistake that explains each wrong row by the right values of another row, as a wrong
-/// slot of a cache gives them; none if a row holds no other one.
+// Returns the mistake that explains each wrong row by the right values of another row, as a wrong
+// slot of a cache gives them; none if a row holds no other one.
 std::optional<Match> rows_of_others(const Observation& observation, const std::vector<bool>& wrong);
 
-/// The number of matches that a report shows.
+// The number of matches that a report shows.
 constexpr std::size_t shown_matches = 3;
 
-/// progress  called with the fraction done, 0 to 1
+// progress  called with the fraction done, 0 to 1
 Judgement judge(const Observation& observation, const Limits& limits,
                 const std::function<void(double)>& progress = {});
 

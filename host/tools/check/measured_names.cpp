@@ -19,58 +19,50 @@ std::string too(std::int64_t offset) {
     return fmt::format("{} too {}", std::abs(offset), offset > 0 ? "large" : "small");
 }
 
-/// Consecutive tokens of a sequence that are off by the same.
+// Consecutive tokens of a sequence that are off by the same.
 struct Run {
     std::uint64_t sequence = 0, first = 0, last = 0;
     std::int64_t offset = 0;
 };
 
-/// The positions on one axis, right and found, of the tokens that were seen.
+// The positions on one axis, right and found, of the tokens that were seen.
 class Axis {
    public:
     Axis(const Positions& right, const Positions& found, const std::vector<bool>& seen,
          std::uint64_t tokens)
         : right_(right), found_(found), tokens_(tokens) {
-        for (std::uint64_t token = 0; token < seen.size(); ++token) {
-            if (seen[token]) {
-                seen_.push_back(token);
-            }
-        }
+        for (std::uint64_t token = 0; token < seen.size(); ++token)
+            if (seen[token]) seen_.push_back(token);
         for (const std::uint64_t token : seen_) {
             const std::int64_t offset = found[token] - right[token];
             const std::uint64_t sequence = token / tokens, of_sequence = token % tokens;
-            if (runs_.empty() || runs_.back().sequence != sequence ||
-                runs_.back().offset != offset) {
+            if (runs_.empty() || runs_.back().sequence != sequence || runs_.back().offset != offset)
                 runs_.push_back({sequence, of_sequence, of_sequence, offset});
-            }
             runs_.back().last = of_sequence;
         }
     }
 
     bool is_right() const {
-        return std::all_of(runs_.begin(), runs_.end(),
-                           [](const Run& run) { return run.offset == 0; });
+        return std::all_of(
+            runs_.begin(), runs_.end(), [](const Run& run) { return run.offset == 0; });
     }
 
-    /// Returns the name and its detail.
+    // Returns the name and its detail.
     std::pair<const char*, std::string> name() const {
         if (const std::int64_t offset = runs_.front().offset;
             std::all_of(runs_.begin(), runs_.end(),
-                        [offset](const Run& run) { return run.offset == offset; })) {
+                        [offset](const Run& run) { return run.offset == offset; }))
             return {"position_offset", "every position is " + too(offset)};
-        }
         if (const std::int64_t at = found_[seen_[0]];
             all([&](std::uint64_t token) { return found_[token] == at; })) {
             return {"one_position",
                     fmt::format("every token is at {}{}", at,
                                 at > 0 ? "" : fmt::format(", or {} in the other direction", -at))};
         }
-        if (const std::optional<std::int64_t> limit = upper_limit()) {
+        if (const std::optional<std::int64_t> limit = upper_limit())
             return {"positions_clamped", fmt::format("no position is above {}", *limit)};
-        }
-        if (runs_.size() <= std::max<std::size_t>(4, seen_.size() / 4)) {
+        if (runs_.size() <= std::max<std::size_t>(4, seen_.size() / 4))
             return {"position_offset", runs_text()};
-        }
         return {is_other_order() ? "positions_in_another_order" : other_positions, list_text()};
     }
 
@@ -82,9 +74,7 @@ class Axis {
 
     std::optional<std::int64_t> upper_limit() const {
         std::int64_t limit = found_[seen_[0]];
-        for (const std::uint64_t token : seen_) {
-            limit = std::max(limit, found_[token]);
-        }
+        for (const std::uint64_t token : seen_) limit = std::max(limit, found_[token]);
         return all([&](std::uint64_t token) {
             return found_[token] == std::min(right_[token], limit);
         })
@@ -187,9 +177,7 @@ Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& 
             axes.push_back(axis);
         }
     }
-    if (wrong.empty()) {
-        return named;
-    }
+    if (wrong.empty()) return named;
     const bool alike = wrong.size() == found.size() &&
                        std::all_of(wrong.begin(), wrong.end(),
                                    [&](const auto& one) { return one == wrong[0]; });
@@ -210,9 +198,8 @@ Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint
     Mistake::Named named = {&row_of("pairs_on_other_axes"), {}};
     for (std::uint32_t axis = 0; axis <= right.operation.further.positions.size(); ++axis) {
         std::vector<bool> moved(found.size());
-        for (std::size_t j = 0; j < found.size(); ++j) {
+        for (std::size_t j = 0; j < found.size(); ++j)
             moved[j] = found[j] == axis && right.operation.further.axis(j) != axis;
-        }
         if (std::find(moved.begin(), moved.end(), true) != moved.end()) {
             const std::string those = ranges_text("pair", moved);
             named.detail += fmt::format("{}{} on axis {}", named.detail.empty() ? "" : "; ",
@@ -229,9 +216,7 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
     if (!unscaled.empty()) {
         const bool scaled = differ(unscaled, right.inv_freq);
         each_round_number(least_base, most_base, [&](double base) {
-            if (base == observation.base) {
-                return;
-            }
+            if (base == observation.base) return;
             all.push_back({.name = "another_base",
                            .detail = fmt::format("{:.10g}, not {:.10g}{}", base, observation.base,
                                                  scaled ? ", and frequencies are unscaled" : ""),
@@ -240,12 +225,8 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
         const double model = factor_of_scaling(observation, observation.right);
         each_round_number(0.01, 100, [&](double divisor) {
             std::vector<double> inv_freq = unscaled;
-            for (double& frequency : inv_freq) {
-                frequency /= divisor;
-            }
-            if (divisor == 1 || !differ(inv_freq, right.inv_freq)) {
-                return;
-            }
+            for (double& frequency : inv_freq) frequency /= divisor;
+            if (divisor == 1 || !differ(inv_freq, right.inv_freq)) return;
             all.push_back({.name = "another_scaling",
                            .detail = fmt::format(
                                "every frequency is divided by {:.10g}, where the factor of the "
@@ -255,34 +236,25 @@ std::vector<OtherFrequencies> other_frequencies(const Observation& observation) 
                            .divisor = divisor});
         });
     }
-    if (observation.variations) {
-        for (const OtherRotation& other : observation.variations()) {
+    if (observation.variations)
+        for (const OtherRotation& other : observation.variations())
             all.push_back({.name = other.mistake, .detail = other.detail, .of_file = other});
-        }
-    }
     return all;
 }
 
 std::optional<Mistake> with(const Mistake& mistake, const OtherFrequencies& other,
                             const Observation& observation) {
-    if (mistake.changes(Part::frequencies) || mistake.hypothesis.operation.inv_freq.empty()) {
+    if (mistake.changes(Part::frequencies) || mistake.hypothesis.operation.inv_freq.empty())
         return std::nullopt;
-    }
     Mistake both = mistake;
     if (other.of_file) {
         const std::optional<Mistake> read = with(mistake, *other.of_file, observation);
-        if (!read) {
-            return std::nullopt;
-        }
+        if (!read) return std::nullopt;
         both.hypothesis = read->hypothesis;
     } else {
         std::vector<double> inv_freq = powers(other.base, rotary_dim(both.hypothesis));
-        for (double& frequency : inv_freq) {
-            frequency /= other.divisor;
-        }
-        if (!replace_frequencies(both.hypothesis, inv_freq)) {
-            return std::nullopt;
-        }
+        for (double& frequency : inv_freq) frequency /= other.divisor;
+        if (!replace_frequencies(both.hypothesis, inv_freq)) return std::nullopt;
     }
     both.add({&row_of(other.name), other.detail});
     return both;

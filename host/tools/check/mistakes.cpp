@@ -15,7 +15,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// Returns true if the mistake is possible only in a rotation.
+// Returns true if the mistake is possible only in a rotation.
 bool is_of_rotation(const Row& row) {
     return row.part > Part::rotation;
 }
@@ -41,27 +41,25 @@ const Rows& all_rows() {
 const Row& row_of(std::string_view name) {
     const auto row = std::find_if(all_rows().begin(), all_rows().end(),
                                   [name](const Row& one) { return one.name == name; });
-    if (row == all_rows().end()) {
+    if (row == all_rows().end())
         throw std::logic_error(fmt::format("no table has the mistake {}", name));
-    }
     return *row;
 }
 
 bool Mistake::changes(Part part) const {
-    return std::any_of(named.begin(), named.end(),
-                       [part](const Named& each) { return each.row->part == part; });
+    return std::any_of(
+        named.begin(), named.end(), [part](const Named& each) { return each.row->part == part; });
 }
 
 bool Mistake::is_vague() const {
-    return std::any_of(named.begin(), named.end(),
-                       [](const Named& each) { return each.row->name == other_positions; });
+    return std::any_of(
+        named.begin(), named.end(),
+        [](const Named& each) { return each.row->name == other_positions; });
 }
 
 std::size_t Mistake::cost() const {
     std::size_t cost = is_vague() ? 4 : 0;
-    for (const Named& each : named) {
-        cost += each.row->measured ? 3 : 2;
-    }
+    for (const Named& each : named) cost += each.row->measured ? 3 : 2;
     return cost;
 }
 
@@ -74,9 +72,7 @@ void Mistake::add(Named mistake) {
 
 std::string Mistake::name() const {
     std::string all;
-    for (const Named& each : named) {
-        all += (all.empty() ? "" : " + ") + each.row->name;
-    }
+    for (const Named& each : named) all += (all.empty() ? "" : " + ") + each.row->name;
     return all;
 }
 
@@ -107,15 +103,13 @@ std::optional<Mistake> with(const Mistake& mistake, const Row& row,
                             const Observation& observation) {
     if (!row.change || (is_of_rotation(row) && mistake.hypothesis.operation.inv_freq.empty()) ||
         mistake.changes(row.part) || mistake.changes(Part::alone) ||
-        (row.part == Part::alone && !mistake.named.empty())) {
+        (row.part == Part::alone && !mistake.named.empty()))
         return std::nullopt;
-    }
     Hypothesis wrong = mistake.hypothesis;
     wrong.detail.clear();
     if (!row.change(observation, wrong) ||
-        (row.part == Part::positions && positions_hide_another(observation, mistake, wrong))) {
+        (row.part == Part::positions && positions_hide_another(observation, mistake, wrong)))
         return std::nullopt;
-    }
     Mistake both = {.named = mistake.named, .hypothesis = std::move(wrong)};
     both.add({&row, both.hypothesis.detail});
     both.precision = row.precision && (mistake.named.empty() || mistake.precision);
@@ -123,24 +117,22 @@ std::optional<Mistake> with(const Mistake& mistake, const Row& row,
     return both;
 }
 
-/// Sets the windows, frequencies, phases, head groups and attention factor.
+// Sets the windows, frequencies, phases, head groups and attention factor.
 static void set_angles(const RopeParams& rotation, oracle::Operation& operation) {
     operation.inv_freq = rotation.inv_freq;
     operation.phase = rotation.phase;
     operation.head_groups = rotation.head_groups;
     operation.attention_factor = rotation.attention_factor;
     operation.windows.clear();
-    for (const Window& window : windows_of(rotation)) {
+    for (const Window& window : windows_of(rotation))
         operation.windows.push_back({window.offset, window.rotary_dim / 2});
-    }
 }
 
 std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
                             const Observation& observation) {
     if (mistake.changes(Part::frequencies) || other.rotation.no_rope ||
-        other.rotation.sections.order == VKROPE_SECTIONS_SUM) {
+        other.rotation.sections.order == VKROPE_SECTIONS_SUM)
         return std::nullopt;
-    }
     Mistake both = mistake;
     oracle::Operation& operation = both.hypothesis.operation;
     const oracle::Operation& right = mistake.hypothesis.operation;
@@ -149,42 +141,33 @@ std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
                         both.hypothesis.in.heads % operation.head_groups == 0,
                another = differ(operation.inv_freq, right.inv_freq) ||
                          operation.attention_factor != right.attention_factor;
-    if (!groups || !fits(both.hypothesis) || !another) {
-        return std::nullopt;
-    }
-    if (right.inv_freq.empty()) {
-        set_sections(both.hypothesis, both.hypothesis.sections);
-    }
+    if (!groups || !fits(both.hypothesis) || !another) return std::nullopt;
+    if (right.inv_freq.empty()) set_sections(both.hypothesis, both.hypothesis.sections);
     std::string_view name = other.mistake;
-    if (right.inv_freq.empty()) {
+    if (right.inv_freq.empty())
         name = "rotated_without_rope";
-    } else if (!differ(operation.inv_freq,
-                       powers(observation.base, 2 * operation.inv_freq.size())) &&
-               operation.inv_freq.size() == right.inv_freq.size() &&
-               operation.attention_factor == 1) {
+    else if (!differ(operation.inv_freq, powers(observation.base, 2 * operation.inv_freq.size())) &&
+             operation.inv_freq.size() == right.inv_freq.size() && operation.attention_factor == 1)
         name = "scaling_ignored";
-    }
     both.add({&row_of(name), other.detail});
     return both;
 }
 
 std::vector<double> powers(double base, std::uint64_t rotary_dim) {
     std::vector<double> inv_freq(rotary_dim / 2);
-    return base > 0 &&
-                   default_inv_freq(base, static_cast<std::uint32_t>(rotary_dim), inv_freq.data())
+    return base > 0 && default_inv_freq(base, std::uint32_t(rotary_dim), inv_freq.data())
                ? inv_freq
                : std::vector<double>();
 }
 
 std::uint32_t rotary_dim(const Hypothesis& hypothesis) {
-    return static_cast<std::uint32_t>(2 * hypothesis.operation.inv_freq.size());
+    return std::uint32_t(2 * hypothesis.operation.inv_freq.size());
 }
 
 std::vector<double> multipliers(const Observation& observation, const Hypothesis& right) {
     std::vector<double> ratios = powers(observation.base, rotary_dim(right));
-    for (std::size_t j = 0; j < ratios.size(); ++j) {
+    for (std::size_t j = 0; j < ratios.size(); ++j)
         ratios[j] = right.operation.inv_freq[j] / ratios[j];
-    }
     return ratios;
 }
 
@@ -193,9 +176,7 @@ bool is_partial(const Hypothesis& hypothesis) {
 }
 
 std::uint64_t channels_to_end(const oracle::Operation& operation) {
-    if (operation.windows.empty()) {
-        return 2 * operation.inv_freq.size() / operation.head_groups;
-    }
+    if (operation.windows.empty()) return 2 * operation.inv_freq.size() / operation.head_groups;
     return operation.windows.back().offset + 2 * operation.windows.back().pairs;
 }
 
@@ -215,13 +196,9 @@ bool differ(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 bool replace_frequencies(Hypothesis& wrong, const std::vector<double>& inv_freq) {
-    if (!wrong.operation.further.summed.empty()) {
-        return false;  // they would have no effect
-    }
+    if (!wrong.operation.further.summed.empty()) return false;  // they would have no effect
     const std::vector<double> right = std::exchange(wrong.operation.inv_freq, inv_freq);
-    if (inv_freq.size() != right.size()) {
-        wrong.operation.windows.clear();
-    }
+    if (inv_freq.size() != right.size()) wrong.operation.windows.clear();
     return !inv_freq.empty() && fits(wrong) && differ(inv_freq, right);
 }
 
@@ -229,9 +206,7 @@ void each_round_number(double least, double most, const std::function<void(doubl
     for (int decade = int(std::floor(std::log10(least))); std::pow(10, decade) <= most; ++decade) {
         for (int digits = 10; digits < 100; ++digits) {
             const double number = std::stod(fmt::format("{}e{}", digits, decade - 1));
-            if (number >= least && number <= most) {
-                visit(number);
-            }
+            if (number >= least && number <= most) visit(number);
         }
     }
 }
@@ -242,9 +217,8 @@ bool replace_positions(
     bool changed = false;
     each_axis(wrong, [&](Positions& positions) {
         const Positions right = positions;
-        for (std::uint64_t token = 0; token < positions.size(); ++token) {
+        for (std::uint64_t token = 0; token < positions.size(); ++token)
             positions[token] = change(token, right);
-        }
         changed = changed || positions != right;
     });
     return changed;

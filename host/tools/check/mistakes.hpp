@@ -11,7 +11,7 @@
 
 namespace vkrope::tools {
 
-/// The part of the definition that a mistake changes. Mistakes in different parts can be combined.
+// The part of the definition that a mistake changes. Mistakes in different parts can be combined.
 enum class Part {
     norm,
     bias,
@@ -34,31 +34,31 @@ enum class Part {
     alone,       // never combined with another mistake
 };
 
-/// Computes the cos and sin of a pair, like oracle::Operation::cos_sin.
+// Computes the cos and sin of a pair, like oracle::Operation::cos_sin.
 using Turn = std::function<oracle::CosSin(std::int64_t position, std::size_t pair)>;
 
-/// A row of a table of mistakes: a change of the definition, its name, and what the engine did.
+// A row of a table of mistakes: a change of the definition, its name, and what the engine did.
 struct Row {
     std::string name;
     Part part = Part::alone;
     std::string meaning;  // "left out the norm"; the same in all rows of this name
-    /// Changes the right hypothesis, and may set its detail. Returns false if no suitable data
-    /// could show the change. Empty if the change is read from the output or from the model file.
+    // Changes the right hypothesis, and may set its detail. Returns false if no suitable data
+    // could show the change. Empty if the change is read from the output or from the model file.
     std::function<bool(const Observation& observation, Hypothesis& wrong)> change = {};
     std::string example = {};  // of a detail that has values
     bool precision = false;    // as Match::precision
     bool measured = false;     // the change is read from the output
-    /// Candidates for the cos and sin of each pair, likeliest first, which replace those of the
-    /// change.
+    // Candidates for the cos and sin of each pair, likeliest first, which replace those of the
+    // change.
     std::function<std::vector<Turn>(const Observation& observation, const Hypothesis& right)>
         turns = {};
 };
 using Rows = std::vector<Row>;
 
-/// The name of positions without a pattern.
+// The name of positions without a pattern.
 inline constexpr const char* other_positions = "other_positions";
 
-/// The names of a mistake, and the definition with its changes.
+// The names of a mistake, and the definition with its changes.
 struct Mistake {
     struct Named {
         const Row* row = nullptr;
@@ -70,35 +70,35 @@ struct Mistake {
     std::vector<Turn> turns = {};
 
     bool changes(Part part) const;
-    /// Whether it has positions without a pattern, which would explain any.
+    // Whether it has positions without a pattern, which would explain any.
     bool is_vague() const;
-    /// How many changes there are: 2 for each, 3 for a measured one, more for a vague one.
+    // How many changes there are: 2 for each, 3 for a measured one, more for a vague one.
     std::size_t cost() const;
     void add(Named mistake);
     std::string name() const;     // "swapped_pairing + attention_factor_missing"
     std::string meaning() const;  // a sentence, "the engine ..."
 };
 
-/// Every row of every table, in the order of reports.
+// Every row of every table, in the order of reports.
 const Rows& all_rows();
 
-/// Returns the first row of a name. Every name must be in a table.
+// Returns the first row of a name. Every name must be in a table.
 const Row& row_of(std::string_view name);
 
-/// Returns whether positions take away the effect of another change of a mistake: all the same, so
-/// that it does not matter which axis is taken for tokens, or all 0, so that a V that is rotated
-/// does not turn.
-///
-/// wrong  the mistake's hypothesis with these positions
+// Returns whether positions take away the effect of another change of a mistake: all the same, so
+// that it does not matter which axis is taken for tokens, or all 0, so that a V that is rotated
+// does not turn.
+//
+// wrong  the mistake's hypothesis with these positions
 bool positions_hide_another(const Observation& observation, const Mistake& mistake,
                             const Hypothesis& wrong);
 
-/// Adds a row to a mistake. Returns none if the part is changed already, if these data could not
-/// show the change, or if there is nothing to change.
+// Adds a row to a mistake. Returns none if the part is changed already, if these data could not
+// show the change, or if there is nothing to change.
 std::optional<Mistake> with(const Mistake& mistake, const Row& row, const Observation& observation);
 
-/// Gives a mistake another RoPE of the model. Returns none if the frequencies are changed already,
-/// or if the window of that RoPE does not fit.
+// Gives a mistake another RoPE of the model. Returns none if the frequencies are changed already,
+// or if the window of that RoPE does not fit.
 std::optional<Mistake> with(const Mistake& mistake, const OtherRotation& other,
                             const Observation& observation);
 
@@ -116,53 +116,53 @@ Rows arithmetic_mistakes();  // on right frequencies and on those of another mis
 
 // Functions that the tables use.
 
-/// Returns unscaled frequencies; empty if the base gives none.
+// Returns unscaled frequencies; empty if the base gives none.
 std::vector<double> powers(double base, std::uint64_t rotary_dim);
 
 std::uint32_t rotary_dim(const Hypothesis& hypothesis);
 
-/// Returns the scaling factor of each frequency; empty if the unscaled ones are unknown.
+// Returns the scaling factor of each frequency; empty if the unscaled ones are unknown.
 std::vector<double> multipliers(const Observation& observation, const Hypothesis& right);
 
-/// Returns the frequencies of a window of rotary_dim channels with the model's scaling, linear or
-/// YaRN; empty if it is another or unknown.
+// Returns the frequencies of a window of rotary_dim channels with the model's scaling, linear or
+// YaRN; empty if it is another or unknown.
 std::vector<double> scaled_powers(const Observation& observation, const Hypothesis& right,
                                   std::uint64_t rotary_dim);
 
-/// Returns the divisor that scaling applies to the slowest frequencies; 1 if none or unknown.
+// Returns the divisor that scaling applies to the slowest frequencies; 1 if none or unknown.
 double factor_of_scaling(const Observation& observation, const Hypothesis& right);
 
-/// Returns true if the window is narrower than the row.
+// Returns true if the window is narrower than the row.
 bool is_partial(const Hypothesis& hypothesis);
 
-/// Returns the number of channels from the rotary offset to the end of the last window.
+// Returns the number of channels from the rotary offset to the end of the last window.
 std::uint64_t channels_to_end(const oracle::Operation& operation);
 
-/// Returns true if the windows fit in the row.
+// Returns true if the windows fit in the row.
 bool fits(const Hypothesis& hypothesis);
 
-/// Returns the nearest number of the type, ties to even.
+// Returns the nearest number of the type, ties to even.
 double rounded_to(oracle::Type type, long double value);
 
-/// Returns true if two lists of frequencies differ by more than rounding.
+// Returns true if two lists of frequencies differ by more than rounding.
 bool differ(const std::vector<double>& a, const std::vector<double>& b);
 
-/// Replaces the frequencies if they differ and fit. A different number of them makes one window.
+// Replaces the frequencies if they differ and fit. A different number of them makes one window.
 bool replace_frequencies(Hypothesis& wrong, const std::vector<double>& inv_freq);
 
-/// Replaces the positions on every axis; returns false if none changes. change(token, right)
-/// returns the position of one token, where tokens are counted over all sequences.
+// Replaces the positions on every axis; returns false if none changes. change(token, right)
+// returns the position of one token, where tokens are counted over all sequences.
 bool replace_positions(
     Hypothesis& wrong,
     const std::function<std::int64_t(std::uint64_t token, const Positions& right)>& change);
 
-/// The bases that are tried.
+// The bases that are tried.
 inline constexpr double least_base = 100, most_base = 1e9;
 
-/// Calls visit(number) for the numbers of two digits from `least` to `most`, as people write them.
+// Calls visit(number) for the numbers of two digits from `least` to `most`, as people write them.
 void each_round_number(double least, double most, const std::function<void(double)>& visit);
 
-/// The 16-bit types that engines round to, and their names.
+// The 16-bit types that engines round to, and their names.
 struct Rounded {
     oracle::Type type;
     const char* name;

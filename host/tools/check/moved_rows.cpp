@@ -18,19 +18,20 @@ namespace {
 constexpr std::uint64_t most_elements = std::uint64_t{1} << 21,
                         most_wrong_rows = std::uint64_t{1} << 14;
 
-/// The right values of all rows, [batch, tokens, heads, head_dim], and the output.
+// The right values of all rows, [batch, tokens, heads, head_dim], and the output.
 class AllRows {
    public:
     explicit AllRows(const Observation& observation)
         : observation_(observation), out_(observation.right.out),
           elements_(oracle::table_of(out_.type)) {
-        each_token(observation, observation.right, all_tokens(observation.right),
-                   [this](std::uint64_t, std::uint64_t, const auto& channels) {
-                       right_.insert(right_.end(), channels.begin(), channels.end());
-                   });
+        each_token(
+            observation, observation.right, all_tokens(observation.right),
+            [this](std::uint64_t, std::uint64_t, const auto& channels) {
+                right_.insert(right_.end(), channels.begin(), channels.end());
+            });
     }
 
-    /// Returns whether a row of the output holds the right values of another one.
+    // Returns whether a row of the output holds the right values of another one.
     bool holds(std::uint64_t row, std::uint64_t other) const {
         const std::uint64_t first = observation_.right.first_out +
                                     oracle::row_of(out_, place_of(row));
@@ -39,14 +40,13 @@ class AllRows {
             const std::uint32_t bits = oracle::load(observation_.output,
                                                     oracle::bytes_of(out_.type), first + c);
             if (std::isnan(elements_.widen(bits)) || std::isnan(is.value) ||
-                !(elements_.distance(bits, is.value) <= is.error)) {
+                !(elements_.distance(bits, is.value) <= is.error))
                 return false;
-            }
         }
         return true;
     }
 
-    /// Returns whether the right values of a row are all 0: then they tell nothing.
+    // Returns whether the right values of a row are all 0: then they tell nothing.
     bool is_empty(std::uint64_t row) const {
         const auto first = right_.begin() + std::ptrdiff_t(row * out_.head_dim);
         return std::all_of(first, first + std::ptrdiff_t(out_.head_dim),
@@ -80,16 +80,13 @@ std::optional<Match> rows_of_others(const Observation& observation,
     const Hypothesis& right = observation.right;
     const std::uint64_t heads = right.in.heads, rows = wrong.size();
     const auto number = std::uint64_t(std::count(wrong.begin(), wrong.end(), true));
-    if (right.store || rows * right.in.head_dim > most_elements || number > most_wrong_rows) {
+    if (right.store || rows * right.in.head_dim > most_elements || number > most_wrong_rows)
         return std::nullopt;
-    }
     const AllRows all(observation);
     std::vector<std::string> listed;
     bool other_heads = false;
     for (std::uint64_t row = 0; row < rows; ++row) {
-        if (!wrong[row]) {
-            continue;
-        }
+        if (!wrong[row]) continue;
         // The row of the same head first.
         std::uint64_t source = rows;
         for (const bool any_head : {false, true}) {
@@ -99,9 +96,7 @@ std::optional<Match> rows_of_others(const Observation& observation,
                                                                                     : source;
             }
         }
-        if (source == rows) {
-            return std::nullopt;
-        }
+        if (source == rows) return std::nullopt;
         const bool other_head = source % heads != row % heads;
         other_heads = other_heads || other_head;
         const auto token = wrong.begin() + std::ptrdiff_t(row - row % heads);
@@ -109,14 +104,12 @@ std::optional<Match> rows_of_others(const Observation& observation,
                                                           [](bool is_wrong) { return is_wrong; });
         const std::string text = fmt::format("{} that of {}", all.text_of(row, with_head),
                                              all.text_of(source, with_head));
-        if (listed.empty() || listed.back() != text) {  // once for all heads of a token
+        if (listed.empty() || listed.back() != text)  // once for all heads of a token
             listed.push_back(text);
-        }
     }
     std::string detail;
-    for (std::size_t i = 0; i < std::min(most_listed, listed.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(most_listed, listed.size()); ++i)
         detail += (i == 0 ? "" : ", ") + listed[i];
-    }
     detail += listed.size() > most_listed ? ", ..." : "";
     Mistake moved;
     moved.add({&row_of(other_heads ? "rows_of_other_heads" : "rows_of_other_tokens"), detail});

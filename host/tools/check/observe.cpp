@@ -16,7 +16,7 @@ namespace {
 
 using oracle::Approximate;
 
-/// Returns the same hypothesis without the rotation and the ops after it.
+// Returns the same hypothesis without the rotation and the ops after it.
 Hypothesis until_rotation(const Hypothesis& hypothesis) {
     Hypothesis before = hypothesis;
     oracle::Operation& operation = before.operation;
@@ -28,13 +28,11 @@ Hypothesis until_rotation(const Hypothesis& hypothesis) {
     before.ops.scale = 1;
     before.ops.scale_tokens.clear();
     before.ops.hadamard = 0;
-    if (before.ops.norm.after) {
-        before.ops.norm = {};
-    }
+    if (before.ops.norm.after) before.ops.norm = {};
     return before;
 }
 
-/// Loads the rows of the output, and undoes the ops after the rotation.
+// Loads the rows of the output, and undoes the ops after the rotation.
 class Output {
    public:
     Output(const Observation& observation, const Hypothesis& hypothesis)
@@ -48,27 +46,19 @@ class Output {
                (norm.kind == oracle::NormKind::rms && !norm.reciprocal_root);
     }
 
-    /// channels  [heads, head_dim] of the token before the rotation
+    // channels  [heads, head_dim] of the token before the rotation
     std::span<const double> row(const oracle::Place& place, std::span<const Approximate> channels) {
         load(place);
         const oracle::Ops& ops = hypothesis_.ops;
         const std::uint64_t token = place.batch * hypothesis_.in.tokens + place.token;
         if (ops.hadamard != 0) {  // the transform is its own inverse
-            for (std::size_t c = 0; c < row_.size(); ++c) {
-                transformed_[c] = {row_[c], 0};
-            }
+            for (std::size_t c = 0; c < row_.size(); ++c) transformed_[c] = {row_[c], 0};
             oracle::hadamard(transformed_, ops.hadamard, 0);
-            for (std::size_t c = 0; c < row_.size(); ++c) {
-                row_[c] = double(transformed_[c].value);
-            }
+            for (std::size_t c = 0; c < row_.size(); ++c) row_[c] = double(transformed_[c].value);
         }
         const double scale = ops.scale * (ops.scale_tokens.empty() ? 1.0 : ops.scale_tokens[token]);
-        for (double& x : row_) {
-            x /= scale;
-        }
-        if (ops.norm.kind != oracle::NormKind::none && ops.norm.after) {
-            undo_norm(place, channels);
-        }
+        for (double& x : row_) x /= scale;
+        if (ops.norm.kind != oracle::NormKind::none && ops.norm.after) undo_norm(place, channels);
         return row_;
     }
 
@@ -103,17 +93,16 @@ class Output {
         std::copy(values.begin(), values.end(), row_.begin());
     }
 
-    /// A rotation keeps the mean of the squares, so that of the channels before it tells by what
-    /// the norm divided.
+    // A rotation keeps the mean of the squares, so that of the channels before it tells by what
+    // the norm divided.
     void undo_norm(const oracle::Place& place, std::span<const Approximate> channels) {
         const oracle::Ops& ops = hypothesis_.ops;
         const std::size_t head_dim = row_.size(),
                           first = ops.norm.over_token ? 0 : place.head * head_dim,
                           length = ops.norm.over_token ? channels.size() : head_dim;
         long double square = 0;
-        for (const Approximate& channel : channels.subspan(first, length)) {
+        for (const Approximate& channel : channels.subspan(first, length))
             square += channel.value * channel.value / static_cast<long double>(length);
-        }
         const double root = std::sqrt(double(square) + ops.norm.eps);
         const std::vector<double>& weight = ops.norm.weight;
         for (std::size_t c = 0; c < head_dim; ++c) {
@@ -141,15 +130,11 @@ bool finite(const std::complex<double>& x) {
 std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothesis& hypothesis,
                                    const Sample& sample, const std::vector<bool>& rows) {
     Output output(observation, hypothesis);
-    if (!output.can_undo()) {
-        return std::nullopt;
-    }
+    if (!output.can_undo()) return std::nullopt;
     const oracle::Tensor& in = hypothesis.in;
     const std::vector<oracle::Pair> pairs = oracle::pairs_of(hypothesis.operation);
     std::vector<bool> still(in.head_dim, true);
-    for (const oracle::Pair& pair : pairs) {
-        still[pair.out[0]] = still[pair.out[1]] = false;
-    }
+    for (const oracle::Pair& pair : pairs) still[pair.out[0]] = still[pair.out[1]] = false;
     SeenPairs seen;
     seen.pairs = pairs.size();
     const std::uint64_t groups = std::max<std::uint64_t>(1, hypothesis.operation.head_groups);
@@ -158,9 +143,7 @@ std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothe
         [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
             for (std::uint64_t head = 0; head < in.heads; ++head) {
                 const std::uint64_t index = batch * in.tokens + token;
-                if (!rows.empty() && !rows[index * in.heads + head]) {
-                    continue;
-                }
+                if (!rows.empty() && !rows[index * in.heads + head]) continue;
                 const std::span<const double> is = output.row({batch, token, head, 0}, channels);
                 const std::span<const Approximate> was = channels.subspan(head * in.head_dim,
                                                                           in.head_dim);
@@ -193,9 +176,7 @@ double misfit_of_pairs(const SeenPairs& seen) {
         after += std::norm(seen.after[i]);
     }
     const double all = after + seen.still;
-    if (!(all > 0)) {
-        return 0;
-    }
+    if (!(all > 0)) return 0;
     const double turned = before > 0 ? after - product * product / before : after;
     return (std::max(0.0, turned) + seen.still_distance) / all;
 }

@@ -13,7 +13,7 @@
 
 namespace vkrope::tools {
 
-/// The pairs of some rows as complex numbers x0 + i x1, [rows, pairs].
+// The pairs of some rows as complex numbers x0 + i x1, [rows, pairs].
 struct SeenPairs {
     struct Row {
         std::uint64_t token = 0;  // index into [batch, tokens]
@@ -23,23 +23,23 @@ struct SeenPairs {
     std::vector<Row> rows;  // ascending tokens
     std::size_t pairs = 0;  // of a row
     std::vector<std::complex<double>> before, after;
-    /// Sums of squares over the channels that belong to no pair: of the output, and of its
-    /// distance from the input.
+    // Sums of squares over the channels that belong to no pair: of the output, and of its
+    // distance from the input.
     double still = 0, still_distance = 0;
 
     const std::complex<double>* before_of(std::size_t row) const { return &before[row * pairs]; }
     const std::complex<double>* after_of(std::size_t row) const { return &after[row * pairs]; }
 };
 
-/// Reads the pairs of a hypothesis: where they lie, and the ops around the rotation. Its angles do
-/// not matter. Returns none if the ops after the rotation cannot be undone.
-///
-/// rows  as in compare()
+// Reads the pairs of a hypothesis: where they lie, and the ops around the rotation. Its angles do
+// not matter. Returns none if the ops after the rotation cannot be undone.
+//
+// rows  as in compare()
 std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothesis& hypothesis,
                                    const Sample& sample, const std::vector<bool>& rows = {});
 
-/// Returns the share of the output's energy that no rotation of these pairs by any angles, with any
-/// one factor, gives: 0 if they turn as pairs.
+// Returns the share of the output's energy that no rotation of these pairs by any angles, with any
+// one factor, gives: 0 if they turn as pairs.
 double misfit_of_pairs(const SeenPairs& seen);
 
 }  // namespace vkrope::tools

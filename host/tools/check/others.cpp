@@ -19,18 +19,16 @@ bool same(const RopeParams& a, const RopeParams& b) {
            a.attention_factor == b.attention_factor && !differ(a.inv_freq, b.inv_freq);
 }
 
-/// The other RoPEs of a file, each once.
+// The other RoPEs of a file, each once.
 class Others {
    public:
     Others(const ModelFile& file, const RopeParams& right) : file_(file), right_(right) {}
 
-    /// Returns false if the model does not have what the query asks for. Other errors return true,
-    /// because a RoPE that cannot be read is left out.
+    // Returns false if the model does not have what the query asks for. Other errors return true,
+    // because a RoPE that cannot be read is left out.
     bool add(const char* mistake, const std::string& detail, const ModelQuery& query) {
         const Result<RopeParams> other = file_.read(query);
-        if (!other) {
-            return other.status.code != VKROPE_ERROR_INVALID_ARGUMENT;
-        }
+        if (!other) return other.status.code != VKROPE_ERROR_INVALID_ARGUMENT;
         keep(mistake, detail, other.value);
         if (right_.no_rope) {
             keep_bases(mistake, detail, other.value);
@@ -41,9 +39,8 @@ class Others {
             const std::string base = fmt::format("{}: their base {:g} alone", detail,
                                                  other.value.base);
             keep(mistake, base, narrower);
-            for (std::size_t j = 0; j < narrower.inv_freq.size(); ++j) {
+            for (std::size_t j = 0; j < narrower.inv_freq.size(); ++j)
                 narrower.inv_freq[j] *= right_.inv_freq[j] == 0 ? 0 : 1;  // pairs that never turn
-            }
             keep(mistake, base, narrower);
         }
         return true;
@@ -52,7 +49,7 @@ class Others {
     std::vector<OtherRotation> found;
 
    private:
-    /// A layer without RoPE may have been rotated without the scaling, or with the usual base.
+    // A layer without RoPE may have been rotated without the scaling, or with the usual base.
     void keep_bases(const char* mistake, const std::string& detail, RopeParams rotation) {
         rotation.attention_factor = 1;
         for (const double base : {rotation.base, 10000.0}) {
@@ -69,9 +66,8 @@ class Others {
             return same(other.rotation, rotation);
         });
         if (!rotation.no_rope && !rotation.inv_freq.empty() && !known && !same(right_, rotation) &&
-            found.size() < most_others) {
+            found.size() < most_others)
             found.push_back({mistake, std::move(detail), rotation});
-        }
     }
 
     const ModelFile& file_;
@@ -109,16 +105,14 @@ std::vector<OtherRotation> other_rotations(const ModelFile& file, const ModelOpt
                    other);
     }
     other.layer_type = nullptr;
-    if (rotation.no_rope) {
+    if (rotation.no_rope)
         others.add("other_layer_type", "the RoPE of the model's other layers", other);
-    }
     other.by_layer = true;
     for (int layer = 0; layer < most_layers; ++layer) {
         other.layer = std::uint32_t(layer);
         if (!others.add("other_layer_type", fmt::format("the RoPE of the model's layer {}", layer),
-                        other)) {
+                        other))
             break;
-        }
     }
     ModelQuery query = asked;
     query.seq_len = 1;
@@ -141,9 +135,8 @@ std::vector<OtherRotation> variations_of(const ModelFile& file, const ModelOptio
                                                             : Result<RopeParams>();
         // Nor is a number meant that changes which channels turn.
         if (!doubled || same(doubled.value, rotation) ||
-            doubled.value.inv_freq.size() != rotation.inv_freq.size()) {
+            doubled.value.inv_freq.size() != rotation.inv_freq.size())
             continue;
-        }
         const bool is_base = number.name.find("theta") != std::string::npos ||
                              number.name.find("base") != std::string::npos;
         const double least = is_base ? least_base : number.value / 100,
@@ -168,9 +161,8 @@ std::vector<YarnScaling> yarn_scalings(const ModelFile& file, const RopeParams& 
     if (!unscaled.empty() && unscaled.size() == rotation.inv_freq.size()) {
         const double factor = unscaled.back() / rotation.inv_freq.back();
         for (const double length :
-             {double(rotation.max_position) / factor, double(rotation.max_position)}) {
+             {double(rotation.max_position) / factor, double(rotation.max_position)})
             scalings.push_back({.factor = factor, .original_max_position_embeddings = length});
-        }
     }
     return scalings;
 }

@@ -17,7 +17,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// Returns the word of the report, such as "pass".
+// Returns the word of the report, such as "pass".
 const char* word_of(Outcome outcome) {
     switch (outcome) {
         case Outcome::pass: return "pass";
@@ -30,7 +30,7 @@ const char* word_of(Outcome outcome) {
 
 // The report as JSON.
 
-/// Returns null if the number is not finite, because JSON has no infinity.
+// Returns null if the number is not finite, because JSON has no infinity.
 nlohmann::ordered_json number(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
@@ -39,25 +39,23 @@ nlohmann::ordered_json text_or_null(const std::string& text) {
     return text.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(text);
 }
 
-/// Returns null unless the only op is a rotation: errors of other ops have other units.
+// Returns null unless the only op is a rotation: errors of other ops have other units.
 nlohmann::ordered_json error_u(const Judgement& judgement, const Match& match) {
     return judgement.with_ops ? nlohmann::ordered_json(nullptr) : number(match.error_u());
 }
 
-/// Returns the matches that a report shows: none after a pass.
+// Returns the matches that a report shows: none after a pass.
 std::span<const Match> shown(const Judgement& judgement) {
     const std::size_t most = judgement.outcome == Outcome::pass ? 0 : shown_matches;
     return std::span(judgement.matches).first(std::min(most, judgement.matches.size()));
 }
 
-/// Returns the mistakes that these files cannot show, because outputs with them would pass as well.
+// Returns the mistakes that these files cannot show, because outputs with them would pass as well.
 std::vector<std::string> blind_spots(const Judgement& judgement) {
     std::vector<std::string> names;
-    for (const Match& match : judgement.matches) {
-        if (judgement.outcome == Outcome::pass && match.explains && !match.precision) {
+    for (const Match& match : judgement.matches)
+        if (judgement.outcome == Outcome::pass && match.explains && !match.precision)
             names.push_back(match.mistake);
-        }
-    }
     return names;
 }
 
@@ -87,11 +85,9 @@ const char* word_of(Region region) {
     return "sequence";
 }
 
-/// Returns the index of the worst element, with its expected and actual value.
+// Returns the index of the worst element, with its expected and actual value.
 nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
-    if (!lone) {
-        return nullptr;
-    }
+    if (!lone) return nullptr;
     const oracle::Place& at = lone->worst;
     return {{"region", word_of(lone->region)},
             {"wrong", lone->wrong},
@@ -101,15 +97,13 @@ nlohmann::ordered_json lone_json(const std::optional<Lone>& lone) {
             {"error_u", lone->error_u ? number(*lone->error_u) : nlohmann::ordered_json(nullptr)}};
 }
 
-/// Returns the pairs whose errors rounding cannot explain; null if there are none.
+// Returns the pairs whose errors rounding cannot explain; null if there are none.
 nlohmann::ordered_json pairs_json(const std::vector<std::size_t>& odd_pairs) {
     return odd_pairs.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(odd_pairs);
 }
 
 nlohmann::ordered_json tensor_json(const std::optional<Judged>& judged) {
-    if (!judged) {
-        return nullptr;
-    }
+    if (!judged) return nullptr;
     const Judgement& judgement = judged->judgement;
     nlohmann::ordered_json json = {{"verdict", word_of(judgement.outcome)},
                                    {"share_within", judgement.right.share_within},
@@ -142,28 +136,23 @@ nlohmann::ordered_json json_of(const CheckResult& result) {
                                    {"tolerance", result.limits.tolerance},
                                    {"tensor", keys[which]},
                                    {"matches", matches_json(worst)}};
-    for (const TensorIndex each : every_tensor) {
+    for (const TensorIndex each : every_tensor)
         json[keys[each]] = tensor_json(result.tensors[each]);
-    }
     return json;
 }
 
 // The report as text.
 
-/// Returns a share as text, rounded down: only 1 is "100.00 %".
+// Returns a share as text, rounded down: only 1 is "100.00 %".
 std::string percent(double share) {
     return fmt::format("{:.2f} %", std::floor(share * 10000) / 100);
 }
 
-/// Returns a line that names the pairs with all wrong elements; empty if there are none.
+// Returns a line that names the pairs with all wrong elements; empty if there are none.
 std::string odd_text(const std::vector<std::size_t>& odd_pairs, std::uint64_t pairs) {
-    if (odd_pairs.empty()) {
-        return "";
-    }
+    if (odd_pairs.empty()) return "";
     std::vector<bool> wrong(pairs);
-    for (const std::size_t pair : odd_pairs) {
-        wrong[pair] = true;
-    }
+    for (const std::size_t pair : odd_pairs) wrong[pair] = true;
     return fmt::format("   no rounding explains the errors in {} of {}\n",
                        ranges_text("pair", wrong), pairs);
 }
@@ -176,7 +165,7 @@ std::string error_text(double error_u) {
     return std::isfinite(error_u) ? fmt::format("{:.4g} u", error_u) : "not a number";
 }
 
-/// Returns the largest error of a match, in the unit of the judgement.
+// Returns the largest error of a match, in the unit of the judgement.
 std::string error_of(const Judgement& judgement, const Match& match) {
     return judgement.with_ops   ? fmt::format("{:.2g}", match.largest_error)
            : match.changes_rest ? "outside window"
@@ -210,7 +199,7 @@ std::string finding(const Judgement& judgement) {
                        percent(right.share_within));
 }
 
-/// Returns a line that says how much is wrong.
+// Returns a line that says how much is wrong.
 std::string error_line(const Judgement& judgement) {
     const Match& right = judgement.right;
     const std::string share = percent(right.share_within);
@@ -233,11 +222,9 @@ std::string error_line(const Judgement& judgement) {
                              judgement.bound_u);
 }
 
-/// Describes the region that contains all wrong elements.
+// Describes the region that contains all wrong elements.
 std::string lone_text(const std::optional<Lone>& lone) {
-    if (!lone) {
-        return "";
-    }
+    if (!lone) return "";
     const oracle::Place& at = lone->worst;
     const std::string worst = fmt::format(
         "[batch {}, token {}, head {}, channel {}]: expected {:.9g}, actual {:.9g}{}", at.batch,
@@ -261,13 +248,11 @@ std::string lone_text(const std::optional<Lone>& lone) {
     return fmt::format("   one {}, in {} values; the worst is {}\n", region, lone->wrong, worst);
 }
 
-/// Lists the sequences, tokens and heads of the wrong rows if these rows share no region.
+// Lists the sequences, tokens and heads of the wrong rows if these rows share no region.
 std::string wrong_text(const Judgement& judgement) {
     const bool explained = judgement.outcome == Outcome::mistake &&
                            judgement.matches.front().where.empty();
-    if (explained || judgement.wrong_rows == judgement.rows) {
-        return "";
-    }
+    if (explained || judgement.wrong_rows == judgement.rows) return "";
     return fmt::format("   {} of {} rows are wrong{}\n", judgement.wrong_rows, judgement.rows,
                        judgement.wrong_in.empty() ? "" : ", those of " + judgement.wrong_in);
 }
@@ -279,12 +264,10 @@ std::string verdict_line(const char* name, const Judged& judged) {
                        finding(judged.judgement));
 }
 
-/// Says how many mistakes these files cannot show, and names the first.
+// Says how many mistakes these files cannot show, and names the first.
 std::string blind_text(const Judgement& judgement) {
     const std::vector<std::string> names = blind_spots(judgement);
-    if (names.empty()) {
-        return "";
-    }
+    if (names.empty()) return "";
     const std::size_t named = std::min(shown_matches, names.size());
     const std::string more = named < names.size()
                                  ? fmt::format(", and {} more", names.size() - named)
@@ -296,21 +279,14 @@ std::string blind_text(const Judgement& judgement) {
 std::string text_of(const char* name, const Judged& judged) {
     const Judgement& judgement = judged.judgement;
     std::string text = verdict_line(name, judged) + error_line(judgement);
-    if (judgement.outcome == Outcome::pass) {
-        return text + blind_text(judgement);
-    }
+    if (judgement.outcome == Outcome::pass) return text + blind_text(judgement);
     text += judgement.lone ? lone_text(judgement.lone) : wrong_text(judgement);
     text += odd_text(judgement.odd_pairs, judgement.pairs);
-    for (const std::string& finding : judgement.findings) {
-        text += fmt::format("   {}\n", finding);
-    }
-    if (shown(judgement).size() > 1) {
-        text += "   these explain it as well:\n";
-    }
+    for (const std::string& finding : judgement.findings) text += fmt::format("   {}\n", finding);
+    if (shown(judgement).size() > 1) text += "   these explain it as well:\n";
     for (const Match& match :
-         shown(judgement).subspan(std::min<std::size_t>(1, shown(judgement).size()))) {
+         shown(judgement).subspan(std::min<std::size_t>(1, shown(judgement).size())))
         text += fmt::format("   {}: {}\n", name_of(match), match.meaning);
-    }
     return text;
 }
 

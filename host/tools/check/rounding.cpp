@@ -13,16 +13,15 @@
 namespace vkrope::tools {
 namespace {
 
-/// Calls visit(pair, element) for each element of a pair; `pair` is an index into inv_freq.
+// Calls visit(pair, element) for each element of a pair; `pair` is an index into inv_freq.
 template <class Visit>
 void each_of_pairs(const Observation& observation, const Hypothesis& hypothesis,
                    const Sample& sample, const std::vector<bool>& rows, const Visit& visit) {
     const oracle::Tensor& out = hypothesis.out;
     const std::vector<oracle::Pair> pairs = oracle::pairs_of(hypothesis.operation);
     std::vector<std::size_t> pair_of(out.head_dim, pairs.size());
-    for (std::size_t j = 0; j < pairs.size(); ++j) {
+    for (std::size_t j = 0; j < pairs.size(); ++j)
         pair_of[pairs[j].out[0]] = pair_of[pairs[j].out[1]] = j;
-    }
     const oracle::ElementJudge judge(hypothesis, input_of(observation, hypothesis),
                                      output_of(observation, hypothesis));
     each_token(
@@ -41,23 +40,20 @@ void each_of_pairs(const Observation& observation, const Hypothesis& hypothesis,
         });
 }
 
-/// Returns the angle in radians that one position adds to each pair.
+// Returns the angle in radians that one position adds to each pair.
 std::vector<double> frequencies_of(const Hypothesis& hypothesis) {
     const std::vector<double>& inv_freq = hypothesis.operation.inv_freq;
     const std::vector<double>& summed = hypothesis.operation.further.summed;
-    if (summed.empty()) {
-        return inv_freq;
-    }
+    if (summed.empty()) return inv_freq;
     const std::size_t groups = hypothesis.operation.head_groups, pairs = inv_freq.size() / groups,
                       axes = summed.size() / inv_freq.size();
     std::vector<double> all(inv_freq.size());
-    for (std::size_t i = 0; i < summed.size(); ++i) {
+    for (std::size_t i = 0; i < summed.size(); ++i)
         all[i / pairs / axes * pairs + i % pairs] += summed[i];
-    }
     return all;
 }
 
-/// The errors of one pair over all rows.
+// The errors of one pair over all rows.
 struct Off {
     std::size_t pair = 0;
     double reach = 0;           // largest angle in radians
@@ -66,7 +62,7 @@ struct Off {
     double u = 0;               // largest error, in u
 };
 
-/// Returns the largest angle of each pair.
+// Returns the largest angle of each pair.
 std::vector<double> reaches_of(const Hypothesis& hypothesis) {
     const oracle::Operation& operation = hypothesis.operation;
     const std::vector<double> frequencies = frequencies_of(hypothesis);
@@ -78,9 +74,8 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
                                              axis > hypothesis.operation.further.positions.size()
                                          ? operation.positions
                                          : hypothesis.operation.further.positions[axis - 1];
-        for (const std::int64_t position : positions) {
+        for (const std::int64_t position : positions)
             reaches[i] = std::max(reaches[i], std::fabs(double(position)) * frequencies[i]);
-        }
         // Quarters of a turn are exact.
         reaches[i] += operation.phase.empty()
                           ? 0
@@ -93,8 +88,8 @@ constexpr double enough = 24;  // number of right values that excludes chance
 
 constexpr std::uint64_t few = 12;  // so many values of a pair tell nothing about it
 
-/// Returns the share of the values of a type that show an error of `u`: the values of a 16-bit
-/// output hide an error that is smaller than the distance of two of them.
+// Returns the share of the values of a type that show an error of `u`: the values of a 16-bit
+// output hide an error that is smaller than the distance of two of them.
 double visible(oracle::Type type, double u) {
     switch (type) {
         case oracle::Type::f16: return std::min(1.0, u * 0x1p-13);
@@ -103,10 +98,10 @@ double visible(oracle::Type type, double u) {
     }
 }
 
-/// Returns the pairs whose errors the other pairs do not have. Rounding errors are similar in all
-/// pairs, or proportional to the angle for float32 products of position and frequency. Each
-/// returned pair errs by far more, in both respects, than nearly all pairs that would show its
-/// proportional error.
+// Returns the pairs whose errors the other pairs do not have. Rounding errors are similar in all
+// pairs, or proportional to the angle for float32 products of position and frequency. Each
+// returned pair errs by far more, in both respects, than nearly all pairs that would show its
+// proportional error.
 std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, std::uint64_t pairs,
                                 oracle::Type type) {
     // float32 products alone differ by up to `far`, except for a few pairs by chance.
@@ -121,9 +116,8 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
                                                   : std::numeric_limits<double>::infinity(),
                          found = std::max(other.u, bound_u);
             if (&other == &off || other.reach == 0 || expected < far * bound_u ||
-                double(other.checked) * visible(type, expected) < double(few)) {
+                double(other.checked) * visible(type, expected) < double(few))
                 continue;
-            }
             const bool lacks = expected >= far * found && off.u >= alike * found;
             ++can_show;
             lack += lacks ? 1 : 0;
@@ -131,14 +125,13 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
         }
         // A single wrong value says nothing about its pair.
         if (off.wrong > 1 && lack >= some && values >= enough &&
-            double(lack) >= nearly_all * double(can_show)) {
+            double(lack) >= nearly_all * double(can_show))
             apart.push_back(off);
-        }
     }
     return apart;
 }
 
-/// Returns the number of each pair once, in order.
+// Returns the number of each pair once, in order.
 std::vector<std::size_t> numbers_of(const std::vector<Off>& offs) {
     std::vector<std::size_t> numbers(offs.size());
     std::transform(offs.begin(), offs.end(), numbers.begin(),
@@ -154,35 +147,32 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
                                    const std::vector<bool>& rows) {
     constexpr double far_u = 50, small_angle = 0.1;
     const double bound_u = right.bound_u;
-    if (right.store || right.operation.inv_freq.empty()) {
-        return {};
-    }
+    if (right.store || right.operation.inv_freq.empty()) return {};
     const std::size_t pairs = right.operation.inv_freq.size() / right.operation.head_groups;
     const std::vector<double> reaches = reaches_of(right);
     std::vector<Off> offs(reaches.size());
-    for (std::size_t i = 0; i < offs.size(); ++i) {
+    for (std::size_t i = 0; i < offs.size(); ++i)
         offs[i] = {.pair = i % pairs, .reach = reaches[i]};
-    }
     const oracle::ElementTable& numbers = oracle::table_of(right.out.type);
     constexpr std::uint64_t enough_elements = std::uint64_t{1} << 20;
-    each_of_pairs(observation, right, sample_for(right, rows, enough_elements), rows,
-                  [&](std::size_t pair, const oracle::Compared& one) {
-                      if (one.exact.error > 0 && std::isfinite(one.exact.value) &&
-                          one.exact.value != 0 && !std::isnan(numbers.widen(one.got))) {
-                          const double u = bound_u * double(one.share);
-                          Off& off = offs[pair];
-                          ++off.checked;
-                          off.wrong += u > bound_u ? 1 : 0;
-                          off.u = std::max(off.u, u);
-                      }
-                  });
+    each_of_pairs(
+        observation, right, sample_for(right, rows, enough_elements), rows,
+        [&](std::size_t pair, const oracle::Compared& one) {
+            if (one.exact.error > 0 && std::isfinite(one.exact.value) && one.exact.value != 0 &&
+                !std::isnan(numbers.widen(one.got))) {
+                const double u = bound_u * double(one.share);
+                Off& off = offs[pair];
+                ++off.checked;
+                off.wrong += u > bound_u ? 1 : 0;
+                off.u = std::max(off.u, u);
+            }
+        });
     std::stable_sort(offs.begin(), offs.end(),
                      [](const Off& a, const Off& b) { return a.reach > b.reach; });
     if (std::vector<std::size_t> apart = numbers_of(
             standing_apart(offs, bound_u, pairs, right.out.type));
-        !apart.empty()) {
+        !apart.empty())
         return apart;  // the rest may be rounding
-    }
     std::uint64_t run = 0, in_run = 0, longest = 0, turn = 0, right_values = 0;
     const auto shown = [&right](std::uint64_t values, double u) {
         return double(values) * visible(right.out.type, u);

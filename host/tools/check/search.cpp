@@ -36,19 +36,17 @@ bool is_of_geometry(const Row& row) {
     }
 }
 
-/// Returns a choice of the rows of one part.
+// Returns a choice of the rows of one part.
 auto part(Part chosen) {
     return [chosen](const Row& row) { return row.part == chosen; };
 }
 
-/// Puts those first that fit about as well as the best, by `cost`, and then the others by their
-/// misfit. Returns up to which misfit one counts as good.
+// Puts those first that fit about as well as the best, by `cost`, and then the others by their
+// misfit. Returns up to which misfit one counts as good.
 template <class Fitted, class Cost>
 double put_best_first(std::vector<Fitted>& all, const Cost& cost) {
     double best = 1;
-    for (const Fitted& one : all) {
-        best = std::min(best, one.misfit);
-    }
+    for (const Fitted& one : all) best = std::min(best, one.misfit);
     const double good = std::max(64 * best, 1e-12);
     std::stable_sort(all.begin(), all.end(), [&](const Fitted& a, const Fitted& b) {
         const auto order = [&](const Fitted& one) {
@@ -59,17 +57,16 @@ double put_best_first(std::vector<Fitted>& all, const Cost& cost) {
     return good;
 }
 
-/// Returns the parts that a mistake changes, a bit each.
+// Returns the parts that a mistake changes, a bit each.
 std::uint32_t parts_of(const Mistake& mistake) {
     std::uint32_t parts = 0;
-    for (const Mistake::Named& named : mistake.named) {
+    for (const Mistake::Named& named : mistake.named)
         parts |= std::uint32_t{1} << unsigned(named.row->part);
-    }
     return parts;
 }
 
-/// Returns the candidates, likeliest first, without those that change more than another to the same
-/// effect.
+// Returns the candidates, likeliest first, without those that change more than another to the same
+// effect.
 std::vector<Candidate> sorted(std::vector<Candidate> found) {
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.misfit < b.misfit; });
@@ -87,9 +84,8 @@ std::vector<Candidate> sorted(std::vector<Candidate> found) {
                                        cost = one.mistake.cost()](const auto& other) {
                 return (other.first & ~parts) == 0 && other.first != parts && other.second < cost;
             };
-            if (std::none_of(least_cost.begin(), least_cost.end(), changes_less)) {
+            if (std::none_of(least_cost.begin(), least_cost.end(), changes_less))
                 kept.push_back(std::move(one));
-            }
         }
     }
     put_best_first(kept,
@@ -97,42 +93,42 @@ std::vector<Candidate> sorted(std::vector<Candidate> found) {
     return kept;
 }
 
-/// Calls visit(mistake) for the mistake and for the mistake with each row that is chosen.
+// Calls visit(mistake) for the mistake and for the mistake with each row that is chosen.
 template <class Choose, class Visit>
 void each_with(const Mistake& mistake, const Observation& observation, const Choose& choose,
                const Visit& visit) {
     visit(mistake);
     for (const Row& row : all_rows()) {
         if (choose(row)) {
-            if (const std::optional<Mistake> both = with(mistake, row, observation)) {
-                visit(*both);
-            }
+            if (const std::optional<Mistake> both = with(mistake, row, observation)) visit(*both);
         }
     }
 }
 
-/// Calls visit(mistake) for the mistake in both directions, with cos and sin exchanged or not.
+// Calls visit(mistake) for the mistake in both directions, with cos and sin exchanged or not.
 template <class Visit>
 void each_direction(const Mistake& mistake, const Observation& observation, const Visit& visit) {
-    each_with(mistake, observation, part(Part::direction), [&](const Mistake& turned) {
-        each_with(turned, observation, part(Part::exchange), visit);
-    });
+    each_with(
+        mistake, observation, part(Part::direction),
+        [&](const Mistake& turned) {
+            each_with(turned, observation, part(Part::exchange), visit);
+        });
 }
 
-/// Returns whether a row computes cos and sin in another way.
+// Returns whether a row computes cos and sin in another way.
 bool is_arithmetic(const Row& row) {
     return row.part == Part::arithmetic;
 }
 
-/// Two rows of a head whose positions differ by the steps of each axis, and how much farther the
-/// pairs of the second were turned. An offset of both does not matter.
+// Two rows of a head whose positions differ by the steps of each axis, and how much farther the
+// pairs of the second were turned. An offset of both does not matter.
 struct Step {
     std::size_t group = 0;
     std::vector<std::int64_t> axes;
     std::vector<std::complex<double>> turned;  // [pairs]
 };
 
-/// Returns a few steps between neighbouring rows.
+// Returns a few steps between neighbouring rows.
 std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) {
     constexpr std::size_t most = 4;
     const AxesOfPositions axes = axes_of(hypothesis);
@@ -142,17 +138,13 @@ std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) 
         std::size_t before = i;
         while (before-- > 0) {
             const SeenPairs::Row& from = seen.rows[before];
-            if (from.head == to.head && from.sequence == to.sequence && from.token != to.token) {
+            if (from.head == to.head && from.sequence == to.sequence && from.token != to.token)
                 break;
-            }
         }
-        if (before >= seen.rows.size()) {
-            continue;
-        }
+        if (before >= seen.rows.size()) continue;
         Step step = {.group = to.group, .axes = {}, .turned = {}};
-        for (const Positions* positions : axes) {
+        for (const Positions* positions : axes)
             step.axes.push_back((*positions)[to.token] - (*positions)[seen.rows[before].token]);
-        }
         for (std::size_t j = 0; j < seen.pairs; ++j) {
             step.turned.push_back(
                 std::conj(seen.before_of(i)[j]) * seen.after_of(i)[j] *
@@ -163,7 +155,7 @@ std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) 
     return steps;
 }
 
-/// Returns the share of the steps that frequencies do not give in either direction, 0 to 1.
+// Returns the share of the steps that frequencies do not give in either direction, 0 to 1.
 double misfit_of_steps(const std::vector<Step>& steps, const oracle::FurtherAxes& further,
                        const std::vector<double>& inv_freq) {
     double forward = 0, backward = 0, all = 0;
@@ -181,15 +173,13 @@ double misfit_of_steps(const std::vector<Step>& steps, const oracle::FurtherAxes
     return all > 0 ? std::clamp(1 - std::max(forward, backward) / all, 0.0, 1.0) : 0;
 }
 
-/// Returns whether positions of a sequence differ from each other by other steps.
+// Returns whether positions of a sequence differ from each other by other steps.
 bool have_other_steps(const Hypothesis& a, const Hypothesis& b) {
     const Positions &one = a.operation.positions, &other = b.operation.positions;
-    for (std::size_t token = 1; token < std::min(one.size(), other.size()); ++token) {
+    for (std::size_t token = 1; token < std::min(one.size(), other.size()); ++token)
         if (token % a.in.tokens != 0 &&
-            one[token] - one[token - 1] != other[token] - other[token - 1]) {
+            one[token] - one[token - 1] != other[token] - other[token - 1])
             return true;
-        }
-    }
     return false;
 }
 
@@ -212,14 +202,10 @@ Search::Search(const Observation& observation, const std::vector<bool>& rows)
 bool Search::see(Geometry& geometry, std::uint64_t wanted) const {
     const Hypothesis& hypothesis = geometry.mistake.hypothesis;
     const bool moved = geometry.mistake.changes(Part::layout);  // then rows have other numbers
-    if (moved && !rows_.empty()) {
-        return false;
-    }
+    if (moved && !rows_.empty()) return false;
     std::optional<SeenPairs> seen = see_pairs(observation_, hypothesis,
                                               sample_for(hypothesis, rows_, wanted), rows_);
-    if (!seen) {
-        return false;
-    }
+    if (!seen) return false;
     geometry.misfit = misfit_of_pairs(*seen);
     geometry.seen = std::make_shared<const SeenPairs>(std::move(*seen));
     return true;
@@ -229,18 +215,14 @@ std::vector<Search::Geometry> Search::geometries() const {
     constexpr std::size_t most_kept = 32;
     std::vector<Geometry> all;
     const auto add = [&](Geometry one) {
-        if (see(one, glimpsed_elements)) {
-            all.push_back(std::move(one));
-        }
+        if (see(one, glimpsed_elements)) all.push_back(std::move(one));
     };
     const Mistake right = {.hypothesis = observation_.right};
     std::vector<Mistake> starts = {right};
-    for (const OtherRotation& other : observation_.others) {
+    for (const OtherRotation& other : observation_.others)
         if (std::optional<Mistake> start = with(right, other, observation_);
-            start && !same_pairs(start->hypothesis.operation, right.hypothesis.operation)) {
+            start && !same_pairs(start->hypothesis.operation, right.hypothesis.operation))
             starts.push_back(std::move(*start));
-        }
-    }
     // Each row, and each two rows.
     const std::size_t count = all_rows().size();
     for (const Mistake& start : starts) {
@@ -249,16 +231,13 @@ std::vector<Search::Geometry> Search::geometries() const {
             const Row& row = all_rows()[i];
             const std::optional<Mistake> one = is_of_geometry(row) ? with(start, row, observation_)
                                                                    : std::nullopt;
-            if (!one) {
-                continue;
-            }
+            if (!one) continue;
             add({*one, start, {&row}});
             for (std::size_t k = i + 1; k < count; ++k) {
                 const Row& next = all_rows()[k];
                 if (is_of_geometry(next)) {
-                    if (std::optional<Mistake> two = with(*one, next, observation_)) {
+                    if (std::optional<Mistake> two = with(*one, next, observation_))
                         add({std::move(*two), start, {&row, &next}});
-                    }
                 }
             }
         }
@@ -279,16 +258,13 @@ std::vector<Search::Geometry> Search::geometries() const {
         for (const Row& row : all_rows()) {
             if (all[i].rows.size() == 2 && &row > all[i].rows[1] &&
                 (poor ? is_of_geometry(row) : row.part == Part::window)) {
-                if (std::optional<Mistake> three = with(all[i].mistake, row, observation_)) {
+                if (std::optional<Mistake> three = with(all[i].mistake, row, observation_))
                     add({std::move(*three), all[i].start, {all[i].rows[0], all[i].rows[1], &row}});
-                }
             }
         }
     }
     best_first(true);
-    for (Geometry& one : all) {
-        see(one, seen_elements);
-    }
+    for (Geometry& one : all) see(one, seen_elements);
     best_first(true);
     for (Geometry& one : all) {
         for (const Row& row : all_rows()) {
@@ -313,9 +289,7 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
     }
     const Fit fit = fit_of(*geometry.seen, hypothesis, axes_of(hypothesis));
     best_angles_ = std::min(best_angles_, fit.misfit);
-    if (fit.misfit > poor_fit || !(fit.factor > 0)) {
-        return;
-    }
+    if (fit.misfit > poor_fit || !(fit.factor > 0)) return;
     // The rounding of the pairs bounds what they tell of their factor.
     const double misfit = std::max(fit.misfit, geometry.misfit),
                  near = 1e-6 + 4 * std::sqrt(misfit);
@@ -334,16 +308,12 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
         }
     });
     const double right = double(oracle::factor_of(hypothesis.operation));
-    if (stated || std::fabs(fit.factor / right - 1) < 3 * near) {
-        return;
-    }
+    if (stated || std::fabs(fit.factor / right - 1) < 3 * near) return;
     // A factor that was read from the output: the nearest number of few digits, or as it is.
     double last = 0;
     for (const int digits : {2, 3, 5, 9}) {
         const double factor = std::stod(fmt::format("{:.{}g}", fit.factor, digits));
-        if (std::fabs(factor / fit.factor - 1) > near || factor == last) {
-            continue;
-        }
+        if (std::fabs(factor / fit.factor - 1) > near || factor == last) continue;
         last = factor;
         Mistake both = mistake;
         both.hypothesis.operation.attention_factor = factor;
@@ -368,20 +338,18 @@ void Search::add_angles(const Geometry& geometry, const Mistake& base,
             if (mistake.changes(Part::axes) ||
                 fit_of(*geometry.seen, mistake.hypothesis, axes_of(moved.positions)).misfit <=
                     poor_fit) {
-                if (const std::optional<Mistake> both = with(mistake, *moved.row, observation_)) {
+                if (const std::optional<Mistake> both = with(mistake, *moved.row, observation_))
                     add_fit(geometry, *both, found);
-                }
             }
         }
     };
     const auto add_turned = [&](const Mistake& mistake) {
         each_direction(mistake, observation_, add_moved);
     };
-    if (base.hypothesis.operation.further.positions.empty()) {
+    if (base.hypothesis.operation.further.positions.empty())
         add_turned(base);
-    } else {
+    else
         each_with(base, observation_, part(Part::axes), add_turned);
-    }
 }
 
 void Search::each_changed(const Geometry& geometry, const Change& change,
@@ -390,24 +358,19 @@ void Search::each_changed(const Geometry& geometry, const Change& change,
     // Before the rows of the geometry, some of which drop frequencies, and after them, since others
     // have frequencies of their own.
     std::optional<Mistake> before = change(geometry.start);
-    for (const Row* row : geometry.rows) {
+    for (const Row* row : geometry.rows)
         before = before ? with(*before, *row, observation_) : before;
-    }
     const auto is_other = [&right](const std::optional<Mistake>& mistake) {
         return mistake && same_pairs(mistake->hypothesis.operation, right) &&
                (differ(mistake->hypothesis.operation.inv_freq, right.inv_freq) ||
                 mistake->hypothesis.operation.attention_factor != right.attention_factor);
     };
-    if (is_other(before)) {
-        visit(*before);
-    }
+    if (is_other(before)) visit(*before);
     if (!geometry.rows.empty()) {
         const std::optional<Mistake> after = change(geometry.mistake);
-        if (is_other(after) &&
-            !(is_other(before) && !differ(before->hypothesis.operation.inv_freq,
-                                          after->hypothesis.operation.inv_freq))) {
+        if (is_other(after) && !(is_other(before) && !differ(before->hypothesis.operation.inv_freq,
+                                                             after->hypothesis.operation.inv_freq)))
             visit(*after);
-        }
     }
 }
 
@@ -426,24 +389,22 @@ void Search::each_frequencies(const Geometry& geometry, const Visit& visit) cons
     }
 }
 
-/// Calls visit(mistake), or with its frequencies rounded to each of the 16-bit types.
+// Calls visit(mistake), or with its frequencies rounded to each of the 16-bit types.
 void Search::each_rounding(const Mistake& mistake, bool rounded, const Visit& visit) const {
     if (!rounded) {
         visit(mistake);
         return;
     }
     each_with(mistake, observation_, part(Part::rounding), [&](const Mistake& both) {
-        if (both.changes(Part::rounding)) {
-            visit(both);
-        }
+        if (both.changes(Part::rounding)) visit(both);
     });
 }
 
 std::vector<Candidate> Search::stated() {
     std::vector<Candidate> found;
     for (const Geometry& geometry : geometries_) {
-        each_frequencies(geometry,
-                         [&](const Mistake& mistake) { add_angles(geometry, mistake, found); });
+        each_frequencies(
+            geometry, [&](const Mistake& mistake) { add_angles(geometry, mistake, found); });
     }
     return sorted(std::move(found));
 }
@@ -456,9 +417,7 @@ std::vector<Search::Geometry> Search::likeliest(std::size_t most) const {
                                     &two = other.mistake.hypothesis.operation;
             return same_pairs(one, two) && !differ(one.inv_freq, two.inv_freq);
         });
-        if (chosen.size() < most && !known) {
-            chosen.push_back(geometry);
-        }
+        if (chosen.size() < most && !known) chosen.push_back(geometry);
     }
     return chosen;
 }
@@ -466,15 +425,21 @@ std::vector<Search::Geometry> Search::likeliest(std::size_t most) const {
 std::vector<Candidate> Search::with_arithmetic() {
     std::vector<Candidate> found;
     for (const Geometry& geometry : likeliest(most_geometries)) {
-        each_frequencies(geometry, [&](const Mistake& frequencies) {
-            each_with(frequencies, observation_, part(Part::rounding), [&](const Mistake& rounded) {
-                each_with(rounded, observation_, is_arithmetic, [&](const Mistake& mistake) {
-                    if (mistake.changes(Part::rounding) || mistake.changes(Part::arithmetic)) {
-                        add_angles(geometry, mistake, found);
-                    }
-                });
+        each_frequencies(
+            geometry,
+            [&](const Mistake& frequencies) {
+                each_with(
+                    frequencies, observation_, part(Part::rounding),
+                    [&](const Mistake& rounded) {
+                        each_with(
+                            rounded, observation_, is_arithmetic,
+                            [&](const Mistake& mistake) {
+                                if (mistake.changes(Part::rounding) ||
+                                    mistake.changes(Part::arithmetic))
+                                    add_angles(geometry, mistake, found);
+                            });
+                    });
             });
-        });
     }
     return sorted(std::move(found));
 }
@@ -485,25 +450,20 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
     const Hypothesis& right = base.hypothesis;
     std::int64_t largest = 0;
     each_axis(right, [&largest](const Positions& positions) {
-        for (const std::int64_t position : positions) {
+        for (const std::int64_t position : positions)
             largest = std::max(largest, std::abs(position));
-        }
     });
     const std::int64_t length = observation_.max_position != 0
                                     ? std::max(observation_.max_position, largest + 1)
                                     : std::max<std::int64_t>(4 * largest, 1 << 17);
     for (FindPositions* const find : ways) {
         const std::optional<FoundPositions> at = find(*geometry.seen, right, length, quickly);
-        if (!at) {
-            continue;
-        }
+        if (!at) continue;
         Mistake mistake = base;
         std::size_t axis = 0;
         each_axis(mistake.hypothesis, [&](Positions& positions) { positions = (*at)[axis++]; });
         std::vector<bool> seen(right.operation.positions.size());
-        for (const SeenPairs::Row& row : geometry.seen->rows) {
-            seen[row.token] = true;
-        }
+        for (const SeenPairs::Row& row : geometry.seen->rows) seen[row.token] = true;
         Mistake::Named named = name_of_positions(right, *at, seen);
         if (named.row != nullptr &&
             !positions_hide_another(observation_, base, mistake.hypothesis)) {
@@ -516,29 +476,29 @@ void Search::add_positions(const Geometry& geometry, const Mistake& base,
 std::vector<Candidate> Search::with_positions(bool rounded) {
     std::vector<Candidate> found;
     for (const Geometry& coarse : likeliest(rounded ? 1 : most_geometries)) {
-        if (coarse.seen->pairs == 0 || coarse.mistake.changes(Part::positions)) {
-            continue;
-        }
+        if (coarse.seen->pairs == 0 || coarse.mistake.changes(Part::positions)) continue;
         Geometry fine = coarse;
         see(fine, elements_for_positions);
         const auto add_directions = [&](const Mistake& base) {
-            each_direction(base, observation_, [&](const Mistake& turned) {
-                const auto add = [&](const Mistake& axes) {
-                    add_positions(fine, axes, {find_offset, find_positions}, rounded, found);
-                    add_positions(fine, axes, {find_one_position}, true, found);
-                };
-                if (turned.hypothesis.operation.further.positions.empty()) {
-                    add(turned);
-                    return;
-                }
-                each_with(turned, observation_, part(Part::axes), add);
-                if (const auto axes = find_axes(*coarse.seen, turned.hypothesis)) {
-                    Mistake moved = turned;
-                    moved.add(name_of_axes(turned.hypothesis, *axes));
-                    moved.hypothesis.operation.further.axes = *axes;
-                    add_fit(coarse, moved, found);
-                }
-            });
+            each_direction(
+                base, observation_,
+                [&](const Mistake& turned) {
+                    const auto add = [&](const Mistake& axes) {
+                        add_positions(fine, axes, {find_offset, find_positions}, rounded, found);
+                        add_positions(fine, axes, {find_one_position}, true, found);
+                    };
+                    if (turned.hypothesis.operation.further.positions.empty()) {
+                        add(turned);
+                        return;
+                    }
+                    each_with(turned, observation_, part(Part::axes), add);
+                    if (const auto axes = find_axes(*coarse.seen, turned.hypothesis)) {
+                        Mistake moved = turned;
+                        moved.add(name_of_axes(turned.hypothesis, *axes));
+                        moved.hypothesis.operation.further.axes = *axes;
+                        add_fit(coarse, moved, found);
+                    }
+                });
         };
         each_frequencies(
             coarse, [&](const Mistake& base) { each_rounding(base, rounded, add_directions); });
@@ -550,9 +510,7 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
     std::vector<Candidate> found;
     const std::vector<OtherFrequencies> others = other_frequencies(observation_);
     for (const Geometry& geometry : likeliest(rounded ? 1 : most_geometries)) {
-        if (geometry.seen->pairs == 0) {
-            continue;
-        }
+        if (geometry.seen->pairs == 0) continue;
         constexpr double good_steps = 0.01;
         constexpr std::size_t most = 32;
         const std::vector<Step> steps = steps_of(*geometry.seen, geometry.mistake.hypothesis);
@@ -603,9 +561,11 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
                          [](const auto& a, const auto& b) { return a.first < b.first; });
         with_steps.resize(std::min(with_steps.size(), most));
         for (const auto& [misfit, mistake] : with_steps) {
-            each_direction(mistake, observation_, [&](const Mistake& turned) {
-                add_positions(geometry, turned, {find_offset, find_positions}, false, found);
-            });
+            each_direction(
+                mistake, observation_,
+                [&](const Mistake& turned) {
+                    add_positions(geometry, turned, {find_offset, find_positions}, false, found);
+                });
         }
     }
     found = sorted(std::move(found));
@@ -613,29 +573,21 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
     // exact.
     constexpr double exact = 1e-11, alike = 4;
     const auto value_of = [](const Candidate& one) {
-        for (const Mistake::Named& named : one.mistake.named) {
-            if (named.row->measured && named.row->part == Part::frequencies) {
-                return named.detail;
-            }
-        }
+        for (const Mistake::Named& named : one.mistake.named)
+            if (named.row->measured && named.row->part == Part::frequencies) return named.detail;
         return std::string();
     };
     if (!found.empty() && found[0].misfit > exact &&
         std::any_of(found.begin(), found.end(), [&](const Candidate& other) {
             return other.misfit <= alike * found[0].misfit && value_of(other) != value_of(found[0]);
-        })) {
-        for (Candidate& one : found) {
-            one.is_ambiguous = true;
-        }
-    }
+        }))
+        for (Candidate& one : found) one.is_ambiguous = true;
     return found;
 }
 
 std::vector<std::string> Search::findings() const {
     std::vector<std::string> sentences;
-    if (geometries_.empty() || observation_.right.operation.inv_freq.empty()) {
-        return sentences;
-    }
+    if (geometries_.empty() || observation_.right.operation.inv_freq.empty()) return sentences;
     // The right pairs, if others fit hardly better.
     constexpr double alike = 4;
     const auto right = std::find_if(geometries_.begin(), geometries_.end(),

@@ -15,7 +15,7 @@
 
 namespace vkrope::tools {
 
-/// A hypothesis that fits what was seen.
+// A hypothesis that fits what was seen.
 struct Candidate {
     Mistake mistake;
     double misfit = 1;
@@ -24,37 +24,37 @@ struct Candidate {
 
 class Search {
    public:
-    /// rows  the rows to explain, as in compare(); empty: all
+    // rows  the rows to explain, as in compare(); empty: all
     Search(const Observation& observation, const std::vector<bool>& rows);
 
-    /// Returns the hypotheses of stated values that fit, likeliest first.
+    // Returns the hypotheses of stated values that fit, likeliest first.
     std::vector<Candidate> stated();
 
-    /// The same, with frequencies, angles, cos or sin in other arithmetic.
+    // The same, with frequencies, angles, cos or sin in other arithmetic.
     std::vector<Candidate> with_arithmetic();
 
-    /// Returns the hypotheses with positions that were read from the output, likeliest first.
-    ///
-    /// rounded  with frequencies that were rounded to 16 bits
+    // Returns the hypotheses with positions that were read from the output, likeliest first.
+    //
+    // rounded  with frequencies that were rounded to 16 bits
     std::vector<Candidate> with_positions(bool rounded);
 
-    /// Returns the hypotheses with another base, factor or number in the file, likeliest first.
-    ///
-    /// rounded  as in with_positions()
+    // Returns the hypotheses with another base, factor or number in the file, likeliest first.
+    //
+    // rounded  as in with_positions()
     std::vector<Candidate> with_frequencies(bool rounded);
 
-    /// Returns sentences on what fits and what does not.
+    // Returns sentences on what fits and what does not.
     std::vector<std::string> findings() const;
 
    private:
-    /// A row of other positions, and a hypothesis with them.
+    // A row of other positions, and a hypothesis with them.
     struct Moved {
         const Row* row;
         Hypothesis positions;
         bool other_steps;  // tokens are at other distances from each other
     };
 
-    /// Where pairs lie, and the ops around the rotation: a RoPE of the model with some rows.
+    // Where pairs lie, and the ops around the rotation: a RoPE of the model with some rows.
     struct Geometry {
         Mistake mistake, start;  // with and without the rows
         std::vector<const Row*> rows;
@@ -83,18 +83,18 @@ class Search {
     double best_angles_ = 1;  // least misfit of the angles that were tried
 };
 
-/// Names the positions that were found where they differ from the right ones: an offset of all or
-/// some tokens, one position for all, another order, a limit, or other whole positions.
-///
-/// tokens  [batch, tokens] the tokens that were seen
+// Names the positions that were found where they differ from the right ones: an offset of all or
+// some tokens, one position for all, another order, a limit, or other whole positions.
+//
+// tokens  [batch, tokens] the tokens that were seen
 Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& found,
                                  const std::vector<bool>& tokens);
 
-/// Names the axes by which pairs were found to turn where they differ from the right ones.
+// Names the axes by which pairs were found to turn where they differ from the right ones.
 Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint32_t>& found);
 
-/// Frequencies that no table states: of another base, of linear scaling by another factor, or of
-/// another number in the model file.
+// Frequencies that no table states: of another base, of linear scaling by another factor, or of
+// another number in the model file.
 struct OtherFrequencies {
     std::string name, detail;                   // as OtherRotation::mistake
     double base = 0, divisor = 1;               // of unscaled frequencies

@@ -13,13 +13,9 @@ std::string ranges_text(const char* one, const std::vector<bool>& those) {
     int ranges = 0;
     std::size_t number = 0;
     for (std::size_t i = 0; i < those.size(); ++i) {
-        if (!those[i]) {
-            continue;
-        }
+        if (!those[i]) continue;
         const std::size_t first = i;
-        while (i + 1 < those.size() && those[i + 1]) {
-            ++i;
-        }
+        while (i + 1 < those.size() && those[i + 1]) ++i;
         number += i - first + 1;
         if (++ranges <= max_ranges) {
             text += (ranges > 1 ? ", " : "") +
@@ -42,26 +38,22 @@ std::optional<Lone> lone_of(const Hypothesis& right, const Comparison& compariso
                  .actual = oracle::widen(right.out.type, verdict.worst.got),
                  .error_u = {},
                  .wrong = comparison.beyond()};
-    if (!verdict.nan_mismatch && !verdict.bits_changed && !judgement.with_ops) {
+    if (!verdict.nan_mismatch && !verdict.bits_changed && !judgement.with_ops)
         lone.error_u = judgement.right.error_u();
-    }
     const bool several_rows = tensor.batch * tensor.tokens * tensor.heads > 1;
-    if (right.store || comparison.beyond() == 0) {
-        return std::nullopt;
-    }
-    if (comparison.beyond() == 1) {
+    if (right.store || comparison.beyond() == 0) return std::nullopt;
+    if (comparison.beyond() == 1)
         lone.region = Region::element;
-    } else if (one_batch && one_token && one_head && several_rows) {
+    else if (one_batch && one_token && one_head && several_rows)
         lone.region = Region::row;
-    } else if (one_batch && one_token && tensor.batch * tensor.tokens > 1) {
+    else if (one_batch && one_token && tensor.batch * tensor.tokens > 1)
         lone.region = Region::token;
-    } else if (one_head && tensor.heads > 1) {
+    else if (one_head && tensor.heads > 1)
         lone.region = Region::head;
-    } else if (one_batch && tensor.batch > 1) {
+    else if (one_batch && tensor.batch > 1)
         lone.region = Region::sequence;
-    } else {
+    else
         return std::nullopt;
-    }
     return lone;
 }
 
@@ -76,9 +68,8 @@ std::string where_of(const oracle::Tensor& tensor, const std::vector<bool>& rows
     }
     std::string where;
     for (const std::string& axis : {ranges_text("sequence", sequences),
-                                    ranges_text("token", tokens), ranges_text("head", heads)}) {
+                                    ranges_text("token", tokens), ranges_text("head", heads)})
         where += (where.empty() || axis.empty() ? "" : ", ") + axis;
-    }
     return where;
 }
 

@@ -17,7 +17,7 @@ using oracle::Type;
 
 Turn float32_product(std::vector<float> inv_freq) {
     return [inv_freq = std::move(inv_freq)](std::int64_t position, std::size_t pair) {
-        const long double angle = static_cast<float>(position) * inv_freq[pair];
+        const long double angle = float(position) * inv_freq[pair];
         return CosSin{std::cos(angle), std::sin(angle)};
     };
 }
@@ -26,25 +26,23 @@ std::vector<float> rounded(const std::vector<double>& inv_freq) {
     return {inv_freq.begin(), inv_freq.end()};
 }
 
-/// Returns 1 / base^(2j / rotary_dim) in float32 throughout, as PyTorch code computes it, followed
-/// by the scaling.
+// Returns 1 / base^(2j / rotary_dim) in float32 throughout, as PyTorch code computes it, followed
+// by the scaling.
 std::vector<float> float32_powers(const Observation& observation, const Hypothesis& right) {
     const std::vector<double>& inv_freq = right.operation.inv_freq;
     const std::vector<double> unscaled = powers(observation.base, rotary_dim(right));
     std::vector<float> floats;
     for (std::size_t j = 0; j < unscaled.size(); ++j) {
-        const float exponent = static_cast<float>(2 * j) / static_cast<float>(rotary_dim(right));
-        const float power = 1.0f / std::pow(static_cast<float>(observation.base), exponent);
-        floats.push_back(static_cast<float>(power * (inv_freq[j] / unscaled[j])));
+        const float exponent = float(2 * j) / float(rotary_dim(right));
+        const float power = 1.0f / std::pow(float(observation.base), exponent);
+        floats.push_back(float(power * (inv_freq[j] / unscaled[j])));
     }
     return floats;
 }
 
-/// Adds the phase of each pair to a turn by the position alone.
+// Adds the phase of each pair to a turn by the position alone.
 Turn with_phase(const Operation& operation, Turn turn) {
-    if (operation.phase.empty()) {
-        return turn;
-    }
+    if (operation.phase.empty()) return turn;
     return
         [turn = std::move(turn), phase = operation.phase](std::int64_t position, std::size_t pair) {
             return oracle::sum_of(turn(position, pair), oracle::exact_cos_sin(1, phase[pair]));
@@ -52,13 +50,14 @@ Turn with_phase(const Operation& operation, Turn turn) {
 }
 
 Turn exact_turn(const Operation& operation) {
-    return with_phase(operation,
-                      [inv_freq = operation.inv_freq](std::int64_t position, std::size_t pair) {
-                          return oracle::exact_cos_sin(position, inv_freq[pair]);
-                      });
+    return with_phase(
+        operation,
+        [inv_freq = operation.inv_freq](std::int64_t position, std::size_t pair) {
+            return oracle::exact_cos_sin(position, inv_freq[pair]);
+        });
 }
 
-/// Returns a turn read from a table, whose numbers include the attention factor.
+// Returns a turn read from a table, whose numbers include the attention factor.
 Turn table_of(const Operation& operation, Turn turn, Type type) {
     const long double factor = operation.gain == oracle::Gain::apply ? operation.attention_factor
                                                                      : 1;
@@ -69,8 +68,8 @@ Turn table_of(const Operation& operation, Turn turn, Type type) {
     };
 }
 
-/// Returns variants that differ in the last bits of a float32 frequency. The pow() of an engine
-/// decides these bits, and at a far position each variant is another angle.
+// Returns variants that differ in the last bits of a float32 frequency. The pow() of an engine
+// decides these bits, and at a far position each variant is another angle.
 std::vector<Turn> float32_products(const Observation& observation, const Hypothesis& right) {
     std::vector<Turn> turns;
     for (const int ulps : {0, 1, -1, 2, -2}) {
@@ -82,25 +81,20 @@ std::vector<Turn> float32_products(const Observation& observation, const Hypothe
                         frequency, ulps > 0 ? std::numeric_limits<float>::infinity() : 0.0f);
                 }
             }
-            if (!inv_freq.empty()) {
+            if (!inv_freq.empty())
                 turns.push_back(with_phase(right.operation, float32_product(std::move(inv_freq))));
-            }
         }
     }
     return turns;
 }
 
-/// Returns tables of exact angles and of those float32 products, since an engine may use either.
-/// Returns none if another mistake already computes cos and sin.
+// Returns tables of exact angles and of those float32 products, since an engine may use either.
+// Returns none if another mistake already computes cos and sin.
 std::vector<Turn> tables_of(const Observation& observation, const Hypothesis& right, Type type) {
-    if (right.operation.cos_sin) {
-        return {};
-    }
+    if (right.operation.cos_sin) return {};
     std::vector<Turn> turns = float32_products(observation, right);
     turns.insert(turns.begin(), exact_turn(right.operation));
-    for (Turn& turn : turns) {
-        turn = table_of(right.operation, std::move(turn), type);
-    }
+    for (Turn& turn : turns) turn = table_of(right.operation, std::move(turn), type);
     return turns;
 }
 
@@ -128,8 +122,9 @@ Row angles_in(const Rounded& rounded) {
             [rounded](const Observation&, Hypothesis& wrong) {
                 wrong.detail = rounded.name;
                 wrong.operation.cos_sin = with_phase(
-                    wrong.operation, [inv_freq = wrong.operation.inv_freq, type = rounded.type](
-                                         std::int64_t position, std::size_t pair) {
+                    wrong.operation,
+                    [inv_freq = wrong.operation.inv_freq, type = rounded.type](
+                        std::int64_t position, std::size_t pair) {
                         const long double angle = rounded_to(
                             type, rounded_to(type, position) * rounded_to(type, inv_freq[pair]));
                         return CosSin{std::cos(angle), std::sin(angle)};
@@ -164,18 +159,13 @@ bool multiply_float32(const Observation&, Hypothesis& wrong) {
 bool multiply_float32_step_by_step(const Observation& observation, Hypothesis& wrong) {
     constexpr std::size_t max_pairs = 512;  // each pair of each token computes its product anew
     const std::vector<double> scaling = multipliers(observation, wrong);
-    if (scaling.empty() || scaling.size() > max_pairs) {
-        return false;
-    }
-    const float step = std::pow(static_cast<float>(observation.base),
-                                -2.0f / static_cast<float>(rotary_dim(wrong)));
+    if (scaling.empty() || scaling.size() > max_pairs) return false;
+    const float step = std::pow(float(observation.base), -2.0f / float(rotary_dim(wrong)));
     wrong.operation.cos_sin = with_phase(
         wrong.operation,
         [scaling = rounded(scaling), step](std::int64_t position, std::size_t pair) {
-            auto angle = static_cast<float>(position);
-            for (std::size_t j = 0; j < pair; ++j) {
-                angle *= step;
-            }
+            auto angle = float(position);
+            for (std::size_t j = 0; j < pair; ++j) angle *= step;
             const long double scaled = angle * scaling[pair];
             return CosSin{std::cos(scaled), std::sin(scaled)};
         });
@@ -206,9 +196,7 @@ Rows arithmetic_mistakes() {
              return true;
          }},
     };
-    for (Row& row : rows) {
-        row.precision = true;
-    }
+    for (Row& row : rows) row.precision = true;
     return rows;
 }
 

@@ -13,13 +13,13 @@ std::vector<double> unscaled(const Observation& observation, const Hypothesis& r
     return powers(observation.base, rotary_dim(right));
 }
 
-/// Replaces all frequencies by unscaled ones, without the attention factor.
+// Replaces all frequencies by unscaled ones, without the attention factor.
 bool replace_all(Hypothesis& wrong, double base) {
     wrong.operation.attention_factor = 1;
     return replace_frequencies(wrong, powers(base, rotary_dim(wrong)));
 }
 
-/// Returns the frequencies of these YaRN parameters; empty if they give none.
+// Returns the frequencies of these YaRN parameters; empty if they give none.
 std::vector<double> blended(const Observation& observation, std::uint32_t rotary_dim,
                             const YarnScaling& yarn) {
     std::vector<double> inv_freq = powers(observation.base, rotary_dim);
@@ -29,15 +29,13 @@ std::vector<double> blended(const Observation& observation, std::uint32_t rotary
                : std::vector<double>();
 }
 
-/// Returns the YaRN parameters that give the right frequencies; the model states only frequencies.
+// Returns the YaRN parameters that give the right frequencies; the model states only frequencies.
 std::optional<YarnScaling> yarn_of(const Observation& observation, const Hypothesis& right) {
     for (YarnScaling yarn : observation.yarn) {
         for (const bool truncate : {true, false}) {
             yarn.no_truncate = !truncate;
             const std::vector<double> inv_freq = blended(observation, rotary_dim(right), yarn);
-            if (!inv_freq.empty() && !differ(inv_freq, right.operation.inv_freq)) {
-                return yarn;
-            }
+            if (!inv_freq.empty() && !differ(inv_freq, right.operation.inv_freq)) return yarn;
         }
     }
     return std::nullopt;
@@ -47,9 +45,7 @@ Row yarn_range(const char* name, const char* meaning, bool rounded) {
     return {name, Part::frequencies, meaning,
             [rounded](const Observation& observation, Hypothesis& wrong) {
                 std::optional<YarnScaling> yarn = yarn_of(observation, wrong);
-                if (!yarn || (yarn->no_truncate == 0) == rounded) {
-                    return false;
-                }
+                if (!yarn || (yarn->no_truncate == 0) == rounded) return false;
                 yarn->no_truncate = !rounded;
                 return replace_frequencies(wrong, blended(observation, rotary_dim(wrong), *yarn));
             }};
@@ -67,9 +63,8 @@ Row exponent_of_head_dim(Scaling scaling) {
                                                                wrong.in.head_dim)
                                                : powers(observation.base, wrong.in.head_dim);
             inv_freq.resize(std::min(inv_freq.size(), ratios.size()));
-            for (std::size_t j = 0; scaling == Scaling::of_each_pair && j < inv_freq.size(); ++j) {
+            for (std::size_t j = 0; scaling == Scaling::of_each_pair && j < inv_freq.size(); ++j)
                 inv_freq[j] *= ratios[j];
-            }
             return is_partial(wrong) && replace_frequencies(wrong, inv_freq);
         }};
 }
@@ -78,24 +73,19 @@ Row exponent_of_head_dim(Scaling scaling) {
 
 std::vector<double> scaled_powers(const Observation& observation, const Hypothesis& right,
                                   std::uint64_t rotary_dim) {
-    if (const std::optional<YarnScaling> yarn = yarn_of(observation, right)) {
+    if (const std::optional<YarnScaling> yarn = yarn_of(observation, right))
         return blended(observation, std::uint32_t(rotary_dim), *yarn);
-    }
     const std::vector<double> ratios = multipliers(observation, right);
     const bool linear = !ratios.empty() &&
                         !differ(ratios, std::vector<double>(ratios.size(), ratios[0]));
     std::vector<double> inv_freq = linear ? powers(observation.base, rotary_dim)
                                           : std::vector<double>();
-    for (double& frequency : inv_freq) {
-        frequency *= ratios[0];
-    }
+    for (double& frequency : inv_freq) frequency *= ratios[0];
     return inv_freq;
 }
 
 double factor_of_scaling(const Observation& observation, const Hypothesis& right) {
-    if (const std::optional<YarnScaling> yarn = yarn_of(observation, right)) {
-        return yarn->factor;
-    }
+    if (const std::optional<YarnScaling> yarn = yarn_of(observation, right)) return yarn->factor;
     const std::vector<double> ratios = multipliers(observation, right);
     const auto least = std::min_element(ratios.begin(), ratios.end());
     return least == ratios.end() || *least <= 0 || *least >= 1 - 1e-9 ? 1 : 1 / *least;
@@ -117,9 +107,8 @@ Rows scaling_mistakes() {
         {"scaling_twice", Part::frequencies, "scaled the frequencies twice",
          [](const Observation& observation, Hypothesis& wrong) {
              std::vector<double> inv_freq = multipliers(observation, wrong);
-             for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+             for (std::size_t j = 0; j < inv_freq.size(); ++j)
                  inv_freq[j] *= wrong.operation.inv_freq[j];
-             }
              return replace_frequencies(wrong, inv_freq);
          }},
         {"scaling_inverted", Part::frequencies,
@@ -127,9 +116,8 @@ Rows scaling_mistakes() {
          [](const Observation& observation, Hypothesis& wrong) {
              std::vector<double> inv_freq = unscaled(observation, wrong);
              const std::vector<double> ratios = multipliers(observation, wrong);
-             for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+             for (std::size_t j = 0; j < inv_freq.size(); ++j)
                  inv_freq[j] /= ratios[j] > 0 ? ratios[j] : 1;
-             }
              return replace_frequencies(wrong, inv_freq);
          }},
         yarn_range("yarn_range_rounded", "rounded YaRN's range of blended pairs to whole pairs",

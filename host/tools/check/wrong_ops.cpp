@@ -13,7 +13,7 @@ namespace {
 
 using oracle::Norm, oracle::NormKind, oracle::Ops;
 
-/// Makes a change of a norm, which returns false if there is no norm.
+// Makes a change of a norm, which returns false if there is no norm.
 template <class Change>
 auto of_norm(const Change& change) {
     return [change](const Observation&, Hypothesis& wrong) {
@@ -23,7 +23,8 @@ auto of_norm(const Change& change) {
 }
 
 Row norm_place(const char* name, const char* meaning, bool after) {
-    return {name, Part::norm, meaning, [after](const Observation&, Hypothesis& wrong) {
+    return {name, Part::norm, meaning,
+            [after](const Observation&, Hypothesis& wrong) {
                 return wrong.ops.norm.kind != NormKind::none && !wrong.operation.inv_freq.empty() &&
                        std::exchange(wrong.ops.norm.after, after) != after;
             }};
@@ -45,16 +46,15 @@ double mean_of(const std::vector<double>& weight) {
     return std::accumulate(weight.begin(), weight.end(), 0.0) / double(weight.size());
 }
 
-/// Makes a row of a norm that does not add 1 to the weight, or adds it wrongly. Whether the weights
-/// that were given hold 1 + w shows in their mean.
+// Makes a row of a norm that does not add 1 to the weight, or adds it wrongly. Whether the weights
+// that were given hold 1 + w shows in their mean.
 Row weight_offset(const char* name, const char* meaning, bool adds_one) {
-    return {name, Part::norm, meaning, [adds_one](const Observation&, Hypothesis& wrong) {
+    return {name, Part::norm, meaning,
+            [adds_one](const Observation&, Hypothesis& wrong) {
                 Norm& norm = wrong.ops.norm;
                 const bool added_one = norm.weight_offset == 1;
                 norm.weight_offset = 1 - norm.weight_offset;
-                if (norm.weight.empty() || added_one == adds_one) {
-                    return false;
-                }
+                if (norm.weight.empty() || added_one == adds_one) return false;
                 const double mean = mean_of(norm.weight);
                 wrong.detail = !adds_one && mean > 0.5
                                    ? fmt::format(
@@ -79,7 +79,7 @@ Row another_eps(double eps) {
             "1e-05, not 1e-06"};
 }
 
-/// Returns false if all heads have one weight.
+// Returns false if all heads have one weight.
 bool repeat_first_head(std::vector<double>& weight, std::uint64_t head_dim) {
     bool changed = false;
     for (std::size_t i = 0; i < weight.size(); ++i) {
@@ -93,7 +93,7 @@ oracle::Type element_type(const Hypothesis& hypothesis) {
     return hypothesis.in.type == oracle::Type::f32 ? hypothesis.out.type : hypothesis.in.type;
 }
 
-/// Makes a row with a Hadamard transform of other blocks of a row.
+// Makes a row with a Hadamard transform of other blocks of a row.
 Row hadamard_of(std::uint64_t block) {
     return {fmt::format("hadamard_of_{}", block), Part::hadamard,
             fmt::format("took a Hadamard transform of blocks of {} channels", block),
@@ -191,9 +191,7 @@ Rows ops_mistakes() {
              Ops& ops = wrong.ops;
              const bool scaled = ops.scale != 1 || !ops.scale_tokens.empty();
              ops.scale *= ops.scale;
-             for (double& scale : ops.scale_tokens) {
-                 scale *= scale;
-             }
+             for (double& scale : ops.scale_tokens) scale *= scale;
              return scaled;
          }},
         {"hadamard_missing", Part::hadamard, "left out the Hadamard transform",
@@ -203,22 +201,18 @@ Rows ops_mistakes() {
         {"hadamard_unnormalised", Part::hadamard,
          "did not divide the Hadamard transform by the root of its channels",
          [](const Observation&, Hypothesis& wrong) {
-             wrong.ops.scale *= std::sqrt(static_cast<double>(wrong.ops.hadamard));
+             wrong.ops.scale *= std::sqrt(double(wrong.ops.hadamard));
              return wrong.ops.hadamard != 0;
          }},
     };
-    for (const double eps : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12}) {
+    for (const double eps : {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12})
         rows.push_back(another_eps(eps));
-    }
     constexpr std::uint64_t max_hadamard = 512;
-    for (std::uint64_t block = 2; block <= max_hadamard; block *= 2) {
+    for (std::uint64_t block = 2; block <= max_hadamard; block *= 2)
         rows.push_back(hadamard_of(block));
-    }
     rows.push_back({"v_rotated", Part::rotation, "rotated V like K",
                     [](const Observation& observation, Hypothesis& wrong) {
-                        if (!observation.rotated) {
-                            return false;
-                        }
+                        if (!observation.rotated) return false;
                         wrong.operation = observation.rotated->operation;
                         return !wrong.operation.inv_freq.empty() && fits(wrong);
                     }});

@@ -12,19 +12,19 @@ namespace {
 
 using oracle::Gain;
 
-/// Returns true if there is an attention factor and it is used in this way.
+// Returns true if there is an attention factor and it is used in this way.
 bool has_factor(const Hypothesis& hypothesis, Gain gain) {
     return hypothesis.operation.attention_factor != 1 && hypothesis.operation.gain == gain;
 }
 
-/// Replaces the attention factor.
+// Replaces the attention factor.
 bool replace_factor(Hypothesis& wrong, double factor) {
     const double right = std::exchange(wrong.operation.attention_factor, factor);
     wrong.operation.gain = Gain::apply;
     return std::fabs(factor - right) > 1e-12 * right;
 }
 
-/// Makes a change that uses the factor in another way.
+// Makes a change that uses the factor in another way.
 auto use_factor(Gain right, Gain other) {
     return [right, other](const Observation&, Hypothesis& wrong) {
         const bool used = has_factor(wrong, right);
@@ -33,7 +33,7 @@ auto use_factor(Gain right, Gain other) {
     };
 }
 
-/// Computes the tensor from the input of the other one, if both have the same shape.
+// Computes the tensor from the input of the other one, if both have the same shape.
 bool take_other_input(const Observation& observation, Hypothesis& wrong) {
     const oracle::Tensor &in = wrong.in, &other = observation.other_in;
     const bool same = observation.other_input != nullptr && in.type == other.type &&
@@ -44,7 +44,7 @@ bool take_other_input(const Observation& observation, Hypothesis& wrong) {
     return same;
 }
 
-/// Makes a row that computes the first or the second channel of each pair from the other tensor.
+// Makes a row that computes the first or the second channel of each pair from the other tensor.
 Row crossed(std::size_t member) {
     return {"q_and_k_crossed", Part::alone,
             "computed one channel of each pair of Q from K, or of K from Q",
@@ -52,9 +52,8 @@ Row crossed(std::size_t member) {
                 Hypothesis other = wrong;
                 const bool possible = take_other_input(observation, other);
                 wrong.other_channels.resize(wrong.in.head_dim);
-                for (const oracle::Pair& pair : oracle::pairs_of(wrong.operation)) {
+                for (const oracle::Pair& pair : oracle::pairs_of(wrong.operation))
                     wrong.other_channels[pair.out[member]] = true;
-                }
                 wrong.of_other_channels = std::make_shared<const Hypothesis>(std::move(other));
                 wrong.detail = member == 0 ? "the first" : "the second";
                 return possible;
@@ -89,9 +88,8 @@ Rows pair_mistakes() {
              const std::size_t pairs = right.size();
              const bool interleaved = operation.interleaved;
              if (pairs < 2 || operation.windows.size() > 1 || operation.head_groups != 1 ||
-                 !wrong.operation.further.positions.empty()) {
+                 !wrong.operation.further.positions.empty())
                  return false;
-             }
              Hypothesis second = wrong;
              wrong.other_channels.resize(wrong.in.head_dim);
              const auto of_channel = [&](std::size_t channel) {

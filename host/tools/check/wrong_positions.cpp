@@ -14,59 +14,62 @@ namespace {
 
 using oracle::Tensor;
 
-/// Replaces the sections; returns whether a pair turns by another axis then.
+// Replaces the sections; returns whether a pair turns by another axis then.
 bool change_sections(Hypothesis& wrong, const Sections& sections) {
     const std::vector<std::uint32_t> right = wrong.operation.further.axes;
     set_sections(wrong, sections);
     return wrong.operation.further.axes != right;
 }
 
-/// Makes a row whose positions are change(token, right, tokens of a sequence).
+// Makes a row whose positions are change(token, right, tokens of a sequence).
 template <class Change>
 Row positions(const char* name, const char* meaning, const Change& change) {
-    return {name, Part::positions, meaning, [change](const Observation&, Hypothesis& wrong) {
+    return {name, Part::positions, meaning,
+            [change](const Observation&, Hypothesis& wrong) {
                 return replace_positions(
-                    wrong, [&](std::uint64_t token, const Positions& right) -> std::int64_t {
+                    wrong,
+                    [&](std::uint64_t token, const Positions& right) -> std::int64_t {
                         return change(token, right, wrong.in.tokens);
                     });
             }};
 }
 
-/// Returns whether positions start again within a row [tokens], as those of packed sequences do.
+// Returns whether positions start again within a row [tokens], as those of packed sequences do.
 bool restart(const Hypothesis& right) {
     const Positions& all = right.operation.positions;
-    for (std::size_t token = 1; token < all.size(); ++token) {
-        if (token % right.in.tokens != 0 && all[token] < all[token - 1]) {
-            return true;
-        }
-    }
+    for (std::size_t token = 1; token < all.size(); ++token)
+        if (token % right.in.tokens != 0 && all[token] < all[token - 1]) return true;
     return false;
 }
 
-/// Makes a row with the index of each token in its row as its position.
-///
-/// packed  for positions that start again within a row, where this is not a start from 0
+// Makes a row with the index of each token in its row as its position.
+//
+// packed  for positions that start again within a row, where this is not a start from 0
 Row from_zero(const char* name, const char* meaning, bool packed) {
-    return {name, Part::positions, meaning, [packed](const Observation&, Hypothesis& wrong) {
+    return {name, Part::positions, meaning,
+            [packed](const Observation&, Hypothesis& wrong) {
                 return restart(wrong) == packed &&
-                       replace_positions(wrong, [&](std::uint64_t token, const Positions&) {
-                           return std::int64_t(token % wrong.in.tokens);
-                       });
+                       replace_positions(
+                           wrong,
+                           [&](std::uint64_t token, const Positions&) {
+                               return std::int64_t(token % wrong.in.tokens);
+                           });
             }};
 }
 
-/// Makes a row with positions rounded to a type, if no position is too large for the type.
+// Makes a row with positions rounded to a type, if no position is too large for the type.
 Row positions_in(const Rounded& rounded) {
     return {"positions_in_16_bits", Part::positions, "rounded positions to 16 bits",
             [rounded](const Observation&, Hypothesis& wrong) {
                 bool finite = true;
                 wrong.detail = rounded.name;
                 const bool changed = replace_positions(
-                    wrong, [&](std::uint64_t token, const Positions& right) {
+                    wrong,
+                    [&](std::uint64_t token, const Positions& right) {
                         const double position = rounded_to(rounded.type,
                                                            static_cast<long double>(right[token]));
                         finite = finite && std::isfinite(position);
-                        return finite ? static_cast<std::int64_t>(position) : 0;
+                        return finite ? std::int64_t(position) : 0;
                     });
                 return finite && changed;
             }};
@@ -82,8 +85,8 @@ void exchange_tokens_and_batch(Tensor& tensor) {
     std::swap(tensor.token_stride, tensor.batch_stride);
 }
 
-/// Returns true if frequencies, ops and scales are the same for all rows. Otherwise the ops and
-/// scales of a row would have to move with the row, which no engine has done.
+// Returns true if frequencies, ops and scales are the same for all rows. Otherwise the ops and
+// scales of a row would have to move with the row, which no engine has done.
 bool has_equal_rows(const Hypothesis& right) {
     const oracle::Ops& ops = right.ops;
     const auto of_heads = [&right](const std::vector<double>& parameter) {
@@ -94,24 +97,20 @@ bool has_equal_rows(const Hypothesis& right) {
            !of_heads(ops.norm.bias);
 }
 
-/// Returns the position of a token. Tokens after the last one continue from its position.
+// Returns the position of a token. Tokens after the last one continue from its position.
 std::int64_t continued(const Positions& positions, std::uint64_t tokens, std::uint64_t batch,
                        std::uint64_t token) {
     const std::uint64_t last = tokens - 1;
     const std::int64_t position = positions[batch * tokens + std::min(token, last)];
-    return token <= last ? position : position + static_cast<std::int64_t>(token - last);
+    return token <= last ? position : position + std::int64_t(token - last);
 }
 
-/// Sets the strides as if two axes adjacent in memory had been exchanged in memory but not in the
-/// shape. Returns false if they are not adjacent.
+// Sets the strides as if two axes adjacent in memory had been exchanged in memory but not in the
+// shape. Returns false if they are not adjacent.
 bool exchange_in_memory(std::uint64_t& a_stride, std::uint64_t a, std::uint64_t& b_stride,
                         std::uint64_t b) {
-    if (a_stride < b_stride) {
-        return exchange_in_memory(b_stride, b, a_stride, a);
-    }
-    if (a < 2 || b < 2 || a_stride != b_stride * b) {
-        return false;
-    }
+    if (a_stride < b_stride) return exchange_in_memory(b_stride, b, a_stride, a);
+    if (a < 2 || b < 2 || a_stride != b_stride * b) return false;
     a_stride = b_stride;
     b_stride *= a;
     return true;
@@ -124,9 +123,8 @@ bool taken_along_heads(const Observation&, Hypothesis& wrong) {
     exchange_tokens_and_heads(wrong.out);
     each_axis(wrong, [&in](Positions& positions) {
         const Positions right = std::exchange(positions, {});
-        for (std::uint64_t row = 0; row < in.batch * in.heads; ++row) {
+        for (std::uint64_t row = 0; row < in.batch * in.heads; ++row)
             positions.push_back(continued(right, in.tokens, row / in.heads, row % in.heads));
-        }
     });
     return applicable;
 }
@@ -138,14 +136,13 @@ bool taken_along_batch(const Observation&, Hypothesis& wrong) {
     exchange_tokens_and_batch(wrong.out);
     each_axis(wrong, [&in](Positions& positions) {
         const Positions right = std::exchange(positions, {});
-        for (std::uint64_t row = 0; row < in.batch * in.tokens; ++row) {
+        for (std::uint64_t row = 0; row < in.batch * in.tokens; ++row)
             positions.push_back(continued(right, in.tokens, 0, row % in.batch));
-        }
     });
     return applicable;
 }
 
-/// turning  only in the pairs that turn, if there are others
+// turning  only in the pairs that turn, if there are others
 Row exchanged_cos_and_sin(bool turning) {
     return {
         "cos_and_sin_exchanged", Part::exchange, "exchanged cos and sin",
@@ -155,9 +152,8 @@ Row exchanged_cos_and_sin(bool turning) {
             const std::vector<double>& inv_freq = operation.inv_freq;
             operation.inverse = !operation.inverse;
             operation.phase.resize(inv_freq.size());
-            for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+            for (std::size_t j = 0; j < inv_freq.size(); ++j)
                 operation.phase[j] -= turning && inv_freq[j] == 0 ? 0 : std::numbers::pi / 2;
-            }
             return wrong.operation.further.summed.empty() &&
                    (!turning || std::find(inv_freq.begin(), inv_freq.end(), 0.0) != inv_freq.end());
         }};
@@ -243,10 +239,9 @@ Rows position_mistakes() {
              Sections sections = wrong.sections;
              const std::size_t pairs = wrong.operation.inv_freq.size() /
                                        wrong.operation.head_groups;
-             const auto third = static_cast<std::uint32_t>((pairs + 2) / 3);
-             for (std::uint32_t axis = 0; axis < max_axes; ++axis) {
+             const auto third = std::uint32_t((pairs + 2) / 3);
+             for (std::uint32_t axis = 0; axis < max_axes; ++axis)
                  sections.pairs[axis] = axis < 3 ? third : 0;
-             }
              return sections.order == VKROPE_SECTIONS_INTERLEAVED && sections.axes == 3 &&
                     change_sections(wrong, sections);
          }},
@@ -254,11 +249,10 @@ Rows position_mistakes() {
          // Height and width are both axes of images, or the last two axes of text with images.
          [](const Observation&, Hypothesis& wrong) {
              std::vector<Positions>& further = wrong.operation.further.positions;
-             if (further.size() == 1) {
+             if (further.size() == 1)
                  std::swap(wrong.operation.positions, further[0]);
-             } else if (further.size() > 1) {
+             else if (further.size() > 1)
                  std::swap(further[0], further[1]);
-             }
              return !further.empty();
          }},
         {"rotated_twice", Part::positions, "rotated twice",

@@ -9,13 +9,13 @@
 namespace vkrope::tools {
 namespace {
 
-/// Moves the window without changing its width.
+// Moves the window without changing its width.
 bool move_window(Hypothesis& wrong, std::uint64_t offset) {
     const std::uint64_t right = std::exchange(wrong.operation.rotary_offset, offset);
     return offset != right && fits(wrong);
 }
 
-/// Sets one window with twice as many channels as there are frequencies.
+// Sets one window with twice as many channels as there are frequencies.
 bool replace_window(Hypothesis& wrong, std::uint64_t offset, const std::vector<double>& inv_freq) {
     oracle::Operation& operation = wrong.operation;
     const bool one_window = operation.windows.size() <= 1 && operation.head_groups == 1 &&
@@ -25,7 +25,7 @@ bool replace_window(Hypothesis& wrong, std::uint64_t offset, const std::vector<d
     return one_window && replace_frequencies(wrong, inv_freq);
 }
 
-/// Sets a window as wide as the row, in which only the first frequencies are not 0.
+// Sets a window as wide as the row, in which only the first frequencies are not 0.
 bool replace_by_whole_head(Hypothesis& wrong, std::vector<double> first) {
     first.resize(first.empty() ? 0 : wrong.in.head_dim / 2);
     return replace_window(wrong, 0, first);
@@ -41,7 +41,7 @@ std::vector<double> first_half(const Hypothesis& right) {
     return first_of(inv_freq, inv_freq.size() / 2);
 }
 
-/// Returns the frequencies before the zeros of proportional scaling; empty if there are no zeros.
+// Returns the frequencies before the zeros of proportional scaling; empty if there are no zeros.
 std::vector<double> turning(const Hypothesis& right) {
     const std::vector<double>& all = right.operation.inv_freq;
     const auto end = std::find(all.begin(), all.end(), 0.0);
@@ -50,26 +50,23 @@ std::vector<double> turning(const Hypothesis& right) {
     return proportional ? std::vector<double>(all.begin(), end) : std::vector<double>();
 }
 
-/// For proportional scaling, returns the frequencies of a partial window of the pairs that turn.
+// For proportional scaling, returns the frequencies of a partial window of the pairs that turn.
 std::vector<double> of_partial(const Observation& observation, const Hypothesis& right) {
     const std::vector<double> turn = turning(right);
     std::vector<double> inv_freq = turn.empty() ? turn : powers(observation.base, 2 * turn.size());
-    for (double& frequency : inv_freq) {
-        frequency *= turn[0];  // 1 / factor
-    }
+    for (double& frequency : inv_freq) frequency *= turn[0];  // 1 / factor
     return inv_freq;
 }
 
-/// Returns the frequencies of a window that is half as wide.
+// Returns the frequencies of a window that is half as wide.
 std::vector<double> every_other(const Hypothesis& right) {
     std::vector<double> some;
-    for (std::size_t j = 0; j + 1 < right.operation.inv_freq.size(); j += 2) {
+    for (std::size_t j = 0; j + 1 < right.operation.inv_freq.size(); j += 2)
         some.push_back(right.operation.inv_freq[j]);
-    }
     return some;
 }
 
-/// scaled  with the model's scaling
+// scaled  with the model's scaling
 Row whole_head(bool scaled) {
     return {"whole_head", Part::window, "rotated all of head_dim, with frequencies for it",
             [scaled](const Observation& observation, Hypothesis& wrong) {
@@ -120,9 +117,7 @@ Rows window_mistakes() {
              const std::vector<double> scaling = multipliers(observation, wrong);
              std::vector<double> inv_freq = first_of(powers(observation.base, wrong.in.head_dim),
                                                      scaling.size());
-             for (std::size_t j = 0; j < inv_freq.size(); ++j) {
-                 inv_freq[j] *= scaling[j];
-             }
+             for (std::size_t j = 0; j < inv_freq.size(); ++j) inv_freq[j] *= scaling[j];
              return is_partial(wrong) && turning(wrong).empty() &&
                     replace_by_whole_head(wrong, std::move(inv_freq));
          }},

@@ -11,12 +11,10 @@
 namespace vkrope::tools {
 namespace {
 
-/// CLI11 reports --help and --version as errors with exit code 0. Returns true for these.
+// CLI11 reports --help and --version as errors with exit code 0. Returns true for these.
 bool print_help(const CLI::App& app, const CLI::ParseError& error) {
     std::ostringstream out, unused;
-    if (app.exit(error, out, unused) != 0) {
-        return false;
-    }
+    if (app.exit(error, out, unused) != 0) return false;
     write_output(out.str());
     return true;
 }
@@ -39,9 +37,8 @@ double parse_number(const std::string& text, bool (*accepts)(double), const char
     double value = 0;
     const char* end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value);
-    if (problem != std::errc() || stop != end || !std::isfinite(value) || !accepts(value)) {
+    if (problem != std::errc() || stop != end || !std::isfinite(value) || !accepts(value))
         throw BadValue(fmt::format("'{}' must be {}", text, rule));
-    }
     return value;
 }
 
@@ -134,22 +131,15 @@ bool CommandLine::parse(int argc, char** argv, ExitCode& end) {
         }
         return false;
     }
-    if (extras_ != nullptr) {
-        *extras_ = app_.remaining();
-    }
+    if (extras_ != nullptr) *extras_ = app_.remaining();
     return true;
 }
 
 ExitCode CommandLine::run(int argc, char** argv) {
     ExitCode end = ExitCode::usage;
-    if (!parse(argc, argv, end)) {
-        return end;
-    }
-    for (const std::unique_ptr<CommandLine>& command : commands_) {
-        if (command->app_.parsed()) {
-            return command->run_();
-        }
-    }
+    if (!parse(argc, argv, end)) return end;
+    for (const std::unique_ptr<CommandLine>& command : commands_)
+        if (command->app_.parsed()) return command->run_();
     return run_();
 }
 

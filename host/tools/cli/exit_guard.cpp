@@ -17,7 +17,7 @@ std::atomic<const ExitGuard*> youngest = nullptr;
 extern "C" void on_exit_of_anyone() {
     if (const ExitGuard* guard = youngest; guard != nullptr) {
         print_error(guard->sentence());
-        ::_exit(static_cast<int>(guard->code()));
+        ::_exit(int(guard->code()));
     }
 }
 

@@ -8,9 +8,9 @@
 
 namespace vkrope::tools {
 
-/// While a guard exists, exit() prints `sentence` and ends the program with `code`, whatever status
-/// it was given: a driver that calls exit() has failed. The most recent guard applies. Calls to
-/// _exit() cannot be caught.
+// While a guard exists, exit() prints `sentence` and ends the program with `code`, whatever status
+// it was given: a driver that calls exit() has failed. The most recent guard applies. Calls to
+// _exit() cannot be caught.
 class ExitGuard {
    public:
     ExitGuard(ExitCode code, std::string sentence);

@@ -37,14 +37,14 @@ template <class... Values>
     throw Failure(code, fmt::format(sentence, std::forward<Values>(values)...));
 }
 
-/// The subject of a library call: the same ErrorCode maps to one exit code for a model file and to
-/// another for a device.
+// The subject of a library call: the same ErrorCode maps to one exit code for a model file and to
+// another for a device.
 enum class Subject { model_file, device };
 
-/// Throws Failure unless `status` is ok. `prefix` comes before the sentence of the library.
+// Throws Failure unless `status` is ok. `prefix` comes before the sentence of the library.
 void check(const Status& status, Subject subject, const std::string& prefix = {});
 
-/// Returns the value of a Result, or throws Failure.
+// Returns the value of a Result, or throws Failure.
 template <class T>
 T value_of(Result<T>&& result, Subject subject, const std::string& prefix = {}) {
     check(result.status, subject, prefix);

@@ -34,7 +34,7 @@ nlohmann::ordered_json tensor_json(const Ops& ops, bool norms_known) {
              ops.clip == 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(ops.clip)}};
 }
 
-/// Returns a formula, "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
+// Returns a formula, "1 + 0.1 ln(1 + floor(p / 8192))"; empty if there is none.
 std::string query_scale_text(const QueryScale& scale) {
     switch (scale.kind) {
         case VKROPE_QUERY_SCALING_LOGN:
@@ -69,9 +69,7 @@ std::string ops_text(const Ops& ops, bool rotates) {
 }
 
 nlohmann::ordered_json norm_json(const Norm& norm) {
-    if (norm.kind == VKROPE_NORM_NONE) {
-        return nullptr;
-    }
+    if (norm.kind == VKROPE_NORM_NONE) return nullptr;
     return {{"kind", word_for(norm_kinds, norm.kind)},
             {"span", word_for(norm_spans, norm.span)},
             {"place", word_for(norm_places, norm.place)},
@@ -101,19 +99,17 @@ std::string model_ops_text(const RopeParams& rotation) {
     std::string text;
     const auto add = [&](const char* name, const Ops& of_tensor, bool rotates) {
         const std::string taken = ops_text(of_tensor, rotates);
-        if (taken != ops_text(plain, rotates)) {
+        if (taken != ops_text(plain, rotates))
             text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
-        }
     };
     add("Q", ops.tensor[Q], !rotation.no_rope);
     add("K", ops.tensor[K], !rotation.no_rope);
     add("V", ops.tensor[V], false);
-    if (!ops.norms_known) {
+    if (!ops.norms_known)
         text += fmt::format("{}norms of Q and K: not known", text.empty() ? "" : "; ");
-    } else if (ops.tensor[Q].norm.kind == VKROPE_NORM_NONE &&
-               ops.tensor[K].norm.kind == VKROPE_NORM_NONE) {
+    else if (ops.tensor[Q].norm.kind == VKROPE_NORM_NONE &&
+             ops.tensor[K].norm.kind == VKROPE_NORM_NONE)
         text += fmt::format("{}norms of Q and K: none", text.empty() ? "" : "; ");
-    }
     const std::string scale = query_scale_text(ops.query_scale);
     text += scale.empty() ? "" : fmt::format("; at position p the factor of Q is {}", scale);
     return text;

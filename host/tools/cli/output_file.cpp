@@ -30,9 +30,8 @@ std::filesystem::path existing_target(const std::string& option, const std::stri
 
 std::filesystem::path new_target(const std::string& option, const std::string& path) {
     struct stat about = {};
-    if (::lstat(path.c_str(), &about) == 0) {
+    if (::lstat(path.c_str(), &about) == 0)
         fail(ExitCode::bad_file, "{}: '{}' is a symbolic link to nothing", option, path);
-    }
     const std::filesystem::path given = path;
     const std::filesystem::path parent = given.has_parent_path() ? given.parent_path() : ".";
     std::error_code problem;
@@ -41,20 +40,15 @@ std::filesystem::path new_target(const std::string& option, const std::string& p
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: there is no folder '{}'", option,
              path, parent.string());
     }
-    if (!given.has_filename()) {
+    if (!given.has_filename())
         fail(ExitCode::bad_file, "{}: '{}' names a folder, not a file", option, path);
-    }
     return folder / given.filename();
 }
 
 std::filesystem::path find_target(const std::string& option, const std::string& path) {
     struct stat about = {};
-    if (path.empty()) {
-        fail(ExitCode::usage, "{}: the path is empty", option);
-    }
-    if (::stat(path.c_str(), &about) == 0) {
-        return existing_target(option, path, about);
-    }
+    if (path.empty()) fail(ExitCode::usage, "{}: the path is empty", option);
+    if (::stat(path.c_str(), &about) == 0) return existing_target(option, path, about);
     if (errno != ENOENT) {
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path,
              std::strerror(errno));
@@ -79,12 +73,8 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
       file_(std::exchange(other.file_, -1)) {}
 
 OutputFile::~OutputFile() {
-    if (file_ >= 0) {
-        ::close(file_);
-    }
-    if (!temporary_.empty()) {
-        ::unlink(temporary_.c_str());
-    }
+    if (file_ >= 0) ::close(file_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
 void OutputFile::make_temporary() {
@@ -103,15 +93,11 @@ void OutputFile::make_temporary() {
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
-    if (temporary_.empty()) {
-        make_temporary();
-    }
+    if (temporary_.empty()) make_temporary();
     while (!bytes.empty()) {
         const ssize_t written = ::write(file_, bytes.data(), bytes.size());
-        if (written < 0 && errno != EINTR) {
-            fail_with(errno);
-        }
-        bytes = bytes.subspan(written < 0 ? 0 : static_cast<std::size_t>(written));
+        if (written < 0 && errno != EINTR) fail_with(errno);
+        bytes = bytes.subspan(written < 0 ? 0 : std::size_t(written));
     }
 }
 
@@ -126,9 +112,8 @@ void OutputFile::check_distinct_from(const char* option, const std::string& path
 void OutputFile::publish(std::vector<OutputFile>& files) {
     for (OutputFile& file : files) {
         // Some network file systems report a full disk only here.
-        if (::fsync(file.file_) != 0 || ::close(std::exchange(file.file_, -1)) != 0) {
+        if (::fsync(file.file_) != 0 || ::close(std::exchange(file.file_, -1)) != 0)
             file.fail_with(errno);
-        }
     }
     for (auto file = files.begin(); file != files.end(); ++file) {
         if (::rename(file->temporary_.c_str(), file->target_.c_str()) != 0) {

@@ -10,13 +10,13 @@
 
 namespace vkrope::tools {
 
-/// A file that is written under a temporary name next to its final name, from the first write() on.
-/// The destructor removes the temporary file. A file that replaces another gets its mode.
+// A file that is written under a temporary name next to its final name, from the first write() on.
+// The destructor removes the temporary file. A file that replaces another gets its mode.
 class OutputFile {
    public:
-    /// Checks that the path can be written, so that most errors are found before a long run.
-    ///
-    /// option  the command-line option, for errors
+    // Checks that the path can be written, so that most errors are found before a long run.
+    //
+    // option  the command-line option, for errors
     OutputFile(std::string option, const std::string& path);
     ~OutputFile();
     OutputFile(OutputFile&& other) noexcept;
@@ -27,15 +27,15 @@ class OutputFile {
 
     const std::string& option() const noexcept { return option_; }
 
-    /// The final path, absolute and without symbolic links.
+    // The final path, absolute and without symbolic links.
     const std::filesystem::path& target() const noexcept { return target_; }
 
-    /// Throws Failure if this file is also the file of another option, which must not be
-    /// overwritten.
+    // Throws Failure if this file is also the file of another option, which must not be
+    // overwritten.
     void check_distinct_from(const char* option, const std::string& path) const;
 
-    /// Flushes all files to disk, then renames them to their final names. If a step fails for one
-    /// file, no file is left.
+    // Flushes all files to disk, then renames them to their final names. If a step fails for one
+    // file, no file is left.
     static void publish(std::vector<OutputFile>& files);
 
    private:

@@ -18,9 +18,7 @@ ExitCode end(ExitCode code, const char* sentence) {
 }
 
 ExitCode run_to_the_end(const char* lost, const std::function<ExitCode()>& run) {
-    if (!open_standard_streams()) {
-        return end(ExitCode::bad_file, "standard output: is closed");
-    }
+    if (!open_standard_streams()) return end(ExitCode::bad_file, "standard output: is closed");
     std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes becomes an error of write()
     const ExitGuard guard(
         ExitCode::device_failed,
@@ -42,7 +40,7 @@ ExitCode run_to_the_end(const char* lost, const std::function<ExitCode()>& run) 
 }  // namespace
 
 int run_program(const char* lost, const std::function<ExitCode()>& run) {
-    return static_cast<int>(run_to_the_end(lost, run));
+    return int(run_to_the_end(lost, run));
 }
 
 }  // namespace vkrope::tools

@@ -16,7 +16,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// Removes the first character of `text`, which must not be empty, and returns its printable form.
+// Removes the first character of `text`, which must not be empty, and returns its printable form.
 std::string_view take_printable(std::string_view& text) noexcept {
     const auto byte = [&text](std::size_t at) {
         return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U;
@@ -43,7 +43,7 @@ std::string_view take_printable(std::string_view& text) noexcept {
     return valid && !control ? taken : "?";
 }
 
-/// Prints without allocating, because the error may be that memory has run out.
+// Prints without allocating, because the error may be that memory has run out.
 void print_line(const char* colour, const char* kind, std::string_view sentence) noexcept {
     const bool coloured = colour_allowed(stderr);
     std::fprintf(stderr, "vkrope: %s%s:%s ", coloured ? colour : "", kind,
@@ -62,7 +62,7 @@ std::string of_17_digits(double value) {
                : digits;  // ".0" for parsers that treat integers differently
 }
 
-/// Indents like dump(), which cannot set the number of digits.
+// Indents like dump(), which cannot set the number of digits.
 void append_17_digits(std::string& text, const nlohmann::ordered_json& json, std::size_t indent) {
     if (json.is_number_float() && std::isfinite(json.get<double>())) {
         text += of_17_digits(json.get<double>());
@@ -95,9 +95,7 @@ bool open_standard_streams() noexcept {
             stdout_was_open = stdout_was_open && stream != STDOUT_FILENO;
             // open() returns the lowest free number, which is `stream`, because the lower ones are
             // already open.
-            if (::open("/dev/null", O_RDWR) != stream) {
-                return false;
-            }
+            if (::open("/dev/null", O_RDWR) != stream) return false;
         }
     }
     return stdout_was_open;
@@ -105,9 +103,7 @@ bool open_standard_streams() noexcept {
 
 std::string printable(std::string_view text) {
     std::string shown;
-    while (!text.empty()) {
-        shown += take_printable(text);
-    }
+    while (!text.empty()) shown += take_printable(text);
     return shown;
 }
 
@@ -124,10 +120,8 @@ void print_note(std::string_view sentence) noexcept {
 }
 
 void write_output(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-        std::fflush(stdout) != 0) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
         fail(ExitCode::bad_file, "standard output: cannot be written: {}", std::strerror(errno));
-    }
 }
 
 void write_json(const nlohmann::ordered_json& json) {
@@ -154,16 +148,12 @@ ProgressLine::ProgressLine(std::string label)
     : label_(std::move(label)), on_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 ProgressLine::~ProgressLine() {
-    if (shown_) {
-        std::fputs("\r\033[K", stderr);
-    }
+    if (shown_) std::fputs("\r\033[K", stderr);
 }
 
 void ProgressLine::update(double fraction) noexcept {
     const auto now = std::chrono::steady_clock::now();
-    if (!on_terminal_ || now < next_) {
-        return;
-    }
+    if (!on_terminal_ || now < next_) return;
     std::fprintf(stderr, "\r%s %.0f %%\033[K", label_.c_str(), 100 * fraction);
     shown_ = true;
     next_ = now + std::chrono::milliseconds(100);

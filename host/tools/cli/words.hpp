@@ -20,12 +20,12 @@ inline constexpr Choice<Layout> layouts[] = {{"bshd", VKROPE_LAYOUT_BSHD},
                                              {"bhsd", VKROPE_LAYOUT_BHSD},
                                              {"sbhd", VKROPE_LAYOUT_SBHD},
                                              {"thd", VKROPE_LAYOUT_THD}};
-/// The element types of outputs, in the order of Element.
+// The element types of outputs, in the order of Element.
 inline constexpr Choice<Element> stored_elements[] = {
     {"f32", VKROPE_F32},   {"f16", VKROPE_F16},   {"bf16", VKROPE_BF16}, {"e4m3fn", VKROPE_E4M3FN},
     {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8}, {"q8_0", VKROPE_Q8_0}, {"q4_0", VKROPE_Q4_0},
     {"q4_1", VKROPE_Q4_1}, {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}};
-/// The element types of inputs.
+// The element types of inputs.
 inline constexpr Choice<Element> elements[] = {stored_elements[0], stored_elements[1],
                                                stored_elements[2]};
 inline constexpr Choice<Pairing> pairings[] = {{"half_split", VKROPE_HALF_SPLIT},
@@ -39,20 +39,17 @@ inline constexpr Choice<AngleSource> angle_sources[] = {
     {"direct_texture", VKROPE_ANGLES_DIRECT_TEXTURE},
     {"direct_buffer", VKROPE_ANGLES_DIRECT_BUFFER}};
 
-/// Returns a number of bytes in readable form.
+// Returns a number of bytes in readable form.
 inline std::string bytes_text(std::uint64_t bytes) {
     return bytes < 1 << 20 ? fmt::format("{:.1f} KiB", double(bytes) / 1024)
                            : fmt::format("{:.1f} MiB", double(bytes) / (1 << 20));
 }
 
-/// Returns the word for a value that is in the table.
+// Returns the word for a value that is in the table.
 template <class T, std::size_t count>
 constexpr const char* word_for(const Choice<T> (&choices)[count], T value) noexcept {
-    for (const Choice<T>& choice : choices) {
-        if (choice.value == value) {
-            return choice.word;
-        }
-    }
+    for (const Choice<T>& choice : choices)
+        if (choice.value == value) return choice.word;
     return "?";
 }
 

@@ -70,9 +70,8 @@ ExitCode run_command(int argc, char** argv, BuiltinGroups builtin) {
     Options options;
     add_options(program, options);
     program.on_run([&] {
-        if (const std::optional<Job> job = job_of_this_process()) {
+        if (const std::optional<Job> job = job_of_this_process())
             run_worker(*job, options, builtin);
-        }
         return !options.page.empty()      ? write_page(options.page)
                : !options.compare.empty() ? compare_reports(options.compare)
                                           : run_checks(options, builtin, own_command(argc, argv));

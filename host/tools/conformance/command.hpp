@@ -6,12 +6,12 @@
 
 namespace vkrope::conformance {
 
-/// Tells tools::run_program() what an exit of a driver loses: lines are printed as checks end, but
-/// the report is written after every device is closed.
+// Tells tools::run_program() what an exit of a driver loses: lines are printed as checks end, but
+// the report is written after every device is closed.
 inline constexpr const char* lost_report =
     "no report was written, and the checks that remain did not run";
 
-/// builtin  returns the built-in suite; tests pass another function
+// builtin  returns the built-in suite; tests pass another function
 tools::ExitCode run_command(int argc, char** argv, BuiltinGroups builtin);
 
 }  // namespace vkrope::conformance

@@ -6,8 +6,8 @@
 
 namespace vkrope::conformance {
 
-/// Fills a structure that extends VkPhysicalDeviceProperties2, or leaves the structure unchanged if
-/// the instance has no such function.
+// Fills a structure that extends VkPhysicalDeviceProperties2, or leaves the structure unchanged if
+// the instance has no such function.
 void add_properties(const DeviceRef& device, void* structure);
 
 }  // namespace vkrope::conformance

@@ -38,8 +38,8 @@ auto fields(const TensorInfo& tensor) {
     return std::tuple(in, out, head_dim, rotary_offset, heads, fields(ops));
 }
 
-/// Compares all fields. If a field is added to KernelInfo, the structured binding does not compile
-/// until the field is compared too.
+// Compares all fields. If a field is added to KernelInfo, the structured binding does not compile
+// until the field is compared too.
 bool same(const KernelInfo& a, const KernelInfo& b) {
     const auto fields_of = [](const KernelInfo& info) {
         const auto& [pairing, rotary_dim, tensor, angles, positions, mapping, pairing_out,
@@ -66,34 +66,25 @@ DeviceUnderTest::DeviceUnderTest(DeviceOptions options, std::optional<Traits> tr
       traits_(std::move(traits)) {
     options.user_data = layer_error_.get();
     options.on_message = [](void* first, VkBool32 is_error, const char* id, const char* text) {
-        if (!is_error) {
-            return;
-        }
+        if (!is_error) return;
         tools::print_message(nullptr, is_error, id, text);
-        if (auto& error = *static_cast<std::string*>(first); error.empty()) {
-            error = id;
-        }
+        if (auto& error = *static_cast<std::string*>(first); error.empty()) error = id;
     };
     device_ = tools::value_of(Device::open(options), tools::Subject::device);
-    if (timeout_ns_ == 0) {
+    if (timeout_ns_ == 0)
         timeout_ns_ = default_timeout_s(info().type) * std::uint64_t{1'000'000'000};
-    }
 }
 
 DeviceUnderTest::~DeviceUnderTest() {
     if (may_be_busy_) {
-        for (Made& made : kernels_) {
-            static_cast<void>(made.kernel.release());
-        }
+        for (Made& made : kernels_) static_cast<void>(made.kernel.release());
         static_cast<void>(positions_.release());
     }
 }
 
 Buffer DeviceUnderTest::upload(const void* data, std::size_t bytes) {
     Buffer buffer = value_of(Buffer::make(device_, std::max<std::size_t>(bytes, 4)));
-    if (bytes > 0) {
-        check(buffer.upload(data, bytes));
-    }
+    if (bytes > 0) check(buffer.upload(data, bytes));
     return buffer;
 }
 
@@ -105,22 +96,15 @@ void DeviceUnderTest::download(Buffer& buffer, void* target, std::size_t bytes,
 }
 
 const Traits& DeviceUnderTest::traits() {
-    if (!traits_) {
-        traits_ = measure_traits(*this);
-    }
+    if (!traits_) traits_ = measure_traits(*this);
     return *traits_;
 }
 
 const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const ReportedLimits& limits) {
-    for (const Made& made : kernels_) {
-        if (same(made.info, info) && made.limits == limits) {
-            return made.kernel.get();
-        }
-    }
+    for (const Made& made : kernels_)
+        if (same(made.info, info) && made.limits == limits) return made.kernel.get();
     Owned<Kernel> kernel(value_of(create(reporting(device_, limits), info)));
-    if (kernels_.size() == max_kernels) {
-        kernels_.erase(kernels_.begin());
-    }
+    if (kernels_.size() == max_kernels) kernels_.erase(kernels_.begin());
     kernels_.push_back({info, limits, std::move(kernel)});
     return kernels_.back().kernel.get();
 }
@@ -129,14 +113,12 @@ template <class AnyKernel>
 Owned<DescriptorArena> DeviceUnderTest::arena_for(const AnyKernel* kernel, std::uint64_t dispatches,
                                                   const ReportedLimits& limits) {
     if (!limits.no_push_descriptors &&
-        (device_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
+        (device_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
         return nullptr;
-    }
-    if (dispatches > max_calls) {
+    if (dispatches > max_calls)
         unsupported("{} dispatches are more than the {} of an arena", dispatches, max_calls);
-    }
-    return Owned<DescriptorArena>(value_of(
-        create_arena(kernel, static_cast<std::uint32_t>(std::max<std::uint64_t>(dispatches, 1)))));
+    return Owned<DescriptorArena>(
+        value_of(create_arena(kernel, std::uint32_t(std::max<std::uint64_t>(dispatches, 1)))));
 }
 
 template Owned<DescriptorArena> DeviceUnderTest::arena_for(const Kernel*, std::uint64_t,
@@ -159,9 +141,7 @@ Status DeviceUnderTest::accepts(const KernelInfo& info, const Call& call) {
 std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
     const Kernel* kernel = kernel_for(call.info, call.limits);
     const std::uint64_t count = value_of(dispatches(kernel, call.call));
-    if (on_rotate) {
-        on_rotate(kernel, call.call);
-    }
+    if (on_rotate) on_rotate(kernel, call.call);
     Owned<DescriptorArena> arena = arena_for(kernel, count, call.limits);
     DescriptorArena* const sets = arena.get();
     submit([&](VkCommandBuffer commands) { return record(commands, kernel, call.call, sets); },
@@ -172,9 +152,7 @@ std::uint64_t DeviceUnderTest::rotate(const KernelCall& call) {
 void DeviceUnderTest::rotate_in_order(const KernelInfo& info, const std::vector<Call>& calls) {
     const Kernel* kernel = kernel_for(info);
     std::uint64_t count = 0;
-    for (const Call& call : calls) {
-        count += value_of(dispatches(kernel, call));
-    }
+    for (const Call& call : calls) count += value_of(dispatches(kernel, call));
     const DeviceRef& ref = device_.ref();
     const auto add_barrier = reinterpret_cast<PFN_vkCmdPipelineBarrier>(
         ref.get_instance_proc_addr(ref.instance, "vkCmdPipelineBarrier"));
@@ -188,13 +166,11 @@ void DeviceUnderTest::rotate_in_order(const KernelInfo& info, const std::vector<
     submit(
         [&](VkCommandBuffer commands) {
             for (const Call& call : calls) {
-                if (&call != calls.data()) {
+                if (&call != calls.data())
                     add_barrier(commands, boundary.stage, boundary.stage, 0, 1, &memory, 0, nullptr,
                                 0, nullptr);
-                }
-                if (const Status status = record(commands, kernel, call, sets); !status) {
+                if (const Status status = record(commands, kernel, call, sets); !status)
                     return status;
-                }
             }
             return Status{};
         },
@@ -202,9 +178,7 @@ void DeviceUnderTest::rotate_in_order(const KernelInfo& info, const std::vector<
 }
 
 void DeviceUnderTest::expand(const PositionCall& call) {
-    if (!positions_) {
-        positions_.reset(value_of(create_positions(device_.ref())));
-    }
+    if (!positions_) positions_.reset(value_of(create_positions(device_.ref())));
     Owned<DescriptorArena> arena = arena_for(positions_.get(), 1);
     DescriptorArena* const sets = arena.get();
     submit(

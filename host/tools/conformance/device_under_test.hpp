@@ -16,15 +16,15 @@
 
 namespace vkrope::conformance {
 
-/// Returns the seconds of vkrope_device_options::timeout_ns 0.
+// Returns the seconds of vkrope_device_options::timeout_ns 0.
 std::uint32_t default_timeout_s(VkPhysicalDeviceType type) noexcept;
 
 class DeviceUnderTest {
    public:
-    /// Opens the device. With options.validation, keeps the errors of the layer for layer_error().
-    /// Throws tools::Failure.
-    ///
-    /// traits  what another DeviceUnderTest of this device measured; nullopt: not measured yet
+    // Opens the device. With options.validation, keeps the errors of the layer for layer_error().
+    // Throws tools::Failure.
+    //
+    // traits  what another DeviceUnderTest of this device measured; nullopt: not measured yet
     explicit DeviceUnderTest(DeviceOptions options, std::optional<Traits> traits = {});
     ~DeviceUnderTest();
     DeviceUnderTest(const DeviceUnderTest&) = delete;
@@ -32,28 +32,28 @@ class DeviceUnderTest {
 
     Device& device() noexcept { return device_; }
     const DeviceInfo& info() const noexcept { return device_.info(); }
-    /// Timeout of one submission: that of the options, or the default.
+    // Timeout of one submission: that of the options, or the default.
     std::uint64_t timeout_ns() const noexcept { return timeout_ns_; }
 
-    /// Returns the traits of the device, measured on first use.
+    // Returns the traits of the device, measured on first use.
     const Traits& traits();
 
-    /// Returns the first error of the validation layer since the last call, or an empty string.
+    // Returns the first error of the validation layer since the last call, or an empty string.
     std::string layer_error() { return std::exchange(*layer_error_, {}); }
 
-    /// Returns a buffer with `bytes` bytes of `data`; at least 4 bytes, so that an empty tensor can
-    /// be bound.
+    // Returns a buffer with `bytes` bytes of `data`; at least 4 bytes, so that an empty tensor can
+    // be bound.
     Buffer upload(const void* data, std::size_t bytes);
 
-    /// Reads `bytes` bytes of a buffer, starting at `offset`, and adds them to answers(). Throws
-    /// Refusal.
+    // Reads `bytes` bytes of a buffer, starting at `offset`, and adds them to answers(). Throws
+    // Refusal.
     void download(Buffer& buffer, void* target, std::size_t bytes, VkDeviceSize offset = 0);
-    /// Returns a hash of all bits downloaded since the last call. Two runs of one check that got
-    /// the same bits have the same hash.
+    // Returns a hash of all bits downloaded since the last call. Two runs of one check that got
+    // the same bits have the same hash.
     std::uint64_t answers() { return std::exchange(answers_, 0); }
 
-    /// Returns ok if the kernel of `info` accepts the call, and otherwise an error. Throws Refusal
-    /// if the kernel cannot be created.
+    // Returns ok if the kernel of `info` accepts the call, and otherwise an error. Throws Refusal
+    // if the kernel cannot be created.
     Status accepts(const KernelInfo& info, const Call& call);
 
     struct KernelCall {
@@ -61,19 +61,19 @@ class DeviceUnderTest {
         Call call;
         ReportedLimits limits = {};
     };
-    /// For tests: called before rotate() records a call, and destroyed when the device is closed.
+    // For tests: called before rotate() records a call, and destroyed when the device is closed.
     std::function<void(const Kernel*, const Call&)> on_rotate = {};
-    /// Records one call, submits it and waits. Returns its number of dispatches. Throws Refusal.
+    // Records one call, submits it and waits. Returns its number of dispatches. Throws Refusal.
     std::uint64_t rotate(const KernelCall& call);
-    /// Records calls of one kernel into one command buffer, with the barrier of boundary() between
-    /// consecutive calls, submits the command buffer and waits. Throws Refusal.
+    // Records calls of one kernel into one command buffer, with the barrier of boundary() between
+    // consecutive calls, submits the command buffer and waits. Throws Refusal.
     void rotate_in_order(const KernelInfo& info, const std::vector<Call>& calls);
-    /// Like rotate(), for a call that writes positions.
+    // Like rotate(), for a call that writes positions.
     void expand(const PositionCall& call);
 
-    /// Returns a kernel, compiled on first use, from a cache of bounded size. Throws Refusal.
+    // Returns a kernel, compiled on first use, from a cache of bounded size. Throws Refusal.
     const Kernel* kernel_for(const KernelInfo& info, const ReportedLimits& limits = {});
-    /// Returns null if the kernel has push descriptors.
+    // Returns null if the kernel has push descriptors.
     template <class AnyKernel>
     Owned<DescriptorArena> arena_for(const AnyKernel* kernel, std::uint64_t dispatches,
                                      const ReportedLimits& limits = {});

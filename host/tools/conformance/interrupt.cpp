@@ -12,7 +12,7 @@ std::atomic<int> came = 0;
 std::atomic<int> came_again = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 
-/// Signals that end a program by default and are not crashes, but requests of a user or a limit.
+// Signals that end a program by default and are not crashes, but requests of a user or a limit.
 constexpr int interrupts[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE,   SIGALRM, SIGTERM,
                               SIGUSR1, SIGUSR2, SIGPROF, SIGVTALRM, SIGXCPU};
 
@@ -23,14 +23,10 @@ void end_by(int signal) noexcept {
 
 extern "C" void note_interrupt(int signal) {
     int none = 0;
-    if (came.compare_exchange_strong(none, signal)) {
-        return;
-    }
+    if (came.compare_exchange_strong(none, signal)) return;
     // SIGPIPE and SIGXCPU are not counted: SIGPIPE comes with each write to a closed pipe, SIGXCPU
     // with each second beyond a limit.
-    if (signal != SIGPIPE && signal != SIGXCPU && ++came_again > 1) {
-        end_by(signal);
-    }
+    if (signal != SIGPIPE && signal != SIGXCPU && ++came_again > 1) end_by(signal);
 }
 
 }  // namespace
@@ -53,15 +49,11 @@ int interrupted_by() noexcept {
 }
 
 void leave_off_if_interrupted() {
-    if (came != 0) {
-        throw Interrupted();
-    }
+    if (came != 0) throw Interrupted();
 }
 
 void end_if_interrupted() noexcept {
-    if (came != 0) {
-        end_by(came);
-    }
+    if (came != 0) end_by(came);
 }
 
 }  // namespace vkrope::conformance

@@ -7,20 +7,20 @@
 
 namespace vkrope::conformance {
 
-/// Makes signals set a flag only. Signals that are ignored, as under nohup, stay ignored.
+// Makes signals set a flag only. Signals that are ignored, as under nohup, stay ignored.
 void note_interrupts() noexcept;
 
-/// Returns the first signal that arrived, or 0.
+// Returns the first signal that arrived, or 0.
 int interrupted_by() noexcept;
 
-/// Thrown by a check that stops early and therefore has no outcome.
+// Thrown by a check that stops early and therefore has no outcome.
 struct Interrupted {};
 
-/// For checks that may take long: throws Interrupted if a signal has arrived.
+// For checks that may take long: throws Interrupted if a signal has arrived.
 void leave_off_if_interrupted();
 
-/// Ends the program by the signal that arrived, so that the parent process sees the signal. Returns
-/// if no signal arrived.
+// Ends the program by the signal that arrived, so that the parent process sees the signal. Returns
+// if no signal arrived.
 void end_if_interrupted() noexcept;
 
 }  // namespace vkrope::conformance

@@ -33,13 +33,13 @@ struct Options {
 
 using BuiltinGroups = std::vector<Group> (*)(const Extent&);
 
-/// Runs the selected checks and reports the results.
-///
-/// command  starts this program again
+// Runs the selected checks and reports the results.
+//
+// command  starts this program again
 tools::ExitCode run_checks(const Options& options, BuiltinGroups builtin,
                            const std::vector<std::string>& command);
 
-/// Does the job that run_checks() started this process for, and ends the process.
+// Does the job that run_checks() started this process for, and ends the process.
 [[noreturn]] void run_worker(const Job& job, const Options& options, BuiltinGroups builtin);
 
 // These read reports and run no checks.

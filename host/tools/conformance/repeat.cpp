@@ -28,19 +28,14 @@ class RepeatedCheck : public Check {
             leave_off_if_interrupted();
             static_cast<void>(device.answers());
             const Outcome now = check_->run(device);
-            if (now.verdict == Verdict::error || now.verdict == Verdict::unsupported) {
-                return now;
-            }
+            if (now.verdict == Verdict::error || now.verdict == Verdict::unsupported) return now;
             ++runs_with[device.answers()];
-            if (i == 0 || (now.verdict == Verdict::fail && outcome.verdict != Verdict::fail)) {
+            if (i == 0 || (now.verdict == Verdict::fail && outcome.verdict != Verdict::fail))
                 outcome = now;
-            }
         }
         if (runs_with.size() > 1) {
             std::uint32_t most = 0;
-            for (const auto& [answers, runs] : runs_with) {
-                most = std::max(most, runs);
-            }
+            for (const auto& [answers, runs] : runs_with) most = std::max(most, runs);
             outcome.verdict = Verdict::unstable;
             outcome.reason = fmt::format("{} of {} runs give other bits than the rest{}{}",
                                          times_ - most, times_, outcome.reason.empty() ? "" : "; ",
@@ -57,11 +52,9 @@ class RepeatedCheck : public Check {
 }  // namespace
 
 void repeat_checks(std::vector<Group>& groups, std::uint32_t times) {
-    for (Group& group : groups) {
-        for (std::unique_ptr<Check>& check : group.checks) {
+    for (Group& group : groups)
+        for (std::unique_ptr<Check>& check : group.checks)
             check = std::make_unique<RepeatedCheck>(std::move(check), times);
-        }
-    }
 }
 
 }  // namespace vkrope::conformance

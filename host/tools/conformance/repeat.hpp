@@ -7,7 +7,7 @@
 
 namespace vkrope::conformance {
 
-/// Replaces each check of the groups by a check that runs `times` times.
+// Replaces each check of the groups by a check that runs `times` times.
 void repeat_checks(std::vector<Group>& groups, std::uint32_t times);
 
 }  // namespace vkrope::conformance

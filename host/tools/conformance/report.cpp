@@ -35,10 +35,8 @@ std::string line_of(const CheckReport& check) {
 
 DeviceVerdict verdict_of(const DeviceReport& device) {
     std::size_t of[std::size(verdicts)] = {};
-    for (const CheckReport& check : device.checks) {
-        ++of[static_cast<std::size_t>(check.outcome.verdict)];
-    }
-    const auto count = [&of](Verdict verdict) { return of[static_cast<std::size_t>(verdict)]; };
+    for (const CheckReport& check : device.checks) ++of[std::size_t(check.outcome.verdict)];
+    const auto count = [&of](Verdict verdict) { return of[std::size_t(verdict)]; };
     if (!device.ends.empty()) {
         return {not_conformant,
                 device.ends[0] + (device.ends.size() > 1
@@ -60,18 +58,15 @@ DeviceVerdict verdict_of(const DeviceReport& device) {
         return {not_judged, fmt::format("{} of {} checks could not be run", count(Verdict::error),
                                         device.checks.size())};
     }
-    for (const Tool& tool : device.traits.tools) {
-        if (tool.alters_features) {
+    for (const Tool& tool : device.traits.tools)
+        if (tool.alters_features)
             return {not_judged, tool.name + " reports that it alters the features of the device"};
-        }
-    }
     if (device.interrupted) {
         return {not_judged,
                 fmt::format("the run was interrupted after {} checks", device.checks.size())};
     }
-    if (!device.whole_suite || count(Verdict::pass) == 0) {
+    if (!device.whole_suite || count(Verdict::pass) == 0)
         return {not_judged, "only a part of the suite ran"};
-    }
     return {conformant, count(Verdict::unsupported) > 0
                             ? fmt::format("{} checks unsupported", count(Verdict::unsupported))
                             : ""};
@@ -109,7 +104,7 @@ nlohmann::ordered_json limits_json(const VkPhysicalDeviceLimits& limits, const T
             {"subgroup_size", traits.subgroup_size}};
 }
 
-/// Returns the date in UTC: "2026-01-31".
+// Returns the date in UTC: "2026-01-31".
 std::string today() {
     const std::time_t now = std::time(nullptr);
     std::tm utc = {};
@@ -121,9 +116,7 @@ std::string today() {
 
 nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) {
     nlohmann::ordered_json entry = tools::device_json(report.device);
-    if (!with_uuid) {
-        entry.erase("uuid");
-    }
+    if (!with_uuid) entry.erase("uuid");
     entry["limits"] = limits_json(report.device.limits, report.traits);
     entry["properties"] = {{"vendor_id", report.traits.vendor_id},
                            {"device_id", report.traits.device_id},
@@ -146,9 +139,7 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
     entry["interrupted"] = report.interrupted;
     entry["ends"] = report.ends;
     entry["cases"] = nlohmann::ordered_json::array();
-    for (const CheckReport& check : report.checks) {
-        entry["cases"].push_back(case_json(check));
-    }
+    for (const CheckReport& check : report.checks) entry["cases"].push_back(case_json(check));
     return entry;
 }
 
@@ -156,9 +147,7 @@ nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) 
 
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid) {
     nlohmann::ordered_json devices = nlohmann::ordered_json::array();
-    for (const DeviceReport& device : report) {
-        devices.push_back(device_entry(device, with_uuid));
-    }
+    for (const DeviceReport& device : report) devices.push_back(device_entry(device, with_uuid));
     return {{"format", report_format},
             {"version", VKROPE_PROJECT_VERSION},
             {"date", today()},
@@ -168,20 +157,15 @@ nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid
 
 std::string report_path(const std::string& path, const Report& report) {
     std::error_code problem;
-    if (!std::filesystem::is_directory(path, problem)) {
-        return path;
-    }
+    if (!std::filesystem::is_directory(path, problem)) return path;
     const std::string devices = report.size() == 1 ? report[0].device.name
                                                    : fmt::format("{} devices", report.size());
     std::string name;  // letters, digits and dots; each run of other characters is one _
-    for (const char c : devices.substr(0, 64)) {
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-            c == '.') {
+    for (const char c : devices.substr(0, 64))
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.')
             name += c;
-        } else if (!name.ends_with('_')) {
+        else if (!name.ends_with('_'))
             name += '_';
-        }
-    }
     name.resize(name.find_last_not_of('_') + 1);
     return (std::filesystem::path(path) / fmt::format("vkrope-report-{}-{}.json", name, today()))
         .string();
@@ -215,9 +199,8 @@ namespace {
 
 std::size_t good_checks(const DeviceReport& device) noexcept {
     std::size_t good = 0;
-    for (const CheckReport& check : device.checks) {
+    for (const CheckReport& check : device.checks)
         good += check.outcome.verdict == Verdict::pass ? 1 : 0;
-    }
     return good;
 }
 
@@ -227,22 +210,20 @@ std::string sentence_of(const Report& report) {
     std::size_t of[std::size(verdicts)] = {}, all = 0;
     for (const DeviceReport& device : report) {
         for (const CheckReport& check : device.checks) {
-            ++of[static_cast<std::size_t>(check.outcome.verdict)];
+            ++of[std::size_t(check.outcome.verdict)];
             ++all;
         }
     }
     std::string sentence = fmt::format("of {} checks", all);
     for (const Verdict verdict : verdicts) {
-        const std::size_t count = of[static_cast<std::size_t>(verdict)];
+        const std::size_t count = of[std::size_t(verdict)];
         sentence += count > 0 ? fmt::format(", {} {}", count, word_for(verdict)) : "";
     }
     for (const DeviceReport& device : report) {
-        if (!device.ends.empty()) {
+        if (!device.ends.empty())
             sentence += fmt::format("; {} {}", device.device.name, device.ends[0]);
-        }
-        if (report.size() > 1 && good_checks(device) == 0) {
+        if (report.size() > 1 && good_checks(device) == 0)
             sentence += "; none was good on " + device.device.name;
-        }
     }
     return sentence;
 }

@@ -14,9 +14,7 @@ VKAPI_ATTR void VKAPI_CALL properties_with_limits(VkPhysicalDevice physical,
                                                   VkPhysicalDeviceProperties* properties) {
     real_properties(physical, properties);
     const auto report = [](std::uint32_t given, std::uint32_t& limit) {
-        if (given != 0) {
-            limit = given;
-        }
+        if (given != 0) limit = given;
     };
     VkPhysicalDeviceLimits& limits = properties->limits;
     report(reported.storage_buffers, limits.maxPerStageDescriptorStorageBuffers);
@@ -28,9 +26,7 @@ VKAPI_ATTR void VKAPI_CALL properties_with_limits(VkPhysicalDevice physical,
 
 VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* name) {
     const PFN_vkVoidFunction found = real_get(instance, name);
-    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0) {
-        return found;
-    }
+    if (std::strcmp(name, "vkGetPhysicalDeviceProperties") != 0) return found;
     real_properties = reinterpret_cast<PFN_vkGetPhysicalDeviceProperties>(found);
     return reinterpret_cast<PFN_vkVoidFunction>(properties_with_limits);
 }
@@ -39,12 +35,9 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* na
 
 DeviceRef reporting(const Device& device, const ReportedLimits& limits) {
     DeviceRef ref = device.ref();
-    if (limits.no_push_descriptors) {
+    if (limits.no_push_descriptors)
         ref.enabled &= ~std::uint32_t{VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR};
-    }
-    if (limits == ReportedLimits{}) {
-        return ref;
-    }
+    if (limits == ReportedLimits{}) return ref;
     real_get = ref.get_instance_proc_addr;
     reported = limits;
     ref.get_instance_proc_addr = get;

@@ -9,8 +9,8 @@ namespace vkrope::conformance {
 
 using verify::ReportedLimits;
 
-/// Returns `device` with these limits. To be used by a call of create() directly afterwards,
-/// because the limits are stored in a single static variable.
+// Returns `device` with these limits. To be used by a call of create() directly afterwards,
+// because the limits are stored in a single static variable.
 DeviceRef reporting(const Device& device, const ReportedLimits& limits);
 
 }  // namespace vkrope::conformance

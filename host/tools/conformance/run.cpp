@@ -23,7 +23,7 @@ namespace {
 
 using tools::ExitCode;
 
-/// Allows several submissions per check, before each of which a driver may compile shaders.
+// Allows several submissions per check, before each of which a driver may compile shaders.
 std::chrono::seconds limit_of(const Options& options, VkPhysicalDeviceType type) {
     const std::uint32_t quick = 10 * options.timeout_s.value_or(default_timeout_s(type)),
                         full = 12 * 1800;
@@ -40,19 +40,19 @@ void print_text(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
-/// The state that all parts of a run share.
+// The state that all parts of a run share.
 struct Run {
     const Options& options;
-    const std::vector<std::string>& command;  ///< starts this program again
-    Watch watch;                              ///< for the search for devices
-    /// Set if a line could not be printed: the run ends, and the report keeps the results so far.
+    const std::vector<std::string>& command;  // starts this program again
+    Watch watch;                              // for the search for devices
+    // Set if a line could not be printed: the run ends, and the report keeps the results so far.
     std::optional<tools::Failure> unprinted = {};
     Report report = {};
 
     bool stopped() const { return interrupted_by() != 0 || unprinted; }
 };
 
-/// Returns the devices to test.
+// Returns the devices to test.
 std::vector<FoundDevice> selected_devices(const Run& run) {
     const Options& options = run.options;
     std::vector<FoundDevice> found = find_devices(run.command, run.watch);
@@ -81,13 +81,11 @@ std::vector<FoundDevice> selected_devices(const Run& run) {
                 fmt::format("{} is left out: {}", device.info.name, device.info.reason));
         }
     }
-    if (selected.empty()) {
-        tools::fail(ExitCode::no_device, "there is no suitable Vulkan device");
-    }
+    if (selected.empty()) tools::fail(ExitCode::no_device, "there is no suitable Vulkan device");
     return selected;
 }
 
-/// Returns the options that run a check again.
+// Returns the options that run a check again.
 std::string repeating_options(const Check& check, bool validation) {
     const std::string source = check.source_options();
     return fmt::format("{}{}{} --filter {}", validation ? " --validation" : "",
@@ -106,19 +104,14 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
     const Options& options = run.options;
     tools::print_note(fmt::format("running on {}, {}", device.info.name, device.info.driver));
     std::size_t count = 0;
-    for (const Group& group : groups) {
-        count += group.checks.size();
-    }
+    for (const Group& group : groups) count += group.checks.size();
     const bool prints_lines = options.json != "-";
     std::optional<tools::ProgressLine> progress;
     if (!prints_lines ||
-        ::isatty(STDOUT_FILENO) != 1) {  // lines on a terminal already show the progress
+        ::isatty(STDOUT_FILENO) != 1)  // lines on a terminal already show the progress
         progress.emplace("checking");
-    }
     const auto ended = [&](const Check& check, CheckReport& done, std::size_t number, bool silent) {
-        if (progress) {
-            progress->update(double(number) / double(count));
-        }
+        if (progress) progress->update(double(number) / double(count));
         const Outcome& outcome = done.outcome;
         if (is_bad(outcome.verdict) && !silent) {
             done.repeat = "vkrope-conformance" + repeating_options(check, options.validation);
@@ -160,47 +153,38 @@ void write_report(Run& run) {
             .write(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
                    '\n');
         tools::OutputFile::publish(files);
-        if (report != options.json) {
-            tools::print_note("the report: " + report);
-        }
+        if (report != options.json) tools::print_note("the report: " + report);
     }
 }
 
-/// Applies the waivers, and returns sentences about waivers that are not needed.
+// Applies the waivers, and returns sentences about waivers that are not needed.
 std::vector<std::string> waive_all(Run& run, const std::vector<Waiver>& waivers) {
     std::vector<std::string> problems;
-    for (DeviceReport& device : run.report) {
-        for (std::string& sentence : waive(device, waivers)) {
+    for (DeviceReport& device : run.report)
+        for (std::string& sentence : waive(device, waivers))
             problems.push_back(std::move(sentence));
-        }
-    }
     return problems;
 }
 
 }  // namespace
 
 void run_worker(const Job& job, const Options& options, BuiltinGroups builtin) {
-    work(job, device_options(options), [&] { return group_of(job.group, options, builtin); });
+    work(
+        job, device_options(options), [&] { return group_of(job.group, options, builtin); });
 }
 
 ExitCode run_checks(const Options& options, BuiltinGroups builtin,
                     const std::vector<std::string>& command) {
     std::vector<Group> groups = builtin(options.extent);
     std::vector<Waiver> waivers;
-    if (!options.waivers.empty()) {
-        waivers = read_waivers(options.waivers);
-    }
+    if (!options.waivers.empty()) waivers = read_waivers(options.waivers);
     std::vector<std::string> problems = unknown_waivers(waivers, groups);
     apply_filter(options, groups);
-    if (options.repeat > 1) {
-        repeat_checks(groups, options.repeat);
-    }
+    if (options.repeat > 1) repeat_checks(groups, options.repeat);
     if (options.list) {
-        for (const Group& group : groups) {
-            for (const std::unique_ptr<Check>& check : group.checks) {
+        for (const Group& group : groups)
+            for (const std::unique_ptr<Check>& check : group.checks)
                 tools::write_output(check->id() + '\n');
-            }
-        }
         return ExitCode::success;
     }
     Run run = {.options = options,
@@ -214,26 +198,18 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin,
     const std::vector<FoundDevice> selected = selected_devices(run);
     note_interrupts();
     for (const FoundDevice& device : selected) {
-        if (run.stopped()) {
-            break;
-        }
+        if (run.stopped()) break;
         try {
             run.report.push_back(run_on(run, device, groups));
         } catch (const tools::Failure& failure) {
-            if (selected.size() == 1) {
-                throw;
-            }
+            if (selected.size() == 1) throw;
             tools::print_warning(fmt::format("{}: {}", device.info.name, failure.what()));
             run.report.push_back(
                 {.device = device.info, .traits = {}, .checks = {}, .ends = {failure.what()}});
         }
     }
-    for (std::string& sentence : waive_all(run, waivers)) {
-        problems.push_back(std::move(sentence));
-    }
-    for (const std::string& problem : problems) {
-        tools::print_warning(problem);
-    }
+    for (std::string& sentence : waive_all(run, waivers)) problems.push_back(std::move(sentence));
+    for (const std::string& problem : problems) tools::print_warning(problem);
     try {
         write_report(run);
     } catch (const tools::Failure&) {
@@ -241,9 +217,7 @@ ExitCode run_checks(const Options& options, BuiltinGroups builtin,
         throw;
     }
     end_if_interrupted();
-    if (run.unprinted) {
-        throw *run.unprinted;
-    }
+    if (run.unprinted) throw *run.unprinted;
     const ExitCode code = exit_of(run.report);
     if (code != ExitCode::success) {
         tools::print_error(sentence_of(run.report));

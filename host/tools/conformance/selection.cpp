@@ -12,20 +12,17 @@ namespace {
 
 using tools::ExitCode;
 
-/// Returns true if the filter selects a check: a pattern matches, or there are only excluding
-/// patterns, and no excluding pattern matches.
+// Returns true if the filter selects a check: a pattern matches, or there are only excluding
+// patterns, and no excluding pattern matches.
 bool left_by(const std::string& filter, const std::string& id) {
-    if (id == filter) {  // an id may contain pattern characters and commas
+    if (id == filter)  // an id may contain pattern characters and commas
         return true;
-    }
     bool includes = true, matches = false;
     std::istringstream patterns(filter);
     for (std::string pattern; std::getline(patterns, pattern, ',');) {
         const bool excludes = pattern.starts_with('-');
         if (::fnmatch(pattern.c_str() + excludes, id.c_str(), 0) == 0) {
-            if (excludes) {
-                return false;
-            }
+            if (excludes) return false;
             matches = true;
         }
         includes = includes && excludes;
@@ -36,9 +33,7 @@ bool left_by(const std::string& filter, const std::string& id) {
 }  // namespace
 
 void apply_filter(const Options& options, std::vector<Group>& groups) {
-    if (options.filter.empty()) {
-        return;
-    }
+    if (options.filter.empty()) return;
     std::size_t left = 0;
     for (Group& group : groups) {
         std::erase_if(group.checks, [&options](const std::unique_ptr<Check>& check) {
@@ -56,9 +51,7 @@ Group group_of(const std::string& name, const Options& options, BuiltinGroups bu
     std::vector<Group> groups = builtin(options.extent);
     std::erase_if(groups, [&name](const Group& group) { return group.name != name; });
     apply_filter(options, groups);
-    if (options.repeat > 1) {
-        repeat_checks(groups, options.repeat);
-    }
+    if (options.repeat > 1) repeat_checks(groups, options.repeat);
     return std::move(groups.at(0));
 }
 

@@ -13,7 +13,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Operands of y0 = x0 c - x1 s and y1 = x0 s + x1 c on the device.
+// Operands of y0 = x0 c - x1 s and y1 = x0 s + x1 c on the device.
 struct Probe {
     float x0 = 0, x1 = 0, c = 1, s = 0;
 };
@@ -21,7 +21,7 @@ struct Answer {
     float y0, y1;
 };
 
-/// Rotates one token for each probe, with one row of a cos_sin_cache for each token.
+// Rotates one token for each probe, with one row of a cos_sin_cache for each token.
 std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probes) {
     std::vector<float> x, c, s;
     for (const Probe& probe : probes) {
@@ -29,7 +29,7 @@ std::vector<Answer> ask(DeviceUnderTest& device, const std::vector<Probe>& probe
         c.push_back(probe.c);
         s.push_back(probe.s);
     }
-    const auto count = static_cast<std::uint32_t>(probes.size());
+    const auto count = std::uint32_t(probes.size());
     Buffer rows = device.upload(x.data(), x.size() * sizeof(float)),
            cos = device.upload(c.data(), c.size() * sizeof(float)),
            sin = device.upload(s.data(), s.size() * sizeof(float));
@@ -77,8 +77,8 @@ void measure_subnormals(DeviceUnderTest& device, Traits& traits) {
     traits.subnormals = flushed.empty() ? "kept" : "flushed: " + flushed;
 }
 
-/// The result of each probe differs between rounding to nearest even and toward zero; the last
-/// probes have a third result if a product is fused with the sum.
+// The result of each probe differs between rounding to nearest even and toward zero; the last
+// probes have a third result if a product is fused with the sum.
 void measure_rounding(DeviceUnderTest& device, Traits& traits) {
     constexpr float e = 0x1p-23f;
     const std::vector<Probe> probes = {
@@ -95,7 +95,7 @@ void measure_rounding(DeviceUnderTest& device, Traits& traits) {
     const std::vector<Answer> answers = ask(device, probes);
     bool nearest = true, toward_zero = true;
     const auto chopped = [](double exact) {
-        const auto rounded = static_cast<float>(exact);
+        const auto rounded = float(exact);
         return std::fabs(double{rounded}) > std::fabs(exact) ? std::nextafter(rounded, 0.0f)
                                                              : rounded;
     };
@@ -103,8 +103,8 @@ void measure_rounding(DeviceUnderTest& device, Traits& traits) {
         const Probe& probe = probes[i];
         const double a = double{probe.x0} * double{probe.c},
                      b = double{probe.x1} * double{probe.s};  // exact
-        const auto near_a = static_cast<float>(a), near_b = static_cast<float>(b);
-        nearest = nearest && answers[i].y0 == static_cast<float>(double{near_a} - double{near_b});
+        const auto near_a = float(a), near_b = float(b);
+        nearest = nearest && answers[i].y0 == float(double{near_a} - double{near_b});
         toward_zero = toward_zero &&
                       answers[i].y0 == chopped(double{chopped(a)} - double{chopped(b)});
     }
@@ -112,13 +112,13 @@ void measure_rounding(DeviceUnderTest& device, Traits& traits) {
     const double fused = double{last.x0} * double{last.c} - double{last.x1} * double{last.s};
     traits.rounding = nearest       ? "to nearest even"
                       : toward_zero ? "toward zero"
-                      : answers.back().y0 == static_cast<float>(fused)
+                      : answers.back().y0 == float(fused)
                           ? "products fused with sums"
                           : "neither to nearest even nor toward zero";
 }
 
-/// A compiler that assumes that NaN and infinity do not occur, or that -0 equals 0, folds the
-/// operations behind these results.
+// A compiler that assumes that NaN and infinity do not occur, or that -0 equals 0, folds the
+// operations behind these results.
 void measure_specials(DeviceUnderTest& device, Traits& traits) {
     constexpr float largest = std::numeric_limits<float>::max();
     const std::vector<Answer> answers = ask(
@@ -168,8 +168,8 @@ std::uint32_t subgroup_size_of(const DeviceRef& device) {
     return subgroup.subgroupSize;
 }
 
-/// Finds the f16 values that the device converts itself: none without VKROPE_CONVERSION_NATIVE, and
-/// otherwise all except those (subnormals) that the device does not promise to preserve.
+// Finds the f16 values that the device converts itself: none without VKROPE_CONVERSION_NATIVE, and
+// otherwise all except those (subnormals) that the device does not promise to preserve.
 void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
     const KernelInfo info = {.pairing = VKROPE_HALF_SPLIT,
                              .rotary_dim = 2,
@@ -179,9 +179,7 @@ void ask_for_f16(DeviceUnderTest& device, Traits& traits) {
     try {
         device.kernel_for(info);
     } catch (const Refusal& refusal) {
-        if (refusal.outcome().verdict != Verdict::unsupported) {
-            throw;
-        }
+        if (refusal.outcome().verdict != Verdict::unsupported) throw;
         traits.f16 = fmt::format("nothing; {}", refusal.what());
         return;
     }
@@ -204,11 +202,8 @@ void identify(const DeviceRef& device, Traits& traits) {
         {VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR, "VK_KHR_push_descriptor"},
         {VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS, "shader float controls"},
         {VKROPE_DEVICE_FEATURE_SHADER_FLOAT16, "shaderFloat16"}};
-    for (const auto& [bit, word] : words) {
-        if (device.enabled & bit) {
-            traits.features.push_back(word);
-        }
-    }
+    for (const auto& [bit, word] : words)
+        if (device.enabled & bit) traits.features.push_back(word);
 }
 
 std::vector<Tool> tools_of(const DeviceRef& device) {
@@ -220,15 +215,11 @@ std::vector<Tool> tools_of(const DeviceRef& device) {
             device.get_instance_proc_addr(device.instance, "vkGetPhysicalDeviceToolProperties"));
     }
     std::uint32_t count = 0;
-    if (get == nullptr || get(device.physical, &count, nullptr) < 0) {
-        return {};
-    }
+    if (get == nullptr || get(device.physical, &count, nullptr) < 0) return {};
     VkPhysicalDeviceToolProperties none = {};
     none.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TOOL_PROPERTIES;
     std::vector<VkPhysicalDeviceToolProperties> found(count, none);
-    if (get(device.physical, &count, found.data()) < 0) {
-        return {};
-    }
+    if (get(device.physical, &count, found.data()) < 0) return {};
     found.resize(count);
     std::vector<Tool> tools;
     for (const VkPhysicalDeviceToolProperties& tool : found) {
@@ -256,9 +247,8 @@ Traits measure_traits(DeviceUnderTest& device) {
         ask_for_f16(device, traits);
     } catch (const Refusal& refusal) {
         for (std::string* text :
-             {&traits.subnormals, &traits.rounding, &traits.specials, &traits.nan, &traits.f16}) {
+             {&traits.subnormals, &traits.rounding, &traits.specials, &traits.nan, &traits.f16})
             *text = text->empty() ? "not measured: " + std::string(refusal.what()) : *text;
-        }
     }
     return traits;
 }

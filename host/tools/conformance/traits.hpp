@@ -11,7 +11,7 @@ namespace vkrope::conformance {
 
 class DeviceUnderTest;
 
-/// A layer or another tool between the library and the driver.
+// A layer or another tool between the library and the driver.
 struct Tool {
     std::string name, version;
     bool alters_features =
@@ -33,7 +33,7 @@ struct Traits {
     std::vector<Tool> tools;
 };
 
-/// Measures the traits with a few rotations by tables of chosen values.
+// Measures the traits with a few rotations by tables of chosen values.
 Traits measure_traits(DeviceUnderTest& device);
 
 }  // namespace vkrope::conformance

@@ -28,16 +28,14 @@ std::vector<Manner> all_manners() {
     std::vector<Manner> manners;
     constexpr std::pair<std::uint32_t, std::uint32_t> patterns[] = {{1, 1}, {4, 1},   {16, 1},
                                                                     {4, 4}, {16, 16}, {64, 64}};
-    for (const std::uint32_t words : {4u, 2u, 1u}) {
+    for (const std::uint32_t words : {4u, 2u, 1u})
         for (const auto& [items, run] : patterns) manners.push_back({words, items, run, 256});
-    }
     // The widest access again, with the workgroup sizes of RoPE and with the pattern in which an
     // invocation on a software device loops over the heads of a token: 64 bytes, then the next 64
     // bytes.
     for (const auto& [items, run] : patterns) manners.push_back({4, items, run, 128});
-    for (const std::uint32_t items : {16u, 64u}) {
+    for (const std::uint32_t items : {16u, 64u})
         for (const std::uint32_t size : {128u, 256u}) manners.push_back({4, items, 4, size});
-    }
     for (const std::uint32_t items : {1u, 4u}) manners.push_back({4, items, 1, 64});
     return manners;
 }
@@ -137,9 +135,8 @@ Status CopyRoof::settle(bool wall_clock_will_do) {
     if (Status s = impl.race(impl.tried ? finalists : all.size()); !s) return s;
     forget();
     if (impl.tried) return {};
-    for (std::size_t round = 0; round < trial_rounds; ++round) {
+    for (std::size_t round = 0; round < trial_rounds; ++round)
         if (Status s = impl.race(all.size()); !s) return s;
-    }
     std::sort(all.begin(), all.end(), [](const Contender& a, const Contender& b) {
         return median(a.times_ns) < median(b.times_ns);
     });
@@ -195,10 +192,11 @@ Status CopyRoof::round() {
 }
 
 const Contender& CopyRoof::Impl::best() const {
-    return *std::min_element(contenders.begin(), contenders.begin() + finalists,
-                             [](const Contender& a, const Contender& b) {
-                                 return median(a.times_ns) < median(b.times_ns);
-                             });
+    return *std::min_element(
+        contenders.begin(), contenders.begin() + finalists,
+        [](const Contender& a, const Contender& b) {
+            return median(a.times_ns) < median(b.times_ns);
+        });
 }
 
 double CopyRoof::best_ns() const {

@@ -11,15 +11,15 @@
 
 namespace vkrope::tools {
 
-/// One copy. Both ranges have the same size, a multiple of 16, and do not overlap.
+// One copy. Both ranges have the same size, a multiple of 16, and do not overlap.
 struct Copied {
     VkDescriptorBufferInfo from = {}, to = {};
 };
 
-/// Copies the bytes that one rotation reads to where the rotation writes, with several copy shaders
-/// that differ in access width, vectors per invocation, access pattern and workgroup size. settle()
-/// tries all of them; afterwards only the fastest are timed, alternately with the code that is
-/// compared with them. Move-only.
+// Copies the bytes that one rotation reads to where the rotation writes, with several copy shaders
+// that differ in access width, vectors per invocation, access pattern and workgroup size. settle()
+// tries all of them; afterwards only the fastest are timed, alternately with the code that is
+// compared with them. Move-only.
 class CopyRoof {
    public:
     CopyRoof() noexcept;
@@ -27,25 +27,25 @@ class CopyRoof {
     CopyRoof(CopyRoof&&) noexcept;
     CopyRoof& operator=(CopyRoof&&) noexcept;
 
-    /// Compiles the shaders once, for any number of rotations.
+    // Compiles the shaders once, for any number of rotations.
     static Result<CopyRoof> make(Device& device);
 
-    /// Sets the buffers to copy, which must stay valid until the next aim().
+    // Sets the buffers to copy, which must stay valid until the next aim().
     void aim(std::vector<Copied> copies);
 
-    /// Warms up and discards all times. Finds the fastest shaders, unless the last aim() copied the
-    /// same sizes. Returns not_supported if the device has no timestamps, unless
-    /// `wall_clock_will_do`.
+    // Warms up and discards all times. Finds the fastest shaders, unless the last aim() copied the
+    // same sizes. Returns not_supported if the device has no timestamps, unless
+    // `wall_clock_will_do`.
     Status settle(bool wall_clock_will_do = false);
 
-    /// Times each of the fastest shaders once, after settle().
+    // Times each of the fastest shaders once, after settle().
     Status round();
-    /// Copies once with the shader `shader`, below `shader_count()`. Returns nanoseconds.
+    // Copies once with the shader `shader`, below `shader_count()`. Returns nanoseconds.
     Result<double> copy(std::size_t shader);
     std::size_t shader_count() const;
 
-    /// Results of the fastest shader after round(): the median of its rounds and its last round, in
-    /// nanoseconds, and its name.
+    // Results of the fastest shader after round(): the median of its rounds and its last round, in
+    // nanoseconds, and its name.
     double best_ns() const;
     double last_ns() const;
     std::string best_name() const;

@@ -7,7 +7,7 @@
 
 namespace vkrope::tools {
 
-/// Returns the median: for an even count the mean of the two middle values, for no values 0.
+// Returns the median: for an even count the mean of the two middle values, for no values 0.
 inline double median(std::vector<double> values) {
     if (values.empty()) return 0;
     std::sort(values.begin(), values.end());

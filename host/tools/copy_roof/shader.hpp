@@ -13,12 +13,12 @@
 
 namespace vkrope::tools {
 
-/// Submits the recorded commands and returns nanoseconds: device time, or the wall time of
-/// submitting and waiting if the device has no timestamps.
+// Submits the recorded commands and returns nanoseconds: device time, or the wall time of
+// submitting and waiting if the device has no timestamps.
 Result<double> time_ns(Device& device,
                        const std::function<Status(VkCommandBuffer)>& record_commands);
 
-/// A compute shader and its pipeline. Move-only.
+// A compute shader and its pipeline. Move-only.
 class Shader {
    public:
     Shader() noexcept;
@@ -26,9 +26,9 @@ class Shader {
     Shader(Shader&&) noexcept;
     Shader& operator=(Shader&&) noexcept;
 
-    /// constants   specialisation constants 1 and up; constant 0 is the workgroup size along x, and
-    /// the constant after `constants` is the workgroup size along y
-    /// push_bytes  size of the push constants
+    // constants   specialisation constants 1 and up; constant 0 is the workgroup size along x, and
+    // the constant after `constants` is the workgroup size along y
+    // push_bytes  size of the push constants
     struct Workgroup {
         std::uint32_t size = 256;  // upper limit; lower if the device allows less
         bool along_y = false;      // false: along x; the other sizes are 1
@@ -38,15 +38,15 @@ class Shader {
                                std::uint32_t push_bytes, const char* name,
                                const Workgroup& workgroup);
 
-    /// Number of invocations in a workgroup.
+    // Number of invocations in a workgroup.
     std::uint32_t workgroup_size() const noexcept;
 
-    /// If there are no push descriptors, provides descriptor sets for `calls` calls of record(),
-    /// all of which are free again.
+    // If there are no push descriptors, provides descriptor sets for `calls` calls of record(),
+    // all of which are free again.
     Status take_sets(std::uint32_t calls);
 
-    /// Records one dispatch of at least `groups` workgroups; the shader numbers them along x, then
-    /// along y.
+    // Records one dispatch of at least `groups` workgroups; the shader numbers them along x, then
+    // along y.
     void record(VkCommandBuffer commands, const Descriptors& descriptors, const void* push,
                 std::uint64_t groups) const noexcept;
 

@@ -49,17 +49,14 @@ ExitCode list_devices(bool as_json) {
     options.on_message = print_message;
     const DeviceList list = value_of(DeviceList::make(options), Subject::device);
     const std::vector<KnownDevice> found(list.begin(), list.end());
-    if (found.empty()) {
-        fail(ExitCode::no_device, "there is no Vulkan device");
-    }
+    if (found.empty()) fail(ExitCode::no_device, "there is no Vulkan device");
     if (!as_json) {
         write_output(table_of(found));
         return ExitCode::success;
     }
     nlohmann::ordered_json entries = nlohmann::ordered_json::array();
-    for (std::size_t index = 0; index < found.size(); ++index) {
+    for (std::size_t index = 0; index < found.size(); ++index)
         entries.push_back(json_of(found[index], index));
-    }
     const nlohmann::ordered_json json = {{"devices", std::move(entries)}};
     write_json(json);
     return ExitCode::success;

@@ -52,7 +52,7 @@ bool is_sum(const RopeParams& rotation) {
     return rotation.sections.axes != 0 && rotation.sections.order == VKROPE_SECTIONS_SUM;
 }
 
-/// Returns channels, frequency and phase of a pair; `row` is the axis if pairs sum over axes.
+// Returns channels, frequency and phase of a pair; `row` is the axis if pairs sum over axes.
 ExplainedPair pair_of(const RopeParams& rotation, std::uint32_t group, std::uint32_t j,
                       std::uint32_t row) {
     const std::size_t count = rotation.rotary_dim / 2;
@@ -76,7 +76,7 @@ ExplainedPair pair_of(const RopeParams& rotation, std::uint32_t group, std::uint
     return pair;
 }
 
-/// Computes the fields that follow from the frequency.
+// Computes the fields that follow from the frequency.
 void measure(ExplainedPair& pair, const Explanation& explanation) {
     pair.wavelength = pair.inv_freq == 0 ? std::numeric_limits<double>::infinity()
                                          : turn / pair.inv_freq;
@@ -93,9 +93,8 @@ std::vector<double> joint_frequencies(const RopeParams& rotation) {
     const std::size_t count = rotation.rotary_dim / 2;
     std::vector<double> joint(rotation.inv_freq.begin(),
                               rotation.inv_freq.begin() + std::ptrdiff_t(count));
-    for (std::size_t row = 1; is_sum(rotation) && row < rotation.sections.axes; ++row) {
+    for (std::size_t row = 1; is_sum(rotation) && row < rotation.sections.axes; ++row)
         for (std::size_t j = 0; j < count; ++j) joint[j] += rotation.inv_freq[row * count + j];
-    }
     return joint;
 }
 

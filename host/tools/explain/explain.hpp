@@ -11,8 +11,8 @@
 
 namespace vkrope::tools {
 
-/// A pair and the axis that rotates it. With a sum over axes a pair has one entry for each axis
-/// whose frequency is not 0, and with head groups one for each group.
+// A pair and the axis that rotates it. With a sum over axes a pair has one entry for each axis
+// whose frequency is not 0, and with head groups one for each group.
 struct ExplainedPair {
     std::uint32_t first = 0, second = 0;  // channels, counted from the rotary offset
     std::uint32_t pair = 0, group = 0;    // index of the pair in its head, head group
@@ -36,30 +36,30 @@ struct Explanation {
 
 Explanation explain(RopeParams rotation);
 
-/// Returns true if `pairs` contains each pair of a head once.
+// Returns true if `pairs` contains each pair of a head once.
 inline bool one_each(const Explanation& explanation) {
     return explanation.pairs.size() == explanation.rotation.rotary_dim / 2;
 }
 
-/// Returns the fields of a rotation that every command prints, with the warnings of the reader.
+// Returns the fields of a rotation that every command prints, with the warnings of the reader.
 nlohmann::ordered_json rotation_json(const RopeParams& rotation);
 
-/// Returns the frequencies of the pairs of the first head group if all axes advance by one.
+// Returns the frequencies of the pairs of the first head group if all axes advance by one.
 std::vector<double> joint_frequencies(const RopeParams& rotation);
 
-/// Returns the explanation as lines of at most 120 columns.
-///
-/// all  prints one line per pair, however many pairs there are
+// Returns the explanation as lines of at most 120 columns.
+//
+// all  prints one line per pair, however many pairs there are
 std::string text_of(const Explanation& explanation, bool all);
 
 nlohmann::ordered_json json_of(const Explanation& explanation);
 
-/// Returns two panels: wavelengths by axis with and without scaling, and q.k's decay by distance.
+// Returns two panels: wavelengths by axis with and without scaling, and q.k's decay by distance.
 std::string svg_of(const Explanation& explanation);
 
-/// Returns (1 / n) sum over j = 1 to n of |S_j|, where S_j is the sum of e^(i m inv_freq[k]) over k
-/// < j. This is the bound of q.k at distance m, up to a factor that depends only on q and k.
-/// RoFormer (arXiv:2104.09864), section 3.4.3.
+// Returns (1 / n) sum over j = 1 to n of |S_j|, where S_j is the sum of e^(i m inv_freq[k]) over k
+// < j. This is the bound of q.k at distance m, up to a factor that depends only on q and k.
+// RoFormer (arXiv:2104.09864), section 3.4.3.
 double decay_bound(const std::vector<double>& inv_freq, double distance);
 
 }  // namespace vkrope::tools

@@ -24,12 +24,12 @@ constexpr std::uint64_t max_file_bytes = std::uint64_t{1}
 constexpr std::int64_t lowest = std::numeric_limits<std::int32_t>::min(),
                        past_highest = std::int64_t{1} << 31;
 
-/// The positions from `first` up to but not including `end`.
+// The positions from `first` up to but not including `end`.
 struct PositionRange {
     std::int64_t first = 0, end = 0;
 };
 
-/// Parses "A:B", two integers with A < B; every position must fit in int32. Throws BadValue.
+// Parses "A:B", two integers with A < B; every position must fit in int32. Throws BadValue.
 PositionRange parse_range(const std::string& text) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos) {
@@ -45,11 +45,11 @@ PositionRange parse_range(const std::string& text) {
     return range;
 }
 
-/// Writes float32 [end - first, rotary_dim]: each row has the sines of all pairs, then their
-/// cosines, each multiplied by the attention factor and rounded once. Throws Failure.
+// Writes float32 [end - first, rotary_dim]: each row has the sines of all pairs, then their
+// cosines, each multiplied by the attention factor and rounded once. Throws Failure.
 void write_matrix(const RopeParams& rotation, const PositionRange& range, const std::string& path,
                   const std::string& model_path) {
-    const auto rows = static_cast<std::uint64_t>(range.end - range.first);
+    const auto rows = std::uint64_t(range.end - range.first);
     const std::uint64_t pairs = rotation.inv_freq.size();
     const std::uint64_t shape[] = {rows, 2 * pairs};
     const std::uint64_t bytes = npy::data_bytes(npy::Type::f4, shape);
@@ -66,8 +66,8 @@ void write_matrix(const RopeParams& rotation, const PositionRange& range, const 
     for (std::int64_t position = range.first; position < range.end; ++position) {
         for (std::uint64_t j = 0; j < pairs; ++j) {
             const oracle::CosSin turned = oracle::exact_cos_sin(position, rotation.inv_freq[j]);
-            row[j] = static_cast<float>(rotation.attention_factor * turned.sin);
-            row[pairs + j] = static_cast<float>(rotation.attention_factor * turned.cos);
+            row[j] = float(rotation.attention_factor * turned.sin);
+            row[pairs + j] = float(rotation.attention_factor * turned.cos);
         }
         files.front().write(std::as_bytes(std::span(row)));
     }
@@ -81,21 +81,15 @@ struct FrequenciesOptions {
     bool json = false;
 };
 
-/// Returns null if a token has one position.
+// Returns null if a token has one position.
 nlohmann::ordered_json json_of(const Sections& sections) {
-    if (sections.axes == 0) {
-        return nullptr;
-    }
-    if (sections.order == VKROPE_SECTIONS_SUM) {
-        return {{"mode", "sum"}, {"axes", sections.axes}};
-    }
+    if (sections.axes == 0) return nullptr;
+    if (sections.order == VKROPE_SECTIONS_SUM) return {{"mode", "sum"}, {"axes", sections.axes}};
     const bool interleaved = sections.order == VKROPE_SECTIONS_INTERLEAVED;
     nlohmann::ordered_json json = {
         {"mode", interleaved ? "interleaved" : "sequential"},
         {"sizes", std::vector(sections.pairs, sections.pairs + sections.axes)}};
-    if (interleaved) {
-        json["leftover_axis"] = sections.leftover_axis;
-    }
+    if (interleaved) json["leftover_axis"] = sections.leftover_axis;
     return json;
 }
 
@@ -110,16 +104,14 @@ nlohmann::ordered_json frequencies_json(const RopeParams& rotation) {
 ExitCode print_frequencies(const FrequenciesOptions& options) {
     const RopeParams rotation = load_model(options.model).rotation;
     if (options.matrix) {
-        if (rotation.no_rope) {
+        if (rotation.no_rope)
             fail(ExitCode::usage, "--matrix: this layer has no rotary position embedding");
-        }
         write_matrix(rotation, *options.matrix, options.out, options.model.path);
     }
-    if (options.json) {
+    if (options.json)
         write_json_of_17_digits(frequencies_json(rotation));
-    } else if (!options.matrix) {
+    else if (!options.matrix)
         write_output(text_of(explain(rotation), true));
-    }
     return ExitCode::success;
 }
 

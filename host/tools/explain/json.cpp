@@ -17,7 +17,7 @@ nlohmann::ordered_json known(double value) {
                                                : nlohmann::ordered_json(value);
 }
 
-/// Returns the windows, with offsets relative to the rotary offset.
+// Returns the windows, with offsets relative to the rotary offset.
 nlohmann::ordered_json windows_json(const RopeParams& rotation) {
     nlohmann::ordered_json windows = nlohmann::ordered_json::array();
     for (const Window& window : windows_of(rotation)) {
@@ -60,9 +60,7 @@ nlohmann::ordered_json json_of(const Explanation& explanation) {
                          {"unscaled_inv_freq", known(pair.unscaled)},
                          {"slower_by", known(pair.slower)},
                          {"turns", pair.turns}});
-        if (pair.turns < 1) {
-            never.push_back(j);
-        }
+        if (pair.turns < 1) never.push_back(j);
     }
     nlohmann::ordered_json json = rotation_json(rotation);
     json.update(

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t columns = 120, key_width = 18;
 constexpr std::size_t shown_pairs = 64;
 
-/// Returns "key   text", with the lines of the text aligned below one another.
+// Returns "key   text", with the lines of the text aligned below one another.
 std::string row(std::string_view key, std::string_view text) {
     std::string rows = fmt::format("{:<{}}", key, key_width);
     std::size_t used = key_width;
@@ -30,9 +30,8 @@ std::string row(std::string_view key, std::string_view text) {
             first = true;
         }
         for (const std::size_t room = columns - key_width; word.size() > room;
-             word.remove_prefix(room)) {
+             word.remove_prefix(room))
             rows += std::string(word.substr(0, room)) + '\n' + std::string(key_width, ' ');
-        }
         rows += first ? "" : " ";
         rows += word;
         used += (first ? 0 : 1) + word.size();
@@ -76,9 +75,8 @@ std::string channels_text(const RopeParams& rotation) {
             rotation.rotary_dim);
     }
     const bool all = rotation.rotary_dim == rotation.head_dim;
-    if (all && windows.size() == 1) {
+    if (all && windows.size() == 1)
         return fmt::format("all {} channels of a head", rotation.head_dim);
-    }
     return fmt::format("{} of {}{}", window(rotation.q_rotary_offset), rotation.head_dim,
                        all ? "" : "; the others pass through");
 }
@@ -129,16 +127,12 @@ bool same_slowdown(double a, double b) {
     return a == b || std::fabs(a - b) < 1e-9 * std::fabs(a);
 }
 
-/// Describes the effect of scaling on a run of pairs; the run has at least one.
+// Describes the effect of scaling on a run of pairs; the run has at least one.
 std::string slowdown_text(const std::vector<ExplainedPair>& pairs, std::size_t first,
                           std::size_t last) {
     const double a = pairs[first].slower, b = pairs[last].slower;
-    if (std::isinf(a)) {
-        return "stopped";
-    }
-    if (same_slowdown(a, 1) && same_slowdown(a, b)) {
-        return "unchanged";
-    }
+    if (std::isinf(a)) return "stopped";
+    if (same_slowdown(a, 1) && same_slowdown(a, b)) return "unchanged";
     double least = a, most = a;
     for (std::size_t j = first; j <= last; ++j) {
         least = std::min(least, pairs[j].slower);
@@ -149,9 +143,8 @@ std::string slowdown_text(const std::vector<ExplainedPair>& pairs, std::size_t f
 }
 
 std::string scaling_text(const Explanation& explanation) {
-    if (!explanation.knows_unscaled) {
+    if (!explanation.knows_unscaled)
         return "unknown: the unscaled frequencies of this model are not known";
-    }
     const std::vector<ExplainedPair>& pairs = explanation.pairs;
     // A run of equal slowdown is described separately if it has at least three pairs, or if it is
     // unscaled and touches either end; the pairs between runs are a blend.
@@ -159,23 +152,20 @@ std::string scaling_text(const Explanation& explanation) {
     bool blend = false;  // the last run is a blend
     for (std::size_t j = 0; j < pairs.size();) {
         std::size_t last = j;
-        while (last + 1 < pairs.size() && same_slowdown(pairs[last + 1].slower, pairs[j].slower)) {
+        while (last + 1 < pairs.size() && same_slowdown(pairs[last + 1].slower, pairs[j].slower))
             ++last;
-        }
         const bool of_its_own = last - j >= 2 || (same_slowdown(pairs[j].slower, 1) &&
                                                   (j == 0 || last + 1 == pairs.size()));
-        if (blend && !of_its_own) {
+        if (blend && !of_its_own)
             runs.back().second = last;
-        } else {
+        else
             runs.emplace_back(j, last);
-        }
         blend = !of_its_own;
         j = last + 1;
     }
     if (runs.size() == 1 && same_slowdown(pairs.front().slower, 1) &&
-        same_slowdown(pairs.back().slower, 1)) {
+        same_slowdown(pairs.back().slower, 1))
         return "none: every frequency is base^(-2j / rotary_dim)";
-    }
     std::string text = "against base^(-2j / rotary_dim): ";
     for (std::size_t run = 0; run < runs.size(); ++run) {
         text += fmt::format("{}{} {}", run == 0 ? "" : "; ",
@@ -199,9 +189,8 @@ std::string turns_text(const Explanation& explanation) {
     const std::vector<ExplainedPair>& pairs = explanation.pairs;
     for (std::size_t j = 0; j < pairs.size();) {
         std::size_t last = j;
-        while (last + 1 < pairs.size() && (pairs[last + 1].turns < 1) == (pairs[j].turns < 1)) {
+        while (last + 1 < pairs.size() && (pairs[last + 1].turns < 1) == (pairs[j].turns < 1))
             ++last;
-        }
         if (pairs[j].turns < 1) {
             never += (never.empty() ? "" : ", ") + range_of(j, last);
             count += last - j + 1;
@@ -229,12 +218,11 @@ std::string factor_text(double factor) {
                              short_number(factor), short_number(factor * factor));
 }
 
-/// Returns the cost of each source of angles on a device, for tables that cover
-/// Explanation::length.
+// Returns the cost of each source of angles on a device, for tables that cover
+// Explanation::length.
 std::string tables_text(const Explanation& explanation) {
     constexpr std::uint32_t side = 16384;  // maximum image side on most devices
-    const auto length = static_cast<std::uint64_t>(
-        std::clamp(explanation.length, 1.0, double(max_positions)));
+    const auto length = std::uint64_t(std::clamp(explanation.length, 1.0, double(max_positions)));
     std::string text;
     for (const Choice<AngleSource>& source : angle_sources) {
         const Result<AngleTableLayout> plan = plan_angles(explanation.rotation, source.value,
@@ -258,9 +246,7 @@ std::string softmax_text(double scale) {
 
 std::string positions_text(const Explanation& explanation) {
     const Sections& sections = explanation.rotation.sections;
-    if (sections.axes == 0) {
-        return "one for each token";
-    }
+    if (sections.axes == 0) return "one for each token";
     if (sections.order == VKROPE_SECTIONS_SUM) {
         return fmt::format(
             "{} for each token: each pair turns by the sum over the axes of position times "
@@ -309,15 +295,13 @@ std::string line_of(const Explanation& explanation, std::size_t j) {
                                    : pair.slower == 0      ? "?"
                                                            : fmt::format("{:.5g}", pair.slower),
                                    pair.turns);
-    if (explanation.rotation.sections.axes > 0) {
-        line += fmt::format("{:>6}", pair.axis);
-    }
+    if (explanation.rotation.sections.axes > 0) line += fmt::format("{:>6}", pair.axis);
     if (explanation.rotation.head_groups > 1) line += fmt::format("{:>7}", pair.group);
     if (!explanation.rotation.phase.empty()) line += fmt::format("{:>10.4f}", pair.phase);
     return line + '\n';
 }
 
-/// Returns a line for every pair, or for evenly spaced pairs that include the first and the last.
+// Returns a line for every pair, or for evenly spaced pairs that include the first and the last.
 std::string table_of(const Explanation& explanation, bool all) {
     const std::size_t count = explanation.pairs.size();
     const std::size_t step = all || count <= shown_pairs
@@ -328,12 +312,8 @@ std::string table_of(const Explanation& explanation, bool all) {
         "\n{:>5}  {:<15}{:>14}{:>14}{:>14}{:>11}{:>13}{}{}{}\n", "pair", "channels", "inv_freq",
         "wavelength", "unscaled", "slower by", "turns", rotation.sections.axes > 0 ? "  axis" : "",
         rotation.head_groups > 1 ? "  group" : "", rotation.phase.empty() ? "" : "     phase");
-    for (std::size_t j = 0; j < count; j += step) {
-        table += line_of(explanation, j);
-    }
-    if ((count - 1) % step != 0) {
-        table += line_of(explanation, count - 1);
-    }
+    for (std::size_t j = 0; j < count; j += step) table += line_of(explanation, j);
+    if ((count - 1) % step != 0) table += line_of(explanation, count - 1);
     table += "inv_freq in radians per position; wavelengths in positions a turn\n";
     if (!rotation.phase.empty()) table += "phase in radians\n";
     return step == 1
@@ -359,20 +339,13 @@ std::string text_of(const Explanation& explanation, bool all) {
         text += row("attention factor", factor_text(rotation.attention_factor));
         text += row("softmax scale", softmax_text(rotation.softmax_scale));
         text += row("positions", positions_text(explanation));
-        if (rotation.head_groups > 1) {
-            text += row("head groups", groups_text(rotation.head_groups));
-        }
+        if (rotation.head_groups > 1) text += row("head groups", groups_text(rotation.head_groups));
         if (!rotation.phase.empty()) text += row("phases", phases_text(rotation));
     }
-    if (const std::string ops = model_ops_text(rotation); !ops.empty()) {
-        text += row("ops", ops);
-    }
-    if (rotation.warnings.empty()) {
-        text += row("warnings", "none");
-    }
-    for (std::size_t w = 0; w < rotation.warnings.size(); ++w) {
+    if (const std::string ops = model_ops_text(rotation); !ops.empty()) text += row("ops", ops);
+    if (rotation.warnings.empty()) text += row("warnings", "none");
+    for (std::size_t w = 0; w < rotation.warnings.size(); ++w)
         text += row(w == 0 ? "warnings" : "", rotation.warnings[w]);
-    }
     return !rotation.no_rope ? text + table_of(explanation, all) : text;
 }
 

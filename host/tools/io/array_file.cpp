@@ -19,7 +19,7 @@ constexpr StoredType stored_types[] = {
     {"F32", npy::Type::f4}, {"F16", npy::Type::f2}, {"BF16", npy::Type::u2}, {"I32", npy::Type::i4},
     {"I64", npy::Type::i8}, {"F64", npy::Type::f8}, {"U8", npy::Type::u1}};
 
-/// The path of a safetensors file and, after a colon, the name of a tensor, which may be empty.
+// The path of a safetensors file and, after a colon, the name of a tensor, which may be empty.
 struct TensorPath {
     std::string file, tensor;
 };
@@ -29,12 +29,8 @@ std::optional<TensorPath> tensor_path(const std::string& path) {
     for (std::size_t at = path.find(extension); at != path.npos;
          at = path.find(extension, at + 1)) {
         const std::size_t end = at + extension.size();
-        if (end == path.size()) {
-            return TensorPath{path, ""};
-        }
-        if (path[end] == ':') {
-            return TensorPath{path.substr(0, end), path.substr(end + 1)};
-        }
+        if (end == path.size()) return TensorPath{path, ""};
+        if (path[end] == ':') return TensorPath{path.substr(0, end), path.substr(end + 1)};
     }
     return std::nullopt;
 }
@@ -72,7 +68,7 @@ npy::Array read_safetensors(const TensorPath& path) {
                                    .data_offset = header.data_offset + tensor.begin,
                                    .data_bytes = tensor.end - tensor.begin},
                         .data = {}};
-    array.data.resize(static_cast<std::size_t>(array.header.data_bytes));
+    array.data.resize(std::size_t(array.header.data_bytes));
     file.read(array.header.data_offset, array.data);
     return array;
 }
@@ -104,9 +100,7 @@ std::vector<float> read_floats(const std::string& option, const std::string& pat
              tensor, needed, each);
     }
     std::vector<float> numbers(array.data.size() / sizeof(float));
-    if (!numbers.empty()) {
-        std::memcpy(numbers.data(), array.data.data(), array.data.size());
-    }
+    if (!numbers.empty()) std::memcpy(numbers.data(), array.data.data(), array.data.size());
     return numbers;
 }
 

@@ -11,23 +11,19 @@ constexpr npy::Type numbers[] = {npy::Type::f4, npy::Type::f2, npy::Type::u2};  
 }  // namespace
 
 npy::Type npy_type(Element element) noexcept {
-    return is_quantised(element) ? npy::Type::u1 : numbers[static_cast<std::size_t>(element)];
+    return is_quantised(element) ? npy::Type::u1 : numbers[std::size_t(element)];
 }
 
 std::optional<Element> element_of(npy::Type type) noexcept {
-    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
-        if (npy_type(element) == type) {
-            return element;
-        }
-    }
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16})
+        if (npy_type(element) == type) return element;
     return std::nullopt;
 }
 
 void append_element(std::vector<std::byte>& bytes, Element element, double value) {
     const std::uint32_t bits = oracle::narrow(verify::type_of(element), value);
-    for (std::uint32_t byte = 0; byte < element_bytes(element); ++byte) {
-        bytes.push_back(static_cast<std::byte>(bits >> (8 * byte) & 0xff));
-    }
+    for (std::uint32_t byte = 0; byte < element_bytes(element); ++byte)
+        bytes.push_back(std::byte(bits >> (8 * byte) & 0xff));
 }
 
 }  // namespace vkrope::tools

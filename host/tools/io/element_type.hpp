@@ -12,13 +12,13 @@
 
 namespace vkrope::tools {
 
-/// Maps bf16 to <u2: .npy has no bfloat16, and its users store the bits. Quantised types are bytes.
+// Maps bf16 to <u2: .npy has no bfloat16, and its users store the bits. Quantised types are bytes.
 npy::Type npy_type(Element element) noexcept;
 
-/// The inverse of npy_type(); none for types that are not an Element.
+// The inverse of npy_type(); none for types that are not an Element.
 std::optional<Element> element_of(npy::Type type) noexcept;
 
-/// Appends `value`, rounded to nearest even, in the stored form.
+// Appends `value`, rounded to nearest even, in the stored form.
 void append_element(std::vector<std::byte>& bytes, Element element, double value);
 
 }  // namespace vkrope::tools

@@ -21,8 +21,8 @@ namespace {
 
 constexpr Choice<std::string_view> towers[] = {{"text", "text"}, {"vision", "vision"}};
 
-/// Returns true for a pipe, the standard input, or `<(command)` in a shell. Such streams have no
-/// size and cannot be read twice.
+// Returns true for a pipe, the standard input, or `<(command)` in a shell. Such streams have no
+// size and cannot be read twice.
 bool is_stream(const std::string& path) {
     std::error_code ignored;
     return std::filesystem::is_fifo(path, ignored) ||
@@ -31,21 +31,18 @@ bool is_stream(const std::string& path) {
 
 std::ifstream open_model(const std::string& path) {
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) {
+    if (std::filesystem::is_directory(path, ignored))
         fail(ExitCode::bad_file, "--model: '{}' is a directory; name the config.json in it", path);
-    }
     if (std::filesystem::exists(path, ignored) &&
-        !std::filesystem::is_regular_file(path, ignored) && !is_stream(path)) {
+        !std::filesystem::is_regular_file(path, ignored) && !is_stream(path))
         fail(ExitCode::bad_file, "--model: '{}' is neither a regular file nor a pipe", path);
-    }
     std::ifstream file(path, std::ios::binary);
-    if (!file) {
+    if (!file)
         fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
-    }
     return file;
 }
 
-/// Detects a GGUF file by its first bytes, whatever its name.
+// Detects a GGUF file by its first bytes, whatever its name.
 bool begins_as_gguf(std::ifstream& file) {
     char magic[4] = {};
     file.read(magic, sizeof magic);
@@ -59,16 +56,15 @@ bool begins_as_gguf(std::ifstream& file) {
 std::string read_text(std::istream& file, const std::string& path) {
     std::string text;
     for (char piece[65536]; file.read(piece, sizeof piece), file.gcount() > 0;) {
-        text.append(piece, static_cast<std::size_t>(file.gcount()));
+        text.append(piece, std::size_t(file.gcount()));
         if (text.size() > max_json_bytes) {
             fail(ExitCode::bad_file,
                  "--model: '{}' has more than {} bytes, so it is not a config.json", path,
                  max_json_bytes);
         }
     }
-    if (file.bad()) {
+    if (file.bad())
         fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
-    }
     return text;
 }
 
@@ -80,28 +76,19 @@ HeadCounts head_counts(const nlohmann::json& json) {
                    : std::nullopt;
     };
     auto q = count("num_attention_heads");
-    for (const char* key : {"n_head", "n_heads"}) {
-        q = q ? q : count(key);
-    }
+    for (const char* key : {"n_head", "n_heads"}) q = q ? q : count(key);
     auto k = count("num_key_value_heads");
-    for (const char* key : {"num_kv_heads", "kv_n_heads", "n_kv_heads"}) {
-        k = k ? k : count(key);
-    }
+    for (const char* key : {"num_kv_heads", "kv_n_heads", "n_kv_heads"}) k = k ? k : count(key);
     return {.q = q,
             .k = k ? k : q};  // without the second key every query head has its own key head
 }
 
-/// Calls visit(object) for the objects of a document and, recursively, for the objects in them.
+// Calls visit(object) for the objects of a document and, recursively, for the objects in them.
 template <class Visit>
 void each_object(const nlohmann::json& json, const Visit& visit) {
-    if (json.is_object()) {
-        visit(json);
-    }
-    if (json.is_structured()) {
-        for (const nlohmann::json& inside : json) {
-            each_object(inside, visit);
-        }
-    }
+    if (json.is_object()) visit(json);
+    if (json.is_structured())
+        for (const nlohmann::json& inside : json) each_object(inside, visit);
 }
 
 double number_or(const nlohmann::json& object, const char* key, double otherwise) {
@@ -138,9 +125,7 @@ ModelFile::ModelFile(const std::string& path) {
     // Does not open /dev/stdin, which would reopen a file that may have been written to and closed.
     const bool standard_input = path == "-";
     std::ifstream file;
-    if (!standard_input) {
-        file = open_model(path);
-    }
+    if (!standard_input) file = open_model(path);
     if (standard_input || is_stream(path)) {
         const std::string text = read_text(standard_input ? std::cin : file, path);
         if (text.starts_with("GGUF")) {
@@ -153,11 +138,10 @@ ModelFile::ModelFile(const std::string& path) {
     }
     const bool called_gguf = std::filesystem::path(path).extension() ==
                              ".gguf";  // the GGUF reader reports the error
-    if (begins_as_gguf(file) || called_gguf) {
+    if (begins_as_gguf(file) || called_gguf)
         gguf_.emplace(path);
-    } else {
+    else
         config_.emplace(read_text(file, path));
-    }
 }
 
 Result<RopeParams> ModelFile::read(const ModelQuery& query) const {
@@ -178,19 +162,19 @@ std::vector<std::string> ModelFile::layer_types() const {
         }
     };
     if (config_) {
-        each_object(config_->document(), [&add](const nlohmann::json& object) {
-            if (const auto list = object.find("layer_types"); list != object.end()) {
-                for (const nlohmann::json& type : *list) {
-                    if (type.is_string()) add(type.get<std::string>());
+        each_object(
+            config_->document(),
+            [&add](const nlohmann::json& object) {
+                if (const auto list = object.find("layer_types"); list != object.end()) {
+                    for (const nlohmann::json& type : *list)
+                        if (type.is_string()) add(type.get<std::string>());
                 }
-            }
-            const auto own = object.find("rope_parameters");
-            if (own != object.end() && own->is_object()) {
-                for (const auto& [type, parameters] : own->items()) {
-                    if (parameters.is_object()) add(type);
+                const auto own = object.find("rope_parameters");
+                if (own != object.end() && own->is_object()) {
+                    for (const auto& [type, parameters] : own->items())
+                        if (parameters.is_object()) add(type);
                 }
-            }
-        });
+            });
     }
     return types;
 }
@@ -199,19 +183,18 @@ std::vector<YarnScaling> ModelFile::yarn_scalings() const {
     std::vector<double> lengths;
     std::vector<YarnScaling> found, each;
     if (config_) {
-        each_object(config_->document(), [&](const nlohmann::json& object) {
-            for (const char* key : {"original_max_position_embeddings", "initial_context_length",
-                                    "max_position_embeddings"}) {
-                if (const double length = number_or(object, key, 0); length > 0) {
-                    lengths.push_back(length);
-                }
-            }
-            if (const double factor = number_or(object, "factor", 0); factor > 0) {
-                found.push_back({.factor = factor,
-                                 .beta_fast = number_or(object, "beta_fast", 32),
-                                 .beta_slow = number_or(object, "beta_slow", 1)});
-            }
-        });
+        each_object(
+            config_->document(),
+            [&](const nlohmann::json& object) {
+                for (const char* key : {"original_max_position_embeddings",
+                                        "initial_context_length", "max_position_embeddings"})
+                    if (const double length = number_or(object, key, 0); length > 0)
+                        lengths.push_back(length);
+                if (const double factor = number_or(object, "factor", 0); factor > 0)
+                    found.push_back({.factor = factor,
+                                     .beta_fast = number_or(object, "beta_fast", 32),
+                                     .beta_slow = number_or(object, "beta_slow", 1)});
+            });
     }
     for (YarnScaling yarn : found) {
         for (const double length : lengths) {
@@ -229,9 +212,8 @@ std::vector<ModelNumber> ModelFile::numbers() const {
         for (const auto& [pointer, value] : flat.items()) {
             const std::string key = pointer.substr(pointer.rfind('/') + 1);
             const bool in_list = key.find_first_not_of("0123456789") == std::string::npos;
-            if (value.is_number() && !in_list) {
+            if (value.is_number() && !in_list)
                 numbers.push_back({pointer, key, value.get<double>()});
-            }
         }
     }
     return numbers;
@@ -240,11 +222,10 @@ std::vector<ModelNumber> ModelFile::numbers() const {
 ModelFile ModelFile::with(const ModelNumber& number, double value) const {
     nlohmann::json document = config_->document();
     nlohmann::json& changed = document[nlohmann::json::json_pointer(number.pointer)];
-    if (changed.is_number_integer() && value == std::floor(value)) {
+    if (changed.is_number_integer() && value == std::floor(value))
         changed = std::int64_t(value);
-    } else {
+    else
         changed = value;
-    }
     return ModelFile(HfConfig(document.dump()));
 }
 
@@ -267,9 +248,8 @@ ModelQuery query_of(const ModelOptions& options, std::vector<const char*>& ignor
 
 std::vector<Window> windows_of(const RopeParams& rotation) {
     std::vector<Window> windows;
-    for (const Window& window : rotation.windows) {
+    for (const Window& window : rotation.windows)
         if (window.rotary_dim != 0) windows.push_back(window);
-    }
     if (windows.empty()) windows.push_back({0, rotation.rotary_dim});
     return windows;
 }
@@ -283,9 +263,8 @@ Model load_model(const ModelOptions& options) {
     // The head counts of a vision tower are not read.
     const HeadCounts heads = options.tower == "text" ? file.heads() : HeadCounts();
     Model model = {.rotation = std::move(rotation), .heads = heads, .file = std::move(file)};
-    for (const std::string& warning : model.rotation.warnings) {
+    for (const std::string& warning : model.rotation.warnings)
         print_warning(fmt::format("{}: {}", options.path, warning));
-    }
     return model;
 }
 

@@ -24,28 +24,24 @@ constexpr TypeRow types[] = {{Type::f4, "<f4", 4}, {Type::f2, "<f2", 2}, {Type::
                              {Type::u1, "|u1", 1}};
 
 const TypeRow& row(Type type) noexcept {
-    return *std::find_if(std::begin(types), std::end(types),
-                         [type](const TypeRow& candidate) { return candidate.type == type; });
+    return *std::find_if(
+        std::begin(types), std::end(types),
+        [type](const TypeRow& candidate) { return candidate.type == type; });
 }
 
 Type parse_type(const std::string& descr) {
-    for (const TypeRow& candidate : types) {
-        if (descr == candidate.name) {
-            return candidate.type;
-        }
-    }
-    if (descr.starts_with('>')) {
+    for (const TypeRow& candidate : types)
+        if (descr == candidate.name) return candidate.type;
+    if (descr.starts_with('>'))
         throw Error(fmt::format("descr '{}' is big-endian; it must be little-endian", descr));
-    }
     throw Error(fmt::format(
         "descr '{}' is not supported: it must be <f4, <f2, <u2, <i4, <i8, <f8 or |u1", descr));
 }
 
 std::uint64_t little_endian(std::span<const std::byte> bytes) {
     std::uint64_t value = 0;
-    for (std::size_t i = bytes.size(); i-- > 0;) {
+    for (std::size_t i = bytes.size(); i-- > 0;)
         value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
-    }
     return value;
 }
 
@@ -56,9 +52,8 @@ struct Preamble {
 
 Preamble parse_preamble(std::span<const std::byte> start) {
     const std::size_t compared = std::min(start.size(), magic.size());
-    if (compared == 0 || std::memcmp(start.data(), magic.data(), compared) != 0) {
+    if (compared == 0 || std::memcmp(start.data(), magic.data(), compared) != 0)
         throw Error("not a .npy file: it does not start with \\x93NUMPY");
-    }
     if (start.size() < shortest_preamble) {
         throw Error(
             fmt::format("cut off: {} bytes, but the shortest .npy header has more", start.size()));
@@ -70,14 +65,11 @@ Preamble parse_preamble(std::span<const std::byte> start) {
     }
     const std::size_t length_bytes = major == 1 ? 2 : 4;
     const std::size_t bytes = 8 + length_bytes;
-    if (start.size() < bytes) {
-        throw Error("cut off in the header's length");
-    }
+    if (start.size() < bytes) throw Error("cut off in the header's length");
     const std::uint64_t header_bytes = little_endian(start.subspan(8, length_bytes));
-    if (bytes + header_bytes > max_header_bytes) {
+    if (bytes + header_bytes > max_header_bytes)
         throw Error(fmt::format("header length {}; it may be at most 65536", header_bytes));
-    }
-    return {.bytes = bytes, .header_bytes = static_cast<std::size_t>(header_bytes)};
+    return {.bytes = bytes, .header_bytes = std::size_t(header_bytes)};
 }
 
 }  // namespace
@@ -102,8 +94,7 @@ std::uint64_t data_bytes(Type type, std::span<const std::uint64_t> shape) {
     bool empty = false;
     for (const std::uint64_t dimension : shape) {
         empty = empty || dimension == 0;
-        if (dimension >
-            static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / bytes) {
+        if (dimension > std::uint64_t(std::numeric_limits<std::int64_t>::max()) / bytes) {
             throw Error(fmt::format("shape {} of {} has 2^63 bytes or more", shape_text(shape),
                                     name(type)));
         }
@@ -144,7 +135,7 @@ Header parse_header(std::span<const std::byte> start, std::uint64_t file_bytes) 
 
 Array parse(std::span<const std::byte> file) {
     Array array = {.header = parse_header(file, file.size()), .data = {}};
-    const auto data = file.subspan(static_cast<std::size_t>(array.header.data_offset));
+    const auto data = file.subspan(std::size_t(array.header.data_offset));
     array.data.assign(data.begin(), data.end());
     return array;
 }
@@ -152,7 +143,7 @@ Array parse(std::span<const std::byte> file) {
 Array read(const std::string& path) {
     const tools::RegularFile file(path);
     Array array = {.header = parse_header(file.start(max_header_bytes), file.bytes()), .data = {}};
-    array.data.resize(static_cast<std::size_t>(array.header.data_bytes));
+    array.data.resize(std::size_t(array.header.data_bytes));
     file.read(array.header.data_offset, array.data);
     return array;
 }
@@ -165,8 +156,7 @@ std::string make_header(Type type, std::span<const std::uint64_t> shape) {
     const std::size_t unpadded = shortest_preamble + dict.size() + 1;
     dict.append((alignment - unpadded % alignment) % alignment, ' ').push_back('\n');
     std::string header(magic);
-    header += {'\1', '\0', static_cast<char>(dict.size() & 0xff),
-               static_cast<char>(dict.size() >> 8)};
+    header += {'\1', '\0', char(dict.size() & 0xff), char(dict.size() >> 8)};
     return header + dict;
 }
 

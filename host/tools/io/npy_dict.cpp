@@ -44,25 +44,20 @@ class DictParser {
                                                                                  : "shape"));
         }
         skip_space();
-        if (at_ != text_.size()) {
-            throw Error("the header goes on after its dict");
-        }
+        if (at_ != text_.size()) throw Error("the header goes on after its dict");
         return dict;
     }
 
    private:
     static void once(bool& seen, const std::string& key) {
-        if (seen) {
-            throw Error(fmt::format("the header has the key {} twice", key));
-        }
+        if (seen) throw Error(fmt::format("the header has the key {} twice", key));
         seen = true;
     }
 
     void skip_space() {
         while (at_ < text_.size() &&
-               std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) {
+               std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
             ++at_;
-        }
     }
 
     bool accept(char wanted) {
@@ -119,23 +114,20 @@ class DictParser {
     std::vector<std::uint64_t> tuple() {
         std::vector<std::uint64_t> values;
         bool comma = true;
-        if (!accept('(')) {
+        if (!accept('('))
             throw Error(fmt::format("shape must be a tuple, at byte {} of the header", at_));
-        }
         while (!accept(')')) {
             if (!comma) {
                 throw Error(
                     fmt::format("shape is not a tuple of numbers, at byte {} of the header", at_));
             }
-            if (values.size() == max_rank) {
+            if (values.size() == max_rank)
                 throw Error(fmt::format("shape has more than {} dimensions", max_rank));
-            }
             values.push_back(number());
             comma = accept(',');
         }
-        if (values.size() == 1 && !comma) {
+        if (values.size() == 1 && !comma)
             throw Error("shape is a number in parentheses, not a tuple");
-        }
         return values;
     }
 
@@ -144,10 +136,9 @@ class DictParser {
         std::uint64_t value = 0;
         const char* begin = text_.data() + at_;
         const auto [end, problem] = std::from_chars(begin, text_.data() + text_.size(), value);
-        const auto digits = static_cast<std::size_t>(end - begin);
-        if (problem == std::errc::result_out_of_range) {
+        const auto digits = std::size_t(end - begin);
+        if (problem == std::errc::result_out_of_range)
             throw Error("shape has a dimension of 2^64 or more");
-        }
         if (problem != std::errc() || (digits > 1 && *begin == '0')) {
             throw Error(
                 fmt::format("shape has a dimension that is not a decimal number above or equal to "

@@ -22,9 +22,9 @@ struct Dict {
     std::vector<std::uint64_t> shape;
 };
 
-/// Reads {'descr': '...', 'fortran_order': False, 'shape': (1, 2)} with the keys in any order,
-/// spaces between any two tokens, an optional comma at the end, and nothing but white space after
-/// it. Throws Error for anything else.
+// Reads {'descr': '...', 'fortran_order': False, 'shape': (1, 2)} with the keys in any order,
+// spaces between any two tokens, an optional comma at the end, and nothing but white space after
+// it. Throws Error for anything else.
 Dict parse_dict(std::string_view text);
 
 }  // namespace vkrope::npy

@@ -20,45 +20,34 @@ FileError unreadable(int error) {
 }  // namespace
 
 RegularFile::Descriptor::~Descriptor() {
-    if (number >= 0) {
-        ::close(number);
-    }
+    if (number >= 0) ::close(number);
 }
 
 RegularFile::RegularFile(const std::string& path) {
     struct stat about = {};
-    if (::stat(path.c_str(), &about) != 0) {
-        throw unreadable(errno);
-    }
+    if (::stat(path.c_str(), &about) != 0) throw unreadable(errno);
     if (!S_ISREG(about.st_mode)) {
         throw FileError(S_ISDIR(about.st_mode) ? "is a directory; it must be a regular file"
                                                : "is not a regular file");
     }
     file_.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file_.number < 0) {
-        throw unreadable(errno);
-    }
-    bytes_ = static_cast<std::uint64_t>(about.st_size);
+    if (file_.number < 0) throw unreadable(errno);
+    bytes_ = std::uint64_t(about.st_size);
 }
 
 void RegularFile::read(std::uint64_t offset, std::span<std::byte> to) const {
     while (!to.empty()) {
-        const ssize_t count = ::pread(file_.number, to.data(), to.size(),
-                                      static_cast<off_t>(offset));
-        if (count < 0 && errno != EINTR) {
-            throw unreadable(errno);
-        }
-        if (count == 0) {
-            throw FileError("became shorter while it was read");
-        }
-        const std::size_t done = count < 0 ? 0 : static_cast<std::size_t>(count);
+        const ssize_t count = ::pread(file_.number, to.data(), to.size(), off_t(offset));
+        if (count < 0 && errno != EINTR) throw unreadable(errno);
+        if (count == 0) throw FileError("became shorter while it was read");
+        const std::size_t done = count < 0 ? 0 : std::size_t(count);
         to = to.subspan(done);
         offset += done;
     }
 }
 
 std::vector<std::byte> RegularFile::start(std::uint64_t most) const {
-    std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(bytes_, most)));
+    std::vector<std::byte> bytes(std::size_t(std::min(bytes_, most)));
     read(0, bytes);
     return bytes;
 }

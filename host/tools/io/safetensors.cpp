@@ -28,18 +28,17 @@ constexpr Dtype dtypes[] = {{"BF16", 16},       {"BOOL", 8},    {"C64", 64},    
                             {"I64", 64},        {"I8", 8},      {"U16", 16},        {"U32", 32},
                             {"U64", 64},        {"U8", 8}};
 
-/// The number of bytes that state the length of the header, at the beginning of a file.
+// The number of bytes that state the length of the header, at the beginning of a file.
 constexpr std::size_t length_bytes = 8;
 
 std::uint64_t header_length(std::span<const std::byte> start) noexcept {
     std::uint64_t length = 0;
-    for (std::size_t i = length_bytes; i-- > 0;) {
+    for (std::size_t i = length_bytes; i-- > 0;)
         length = length << 8 | std::to_integer<std::uint64_t>(start[i]);
-    }
     return length;
 }
 
-/// Quotes a name for messages. The end of a name matters too, so only a hostile one is cut.
+// Quotes a name for messages. The end of a name matters too, so only a hostile one is cut.
 std::string in_quotes(const std::string& name) {
     constexpr std::size_t longest_shown = 200;
     return "'" + (name.size() > longest_shown ? name.substr(0, longest_shown) + "..." : name) + "'";
@@ -51,14 +50,10 @@ std::string in_quotes(const std::string& name) {
 
 std::vector<std::uint64_t> numbers_in(const std::string& where, const json& value) {
     constexpr const char* rule = "an array of whole numbers below 2^64";
-    if (!value.is_array()) {
-        refuse(where, value, rule);
-    }
+    if (!value.is_array()) refuse(where, value, rule);
     std::vector<std::uint64_t> numbers;
     for (const json& number : value) {
-        if (!number.is_number_unsigned()) {
-            refuse(where, number, rule);
-        }
+        if (!number.is_number_unsigned()) refuse(where, number, rule);
         numbers.push_back(number.get<std::uint64_t>());
     }
     return numbers;
@@ -67,9 +62,7 @@ std::vector<std::uint64_t> numbers_in(const std::string& where, const json& valu
 void read_field(const std::string& where, const std::string& key, const json& value,
                 Tensor& tensor) {
     if (key == "dtype") {
-        if (!value.is_string()) {
-            refuse(where, value, "a string");
-        }
+        if (!value.is_string()) refuse(where, value, "a string");
         tensor.dtype = value.get<std::string>();
         if (tensor.dtype.size() > max_dtype_bytes) {
             throw Error(fmt::format("{} has {} bytes; it may have at most {}", where,
@@ -77,9 +70,8 @@ void read_field(const std::string& where, const std::string& key, const json& va
         }
     } else if (key == "shape") {
         tensor.shape = numbers_in(where, value);
-        if (tensor.shape.size() > max_rank) {
+        if (tensor.shape.size() > max_rank)
             throw Error(fmt::format("{} has more than {} dimensions", where, max_rank));
-        }
     } else if (key == "data_offsets") {
         const std::vector<std::uint64_t> offsets = numbers_in(where, value);
         if (offsets.size() != 2) {
@@ -99,30 +91,20 @@ Tensor tensor_in(const std::string& name, const json& fields) {
         throw Error(fmt::format("{} has a name of {} bytes; it may have at most {}", where,
                                 name.size(), max_name_bytes));
     }
-    if (!fields.is_object()) {
-        refuse(where, fields, "an object");
-    }
+    if (!fields.is_object()) refuse(where, fields, "an object");
     Tensor tensor = {.name = name, .dtype = {}, .shape = {}};
-    for (const auto& [key, value] : fields.items()) {
+    for (const auto& [key, value] : fields.items())
         read_field(where + ": " + in_quotes(key), key, value, tensor);
-    }
-    for (const char* key : {"dtype", "shape", "data_offsets"}) {
-        if (!fields.contains(key)) {
-            throw Error(fmt::format("{}: {} is missing", where, key));
-        }
-    }
+    for (const char* key : {"dtype", "shape", "data_offsets"})
+        if (!fields.contains(key)) throw Error(fmt::format("{}: {} is missing", where, key));
     return tensor;
 }
 
 void check_metadata(const json& metadata) {
-    if (!metadata.is_object()) {
-        refuse("__metadata__", metadata, "an object");
-    }
-    for (const auto& [key, value] : metadata.items()) {
-        if (!value.is_string()) {
+    if (!metadata.is_object()) refuse("__metadata__", metadata, "an object");
+    for (const auto& [key, value] : metadata.items())
+        if (!value.is_string())
             refuse("__metadata__: the key " + in_quotes(key), value, "a string");
-        }
-    }
 }
 
 json parsed(std::string_view text) {
@@ -133,8 +115,8 @@ json parsed(std::string_view text) {
     }
 }
 
-/// Returns the size in bytes of a tensor of a known dtype. The check for overflow counts dimensions
-/// of zero as one, so that no product of some of the other dimensions can overflow in a caller.
+// Returns the size in bytes of a tensor of a known dtype. The check for overflow counts dimensions
+// of zero as one, so that no product of some of the other dimensions can overflow in a caller.
 std::uint64_t bytes_of(const Tensor& tensor, std::uint32_t bits) {
     const auto problem = [&](const char* rule) {
         return Error(fmt::format("tensor {}: shape {} of {} {}", in_quotes(tensor.name),
@@ -144,14 +126,11 @@ std::uint64_t bytes_of(const Tensor& tensor, std::uint32_t bits) {
     bool empty = false;
     for (const std::uint64_t dimension : tensor.shape) {
         empty = empty || dimension == 0;
-        if (dimension > std::numeric_limits<std::uint64_t>::max() / all_bits) {
+        if (dimension > std::numeric_limits<std::uint64_t>::max() / all_bits)
             throw problem("has 2^61 bytes or more");
-        }
         all_bits *= std::max<std::uint64_t>(dimension, 1);
     }
-    if (!empty && all_bits % 8 != 0) {
-        throw problem("does not fill whole bytes");
-    }
+    if (!empty && all_bits % 8 != 0) throw problem("does not fill whole bytes");
     return empty ? 0 : all_bits / 8;
 }
 
@@ -164,9 +143,7 @@ void check_sizes(const std::vector<Tensor>& tensors) {
                             in_quotes(tensor.name), tensor.begin, tensor.end));
         }
         const std::optional<std::uint32_t> bits = element_bits(tensor.dtype);
-        if (!bits) {
-            continue;
-        }
+        if (!bits) continue;
         const std::uint64_t bytes = bytes_of(tensor, *bits);
         if (tensor.end - tensor.begin != bytes) {
             throw Error(fmt::format(
@@ -177,12 +154,10 @@ void check_sizes(const std::vector<Tensor>& tensors) {
     }
 }
 
-/// Checks that every byte of the data belongs to exactly one tensor.
+// Checks that every byte of the data belongs to exactly one tensor.
 void check_places(const std::vector<Tensor>& tensors, std::uint64_t data_bytes) {
     std::vector<const Tensor*> by_place;
-    for (const Tensor& tensor : tensors) {
-        by_place.push_back(&tensor);
-    }
+    for (const Tensor& tensor : tensors) by_place.push_back(&tensor);
     std::sort(by_place.begin(), by_place.end(), [](const Tensor* one, const Tensor* other) {
         return one->begin != other->begin ? one->begin < other->begin : one->end < other->end;
     });
@@ -246,26 +221,22 @@ Header parse_header(std::span<const std::byte> start, std::uint64_t file_bytes) 
     // If only the beginning is present, its first character decides whether to read the rest.
     const std::string_view text(first,
                                 std::min<std::size_t>(start.size() - length_bytes, header_bytes));
-    if (!text.starts_with('{')) {
+    if (!text.starts_with('{'))
         throw Error("not a safetensors file: the header does not begin with {");
-    }
     // A zero byte ends the reading, so that a hole of a sparse file is not read to its end.
-    if (const std::size_t zero = text.find('\0'); zero != text.npos) {
+    if (const std::size_t zero = text.find('\0'); zero != text.npos)
         throw Error(fmt::format("the header has a byte of value 0 at {}", zero));
-    }
     if (text.size() < header_bytes) {
         throw Error(
             fmt::format("cut off in the header: {} bytes of {}", text.size(), header_bytes));
     }
     Header header = {.data_offset = length_bytes + header_bytes, .tensors = {}};
     const json document = parsed(text);
-    for (const auto& [name, fields] : document.items()) {
-        if (name == "__metadata__") {
+    for (const auto& [name, fields] : document.items())
+        if (name == "__metadata__")
             check_metadata(fields);
-        } else {
+        else
             header.tensors.push_back(tensor_in(name, fields));
-        }
-    }
     check_sizes(header.tensors);
     check_places(header.tensors, file_bytes - header.data_offset);
     return header;
@@ -277,9 +248,8 @@ Header read_header(const tools::RegularFile& file) {
         const std::uint64_t length = header_length(start);
         // Rejects a wrong header by its first bytes, before trusting the size that the file claims.
         if (length <= std::min(max_header_bytes, file.bytes() - length_bytes) &&
-            start[length_bytes] == std::byte{'{'}) {
+            start[length_bytes] == std::byte{'{'})
             start = file.start(length_bytes + length);
-        }
     }
     return parse_header(start, file.bytes());
 }

@@ -47,8 +47,8 @@ text{fill:#e8e8e8}
 .d5{fill:#9fd3f2}
 })";
 
-/// Rounds to a tenth of a unit, finer than the eye can see; adding 0 makes a negative zero
-/// positive.
+// Rounds to a tenth of a unit, finer than the eye can see; adding 0 makes a negative zero
+// positive.
 std::string coordinate(double value) {
     return fmt::format("{}", std::round(value * 10) / 10 + 0.0);
 }
@@ -64,7 +64,7 @@ bool shows(const Axis& axis, double value) {
     return std::isfinite(value) && (axis.scale == Scale::linear || value > 0);
 }
 
-/// Returns 1, 2 or 5 times a power of ten, so that about `count` steps cover `span`.
+// Returns 1, 2 or 5 times a power of ten, so that about `count` steps cover `span`.
 double round_step(double span, double count) {
     const double power = std::pow(10, std::floor(std::log10(span / count)));
     const double digit = span / count / power;
@@ -76,9 +76,7 @@ std::vector<double> linear_ticks(const Axis& axis) {
     const double step = round_step(axis.high - axis.low, 6);
     const double first = std::ceil(axis.low / step - 1e-9),
                  last = std::floor(axis.high / step + 1e-9);
-    for (double n = first; n <= last; ++n) {
-        ticks.push_back(n * step + 0.0);  // no negative zero
-    }
+    for (double n = first; n <= last; ++n) ticks.push_back(n * step + 0.0);  // no negative zero
     return ticks;
 }
 
@@ -89,17 +87,15 @@ std::vector<double> log_ticks(const Axis& axis) {
     std::vector<double> ticks;
     if (last - first >= 2) {
         const double step = std::ceil((last - first) / 7);
-        for (double power = first; power <= last; power += step) {
+        for (double power = first; power <= last; power += step)
             ticks.push_back(std::pow(10, power));
-        }
         return ticks;
     }
     for (double power = first - 1; power <= last; ++power) {
         for (const double digit : {1.0, 2.0, 5.0}) {
             const double value = digit * std::pow(10, power);
-            if (value >= axis.low * (1 - slack) && value <= axis.high * (1 + slack)) {
+            if (value >= axis.low * (1 - slack) && value <= axis.high * (1 + slack))
                 ticks.push_back(value);
-            }
         }
     }
     return ticks;
@@ -109,7 +105,7 @@ std::vector<double> ticks_of(const Axis& axis) {
     return axis.scale == Scale::logarithmic ? log_ticks(axis) : linear_ticks(axis);
 }
 
-/// The part of a plot between its axes.
+// The part of a plot between its axes.
 struct Field {
     Box box;
     const Plot& plot;
@@ -141,9 +137,7 @@ void draw_axes(Drawing& drawing, const Field& field) {
 void draw_bounds(Drawing& drawing, const Field& field) {
     const double right = field.box.x + field.box.width;
     for (const Bound& bound : field.plot.bounds) {
-        if (!shows(field.plot.y, bound.y)) {
-            continue;
-        }
+        if (!shows(field.plot.y, bound.y)) continue;
         const double y = field.y(bound.y);
         drawing.line({field.box.x, y}, {right, y}, "bound");
         if (bound.series) {
@@ -156,9 +150,7 @@ void draw_bounds(Drawing& drawing, const Field& field) {
 void draw_series(Drawing& drawing, const Field& field, const Series& series, std::size_t look) {
     std::vector<Point> run;
     const auto end_run = [&] {
-        if (run.size() > 1) {
-            drawing.polyline(run, fmt::format("s{}", look));
-        }
+        if (run.size() > 1) drawing.polyline(run, fmt::format("s{}", look));
         run.clear();
     };
     for (const Point& point : series.points) {
@@ -167,14 +159,12 @@ void draw_series(Drawing& drawing, const Field& field, const Series& series, std
             continue;
         }
         run.push_back({field.x(point.x), field.y(point.y)});
-        if (series.dots) {
-            drawing.circle(run.back(), 3, fmt::format("d{}", look));
-        }
+        if (series.dots) drawing.circle(run.back(), 3, fmt::format("d{}", look));
     }
     end_run();
 }
 
-/// Draws the samples and labels in as many lines as needed. Returns the number of lines.
+// Draws the samples and labels in as many lines as needed. Returns the number of lines.
 std::size_t draw_legend(Drawing& drawing, const Plot& plot, const Box& box) {
     std::size_t lines = 0;
     double x = box.x + box.width;  // makes the first entry start a line
@@ -189,14 +179,10 @@ std::size_t draw_legend(Drawing& drawing, const Plot& plot, const Box& box) {
         drawing.text({x + 36, y + 4}, label);
         x += width;
     };
-    for (std::size_t s = 0; s < plot.series.size(); ++s) {
+    for (std::size_t s = 0; s < plot.series.size(); ++s)
         entry(plot.series[s].label, fmt::format("s{}", s % looks));
-    }
-    for (const Bound& bound : plot.bounds) {
-        if (!bound.series) {
-            entry(bound.label, "bound");
-        }
-    }
+    for (const Bound& bound : plot.bounds)
+        if (!bound.series) entry(bound.label, "bound");
     return lines;
 }
 
@@ -278,9 +264,7 @@ Axis axis_over(std::string label, Scale scale, const std::vector<double>& values
         }
     }
     const bool logarithmic = scale == Scale::logarithmic;
-    if (!any) {
-        axis.low = axis.high = 1;
-    }
+    if (!any) axis.low = axis.high = 1;
     if (!(axis.low < axis.high)) {  // centres a single value
         const double margin = axis.low == 0 ? 1 : std::fabs(axis.low) / 2;
         axis.low = logarithmic ? axis.low / 2 : axis.low - margin;
@@ -296,27 +280,23 @@ void draw(Drawing& drawing, const Plot& plot, const Box& box) {
                          plot};
     draw_axes(drawing, field);
     draw_bounds(drawing, field);
-    for (std::size_t s = 0; s < plot.series.size(); ++s) {
+    for (std::size_t s = 0; s < plot.series.size(); ++s)
         draw_series(drawing, field, plot.series[s], s % looks);
-    }
 }
 
 std::string number_text(double number) {
     constexpr const char* raised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
     const double magnitude = std::fabs(number);
-    if (magnitude == 0 || (magnitude < 10000 && magnitude >= 0.001)) {
+    if (magnitude == 0 || (magnitude < 10000 && magnitude >= 0.001))
         return fmt::format("{:.6g}", number);
-    }
-    auto exponent = static_cast<int>(std::floor(std::log10(magnitude) + 1e-9));
+    auto exponent = int(std::floor(std::log10(magnitude) + 1e-9));
     const double digits = number / std::pow(10, exponent);
     std::string text = std::fabs(digits - 1) < 1e-9 ? "10" : fmt::format("{:.3g}·10", digits);
     if (exponent < 0) {
         text += "⁻";
         exponent = -exponent;
     }
-    for (const char digit : std::to_string(exponent)) {
-        text += raised[digit - '0'];
-    }
+    for (const char digit : std::to_string(exponent)) text += raised[digit - '0'];
     return text;
 }
 

@@ -11,7 +11,7 @@
 
 namespace vkrope::tools::svg {
 
-/// Escapes text for XML and HTML, and for attributes in double quotes.
+// Escapes text for XML and HTML, and for attributes in double quotes.
 std::string escaped(std::string_view text);
 
 struct Point {
@@ -24,16 +24,16 @@ struct Box {
 
 enum class Anchor { start, middle, end };
 
-/// Shapes in the units of the viewBox, y downwards. The CSS class of a shape sets its look: title,
-/// label, tick, quiet (text); axis, grid, bound (lines); s0 to s5 (lines of a series), d0 to d5
-/// (its dots).
+// Shapes in the units of the viewBox, y downwards. The CSS class of a shape sets its look: title,
+// label, tick, quiet (text); axis, grid, bound (lines); s0 to s5 (lines of a series), d0 to d5
+// (its dots).
 class Drawing {
    public:
     Drawing(double width, double height, std::string_view title);
 
     void text(Point at, std::string_view text, std::string_view look = "label",
               Anchor anchor = Anchor::start);
-    /// Text that runs from bottom to top.
+    // Text that runs from bottom to top.
     void upright_text(Point at, std::string_view text, std::string_view look = "label");
     void line(Point from, Point to, std::string_view look);
     void polyline(const std::vector<Point>& points, std::string_view look);
@@ -54,8 +54,8 @@ struct Axis {
     double low = 0, high = 1;  // low < high; low > 0 if logarithmic
 };
 
-/// Returns an axis that fits all values. Ignores those that it cannot show (not finite; not above 0
-/// if logarithmic).
+// Returns an axis that fits all values. Ignores those that it cannot show (not finite; not above 0
+// if logarithmic).
 Axis axis_over(std::string label, Scale scale, const std::vector<double>& values);
 
 struct Series {
@@ -64,12 +64,12 @@ struct Series {
     bool dots = false;          // in addition to the line
 };
 
-/// A horizontal line that values are compared with.
+// A horizontal line that values are compared with.
 struct Bound {
     std::string label;
     double y = 0;
-    /// The series for which the bound is valid. If set, the label stands on the line, in the colour
-    /// of this series, instead of in the legend.
+    // The series for which the bound is valid. If set, the label stands on the line, in the colour
+    // of this series, instead of in the legend.
     std::optional<std::size_t> series = {};
 };
 
@@ -80,10 +80,10 @@ struct Plot {
     std::vector<Bound> bounds;
 };
 
-/// Draws the title, the legend, axes with ticks, and all lines inside `box`.
+// Draws the title, the legend, axes with ticks, and all lines inside `box`.
 void draw(Drawing& drawing, const Plot& plot, const Box& box);
 
-/// Formats a number: 0.1, 2048, 10⁶
+// Formats a number: 0.1, 2048, 10⁶
 std::string number_text(double number);
 
 }  // namespace vkrope::tools::svg

@@ -12,7 +12,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// The dimension of the array for each axis, slowest first; -1: the layout has no such axis.
+// The dimension of the array for each axis, slowest first; -1: the layout has no such axis.
 struct Axes {
     int batch, tokens, heads;
 };
@@ -60,12 +60,11 @@ void check_shape(const TensorFile& tensor, Layout layout) {
 oracle::Tensor view_of(const TensorFile& tensor, Layout layout) {
     const std::vector<std::uint64_t>& shape = tensor.array.header.shape;
     std::vector<std::uint64_t> strides(shape.size(), 1);
-    for (std::size_t dimension = shape.size() - 1; dimension > 0; --dimension) {
+    for (std::size_t dimension = shape.size() - 1; dimension > 0; --dimension)
         strides[dimension - 1] = strides[dimension] * shape[dimension];
-    }
     const Axes axes = axes_of(layout);
     const auto at = [](const std::vector<std::uint64_t>& values, int axis, std::uint64_t absent) {
-        return axis < 0 ? absent : values[static_cast<std::size_t>(axis)];
+        return axis < 0 ? absent : values[std::size_t(axis)];
     };
     return {.type = verify::type_of(tensor.element),
             .batch = at(shape, axes.batch, 1),

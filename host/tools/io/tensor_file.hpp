@@ -25,7 +25,7 @@ inline std::uint64_t elements_of(const TensorFile& tensor) noexcept {
     return view.batch * view.tokens * view.heads * view.head_dim;
 }
 
-/// Reads the file and checks it against the layout and, if given, the element type. Throws Failure.
+// Reads the file and checks it against the layout and, if given, the element type. Throws Failure.
 TensorFile read_tensor(const std::string& option, const std::string& path, Layout layout,
                        std::optional<Element> dtype);
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t lowest_id = std::numeric_limits<std::int32_t>::min(),
                        highest_id = std::numeric_limits<std::int32_t>::max();
 
-/// Returns true if a token has one position on each of `axes` axes, false if it has a single one.
+// Returns true if a token has one position on each of `axes` axes, false if it has a single one.
 bool check_header(const npy::Header& header, const std::string& path, std::uint64_t batch,
                   std::uint64_t tokens, std::uint32_t axes) {
     if (header.type != npy::Type::i4 && header.type != npy::Type::i8) {
@@ -59,16 +59,14 @@ std::int64_t element(const npy::Array& array, std::size_t index) {
 }  // namespace
 
 TokenPositions consecutive_positions(std::int32_t first, std::uint64_t tokens) {
-    if (tokens == 0) {
-        return {.ids = {}, .first = first};
-    }
-    const auto room = static_cast<std::uint64_t>(highest_id - first);
+    if (tokens == 0) return {.ids = {}, .first = first};
+    const auto room = std::uint64_t(highest_id - first);
     if (tokens - 1 > room) {
         fail(ExitCode::usage,
              "--first-position: {} leaves room for {} tokens below 2^31; the tensors have {}",
              first, room + 1, tokens);
     }
-    const auto last = static_cast<std::int32_t>(first + static_cast<std::int64_t>(tokens - 1));
+    const auto last = std::int32_t(first + std::int64_t(tokens - 1));
     return {.ids = {}, .first = first, .lowest = first, .highest = last};
 }
 
@@ -85,7 +83,7 @@ TokenPositions read_positions(const std::string& path, std::uint64_t batch, std:
             fail(ExitCode::bad_file, "--positions: '{}' has {} at index {}; it must fit in 32 bits",
                  path, id, index);
         }
-        positions.ids.push_back(static_cast<std::int32_t>(id));
+        positions.ids.push_back(std::int32_t(id));
     }
     if (count > 0) {
         const auto [lowest, highest] = std::minmax_element(positions.ids.begin(),
@@ -101,9 +99,8 @@ std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_
     std::vector<std::int64_t> all(batch * tokens);
     for (std::size_t index = 0; index < all.size(); ++index) {
         // A row shared by all sequences is reused for each of them.
-        all[index] = positions.ids.empty()
-                         ? positions.first + static_cast<std::int64_t>(index % tokens)
-                         : positions.ids[index % positions.ids.size()];
+        all[index] = positions.ids.empty() ? positions.first + std::int64_t(index % tokens)
+                                           : positions.ids[index % positions.ids.size()];
     }
     return all;
 }
@@ -112,15 +109,14 @@ void give_each_axis(TokenPositions& positions, std::uint64_t batch, std::uint64_
                     std::uint32_t axes) {
     const std::vector<std::int64_t> one = expanded(positions, batch, tokens);
     positions.ids.clear();
-    for (std::uint32_t axis = 0; axis < axes; ++axis) {
-        for (const std::int64_t id : one) positions.ids.push_back(static_cast<std::int32_t>(id));
-    }
+    for (std::uint32_t axis = 0; axis < axes; ++axis)
+        for (const std::int64_t id : one) positions.ids.push_back(std::int32_t(id));
     positions.axes = axes;
 }
 
 std::uint64_t largest_distance(const TokenPositions& positions) noexcept {
     const std::int64_t lowest = positions.lowest, highest = positions.highest;
-    return static_cast<std::uint64_t>(std::max(std::abs(lowest), std::abs(highest)));
+    return std::uint64_t(std::max(std::abs(lowest), std::abs(highest)));
 }
 
 }  // namespace vkrope::tools

@@ -9,7 +9,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// Rejects the options of a rotation for a layer without RoPE.
+// Rejects the options of a rotation for a layer without RoPE.
 void refuse_rotation(const OperationOptions& options) {
     const char* given = options.inverse                             ? "--inverse"
                         : options.gain != VKROPE_GAIN_APPLY         ? "--gain"
@@ -53,16 +53,16 @@ RopeParams rotation_of(const OperationOptions& options, RopeParams rotation) {
     return rotation;
 }
 
-/// A row format that a tensor may have, and the first channel of its window.
+// A row format that a tensor may have, and the first channel of its window.
 struct RowForm {
     std::uint32_t head_dim = 0, rotary_offset = 0;
     const char* what = "";
     bool shared = false;  // one row shared by all heads
 };
 
-/// Returns the row formats of a tensor. Most models have one. Latent attention has several, because
-/// its head_dim counts only the rotated channels, which are a separate tensor or follow other
-/// channels. K is as in the cache, or as in Q if the heads have been assembled.
+// Returns the row formats of a tensor. Most models have one. Latent attention has several, because
+// its head_dim counts only the rotated channels, which are a separate tensor or follow other
+// channels. K is as in the cache, or as in Q if the heads have been assembled.
 std::vector<RowForm> forms_of(const OperationOptions& options, const RopeParams& rotation,
                               TensorIndex which) {
     const bool key = which == K;
@@ -82,13 +82,12 @@ std::vector<RowForm> forms_of(const OperationOptions& options, const RopeParams&
     } else {
         forms = {{q + width, q, "a whole head"}, {width, 0, "the rotary part alone"}};
     }
-    for (RowForm& form : forms) {
+    for (RowForm& form : forms)
         form.rotary_offset = options.rotary_offset.value_or(form.rotary_offset);
-    }
     return forms;
 }
 
-/// Returns the forms whose window is inside the row. Fails if there is none.
+// Returns the forms whose window is inside the row. Fails if there is none.
 std::vector<RowForm> fitting_forms(const OperationOptions& options, const RopeParams& rotation,
                                    TensorIndex which) {
     std::vector<RowForm> forms = forms_of(options, rotation, which);
@@ -106,16 +105,14 @@ std::vector<RowForm> fitting_forms(const OperationOptions& options, const RopePa
     return forms;
 }
 
-/// Returns the form that matches the last dimension of the file.
-///
-/// least  lower limit of --head-dim in channels
+// Returns the form that matches the last dimension of the file.
+//
+// least  lower limit of --head-dim in channels
 RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
                 const OperationOptions& options, std::uint64_t least) {
     std::string known;
     for (const RowForm& form : forms) {
-        if (form.head_dim == tensor.view.head_dim) {
-            return form;
-        }
+        if (form.head_dim == tensor.view.head_dim) return form;
         known += forms.size() == 1 ? fmt::format("{}", form.head_dim)
                                    : fmt::format("{}{} ({})", known.empty() ? "" : " or ",
                                                  form.head_dim, form.what);
@@ -133,7 +130,7 @@ TensorFile read_file(const OperationOptions& options, TensorIndex which) {
                        options.dtype);
 }
 
-/// Reads Q or K and sets the rotary offset of its row form.
+// Reads Q or K and sets the rotary offset of its row form.
 TensorFile read_rotated(const OperationOptions& options, const RopeParams& rotation,
                         TensorIndex which, std::optional<std::uint64_t> heads,
                         std::uint32_t& rotary_offset) {
@@ -151,7 +148,7 @@ TensorFile read_rotated(const OperationOptions& options, const RopeParams& rotat
     return tensor;
 }
 
-/// Reads V. The model does not define its rows, so any row that the kernel supports is accepted.
+// Reads V. The model does not define its rows, so any row that the kernel supports is accepted.
 TensorFile read_value(const OperationOptions& options) {
     TensorFile tensor = read_file(options, V);
     if (tensor.view.head_dim < 2 || tensor.view.head_dim > 65534) {
@@ -162,7 +159,7 @@ TensorFile read_value(const OperationOptions& options) {
     return tensor;
 }
 
-/// Checks that two tensors have the same tokens and fit in one kernel.
+// Checks that two tensors have the same tokens and fit in one kernel.
 void check_alike(const TensorFile& first, const TensorFile& other) {
     if (first.element != other.element) {
         fail(ExitCode::bad_file, "{}: '{}' has type {}, {} '{}' has {}; they must be the same",
@@ -182,7 +179,7 @@ bool has_rows(const std::optional<TensorFile>& tensor) {
     return tensor && !tensor->array.data.empty();
 }
 
-/// Checks that Q or K has rows, because a kernel moves V with Q or K, but never V alone.
+// Checks that Q or K has rows, because a kernel moves V with Q or K, but never V alone.
 void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tensors) {
     if (has_rows(tensors[V]) && !has_rows(tensors[Q]) && !has_rows(tensors[K])) {
         fail(ExitCode::bad_file,
@@ -192,11 +189,10 @@ void check_something_rotates(const OfEachTensor<std::optional<TensorFile>>& tens
     }
 }
 
-/// Checks that Q or K is given, and that each given tensor has both files.
+// Checks that Q or K is given, and that each given tensor has both files.
 void check_tensors(const OperationOptions& options) {
-    if (options.inputs[Q].empty() && options.inputs[K].empty()) {
+    if (options.inputs[Q].empty() && options.inputs[K].empty())
         fail(ExitCode::usage, "--q and --k are missing; give at least one of them");
-    }
     for (const TensorIndex which : every_tensor) {
         const bool no_input = options.inputs[which].empty();
         if (no_input != options.outputs[which].empty()) {
@@ -226,29 +222,23 @@ OperationInputs read_inputs(const OperationOptions& options) {
         tensors[K] = read_rotated(options, rotation, K, model.heads.k,
                                   inputs.rotation.k_rotary_offset);
     }
-    if (!options.inputs[V].empty()) {
-        tensors[V] = read_value(options);
-    }
+    if (!options.inputs[V].empty()) tensors[V] = read_value(options);
     const TensorFile& tensor = tensors[Q] ? *tensors[Q] : *tensors[K];
-    for (const TensorIndex which : every_tensor) {
-        if (tensors[which]) {
-            check_alike(tensor, *tensors[which]);
-        }
-    }
+    for (const TensorIndex which : every_tensor)
+        if (tensors[which]) check_alike(tensor, *tensors[which]);
     check_something_rotates(tensors);
     inputs.model = std::move(model.file);
     inputs.element = tensor.element;
-    inputs.batch = static_cast<std::uint32_t>(tensor.view.batch);
-    inputs.tokens = static_cast<std::uint32_t>(tensor.view.tokens);
+    inputs.batch = std::uint32_t(tensor.view.batch);
+    inputs.tokens = std::uint32_t(tensor.view.tokens);
     inputs.positions = options.positions.empty()
                            ? consecutive_positions(options.first_position.value_or(0),
                                                    inputs.tokens)
                            : read_positions(options.positions, inputs.batch, inputs.tokens,
                                             inputs.rotation.sections.axes);
     const Sections& sections = inputs.rotation.sections;
-    if (sections.order == VKROPE_SECTIONS_SUM && inputs.positions.axes == 0) {
+    if (sections.order == VKROPE_SECTIONS_SUM && inputs.positions.axes == 0)
         give_each_axis(inputs.positions, inputs.batch, inputs.tokens, sections.axes);
-    }
     const std::uint64_t longest = inputs.rotation.longest_seq_len;
     if (longest != 0 && largest_distance(inputs.positions) >= longest) {
         print_note(

@@ -11,17 +11,15 @@
 namespace vkrope::tools {
 namespace {
 
-/// Adds parts to the memory of an operation. Each part has a buffer of its own on the device, and
-/// starts at a multiple of 4 bytes.
+// Adds parts to the memory of an operation. Each part has a buffer of its own on the device, and
+// starts at a multiple of 4 bytes.
 class Parts {
    public:
     explicit Parts(verify::Operation& operation) : operation_(operation) {}
 
-    /// Adds bytes that nothing has written; no bytes give no part.
+    // Adds bytes that nothing has written; no bytes give no part.
     VkDescriptorBufferInfo add(std::size_t bytes) {
-        if (bytes == 0) {
-            return {};
-        }
+        if (bytes == 0) return {};
         const std::size_t first = operation_.memory.size();
         operation_.memory.resize(first + (bytes + 3) / 4 * 4);
         operation_.buffers.push_back(first);
@@ -31,9 +29,8 @@ class Parts {
     template <class T>
     VkDescriptorBufferInfo add(const std::vector<T>& numbers) {
         const VkDescriptorBufferInfo part = add(numbers.size() * sizeof(T));
-        if (part.range != 0) {
+        if (part.range != 0)
             std::memcpy(&operation_.memory[part.offset], numbers.data(), part.range);
-        }
         return part;
     }
 
@@ -41,8 +38,8 @@ class Parts {
     verify::Operation& operation_;
 };
 
-/// Returns a rotation of at least one pair, which the kernel requires. For a layer without RoPE the
-/// pair has the angle 0, which leaves it unchanged.
+// Returns a rotation of at least one pair, which the kernel requires. For a layer without RoPE the
+// pair has the angle 0, which leaves it unchanged.
 RopeParams rotation_of(const OperationInputs& inputs) {
     RopeParams rotation = inputs.rotation;
     if (rotation.no_rope) {
@@ -52,9 +49,8 @@ RopeParams rotation_of(const OperationInputs& inputs) {
         rotation.phase = {0};
         rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
     }
-    if (inputs.positions.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM) {
+    if (inputs.positions.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM)
         rotation.sections = {};  // one position rotates all pairs
-    }
     return rotation;
 }
 
@@ -75,16 +71,14 @@ void set_rotation(const OperationInputs& inputs, verify::Operation& operation) {
     operation.phase = rotation.phase;
     operation.attention_factor = rotation.attention_factor;
     operation.precision = rotation.precision;
-    operation.max_position = static_cast<std::uint32_t>(largest_distance(inputs.positions) + 1);
+    operation.max_position = std::uint32_t(largest_distance(inputs.positions) + 1);
 }
 
 void set_positions(const OperationInputs& inputs, Parts& parts, vkrope_positions& positions) {
     const std::vector<std::int32_t>& ids = inputs.positions.ids;
     positions.ids = parts.add(ids);
     positions.first = inputs.positions.first;
-    if (ids.empty() || ids.size() == inputs.tokens) {
-        positions.batch_stride = broadcast;
-    }
+    if (ids.empty() || ids.size() == inputs.tokens) positions.batch_stride = broadcast;
 }
 
 verify::Parameters parameters_of(const TensorOps& ops) {
@@ -95,27 +89,27 @@ verify::Parameters parameters_of(const TensorOps& ops) {
             .store_scale = ops.given_scales};
 }
 
-/// Sets the format and the layout of a tensor, and its parameters.
+// Sets the format and the layout of a tensor, and its parameters.
 void set_tensor(const OperationInputs& inputs, TensorIndex which, verify::Operation& operation) {
     const oracle::Tensor& view = inputs.tensors[which]->view;
     const TensorOps& ops = inputs.ops[which];
     TensorInfo& info = operation.info.tensor[which];
     info.in = inputs.element;
     info.out = ops.stored;
-    info.head_dim = static_cast<std::uint32_t>(view.head_dim);
+    info.head_dim = std::uint32_t(view.head_dim);
     // A kernel that only rotates accepts any number of heads.
     const bool counted = ops.any() || is_quantised(ops.stored);
-    info.heads = counted ? static_cast<std::uint32_t>(view.heads) : 0;
+    info.heads = counted ? std::uint32_t(view.heads) : 0;
     info.ops = ops;
-    operation.call.in[which] = {.heads = static_cast<std::uint32_t>(view.heads),
-                                .token_stride = static_cast<std::int64_t>(view.token_stride),
-                                .head_stride = static_cast<std::int64_t>(view.head_stride),
-                                .batch_stride = static_cast<std::int64_t>(view.batch_stride)};
+    operation.call.in[which] = {.heads = std::uint32_t(view.heads),
+                                .token_stride = std::int64_t(view.token_stride),
+                                .head_stride = std::int64_t(view.head_stride),
+                                .batch_stride = std::int64_t(view.batch_stride)};
     operation.call.out[which] = operation.call.in[which];
     operation.parameters[which] = parameters_of(ops);
 }
 
-/// Returns the bytes that the memory needs, or a few more.
+// Returns the bytes that the memory needs, or a few more.
 std::size_t bytes_of(const OperationInputs& inputs, bool has_outputs) {
     std::size_t bytes = 4 * (inputs.positions.ids.size() + inputs.q_scale_tokens.size() + 8);
     for (const TensorIndex which : every_tensor) {

@@ -36,7 +36,7 @@ struct OperationOptions {
     OpsOptions ops;
 };
 
-/// Adds the options for files and for the operation on their tensors.
+// Adds the options for files and for the operation on their tensors.
 void add_operation(CommandLine& command, OperationOptions& options);
 
 struct OperationInputs {
@@ -52,25 +52,25 @@ struct OperationInputs {
     float q_scale = 1;
 };
 
-/// Reads the files named by the options and checks everything that can be checked without a device.
-/// Throws Failure.
+// Reads the files named by the options and checks everything that can be checked without a device.
+// Throws Failure.
 OperationInputs read_inputs(const OperationOptions& options);
 
-/// Reads and checks the ops around the rotation of these tensors: the requested ops and, if there
-/// are any, the model's ops too. Throws Failure.
+// Reads and checks the ops around the rotation of these tensors: the requested ops and, if there
+// are any, the model's ops too. Throws Failure.
 void read_ops(const OperationOptions& options, OperationInputs& inputs);
 
-/// Sets the store of each tensor and checks that it fits the tensor. Throws Failure.
+// Sets the store of each tensor and checks that it fits the tensor. Throws Failure.
 void read_stores(const OpsOptions& options, OperationInputs& inputs);
 
-/// Returns the operation on the tensors, whose data moves from the inputs to its memory. The source
-/// of its angles is not set.
-///
-/// has_outputs  whether the memory has room for outputs
+// Returns the operation on the tensors, whose data moves from the inputs to its memory. The source
+// of its angles is not set.
+//
+// has_outputs  whether the memory has room for outputs
 verify::Operation operation_of(const OperationOptions& options, OperationInputs& inputs,
                                bool has_outputs);
 
-/// As verify::definition_of(). A layer without RoPE passes its channels through.
+// As verify::definition_of(). A layer without RoPE passes its channels through.
 oracle::Definition definition_of(const OperationInputs& inputs, const verify::Operation& operation,
                                  TensorIndex which, bool flushes);
 

@@ -37,22 +37,20 @@ ParameterFile read_parameter(const char* option, const std::string& path,
     return parameter;
 }
 
-/// Returns the norm of a tensor without the shapes of its parameters; none if it has no norm.
+// Returns the norm of a tensor without the shapes of its parameters; none if it has no norm.
 std::optional<Norm> norm_of(const OpsOptions& options, const ModelOps& all, TensorIndex which) {
     const Ops& model = all.tensor[which];
     const bool asked_for = which == V ? options.v_norm
                                       : !options.parameters[which][parameter_weight].empty();
     const bool of_model = model.norm.kind != VKROPE_NORM_NONE;
-    if (!asked_for && !of_model) {
-        return std::nullopt;
-    }
+    if (!asked_for && !of_model) return std::nullopt;
     Norm norm = model.norm;
     norm.kind = options.norm_kind.value_or(of_model ? norm.kind : VKROPE_NORM_RMS);
     norm.span = options.norm_span.value_or(norm.span);
     norm.place = options.norm_place.value_or(norm.place);
     norm.weight_offset = options.norm_offset.value_or(norm.weight_offset);
     if (options.norm_eps) {
-        norm.eps = static_cast<float>(*options.norm_eps);
+        norm.eps = float(*options.norm_eps);
     } else if (!of_model) {
         const char* name = tensor_names[which].name;
         fail(ExitCode::usage, "--norm-eps: missing; {}",
@@ -62,15 +60,14 @@ std::optional<Norm> norm_of(const OpsOptions& options, const ModelOps& all, Tens
     return norm;
 }
 
-/// Checks that the norm has the parameters of the model's norm, and only those that its kind
-/// allows.
+// Checks that the norm has the parameters of the model's norm, and only those that its kind
+// allows.
 void check_parameters(const OpsOptions& options, const Norm& model, TensorIndex which,
                       NormKind kind) {
     const auto check_one = [&](Parameter parameter, ParameterShape of_model, const char* what) {
-        if (options.parameters[which][parameter].empty() && of_model != VKROPE_PARAMETER_NONE) {
+        if (options.parameters[which][parameter].empty() && of_model != VKROPE_PARAMETER_NONE)
             fail(ExitCode::usage, "{}: missing; the model's norm of {} has a {}",
                  parameter_options[which][parameter], tensor_names[which].name, what);
-        }
     };
     check_one(parameter_weight, model.weight, "weight");
     check_one(parameter_norm_bias, model.bias, "bias");
@@ -80,15 +77,13 @@ void check_parameters(const OpsOptions& options, const Norm& model, TensorIndex 
     }
 }
 
-/// Sets the norm of a tensor, without the shapes of its parameters.
+// Sets the norm of a tensor, without the shapes of its parameters.
 void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which, Ops& ops) {
     const std::optional<Norm> norm = norm_of(options, all, which);
     if (norm) {
         check_parameters(options, all.tensor[which].norm, which, norm->kind);
         ops.norm = *norm;
-        if (options.parameters[which][parameter_weight].empty()) {
-            ops.norm.weight_offset = 0;
-        }
+        if (options.parameters[which][parameter_weight].empty()) ops.norm.weight_offset = 0;
         return;
     }
     if (which != V && !all.norms_known) {
@@ -102,7 +97,7 @@ void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which,
     }
 }
 
-/// Reads the parameters of a tensor after its norm has been set.
+// Reads the parameters of a tensor after its norm has been set.
 void read_parameters(const OpsOptions& options, TensorIndex which, const TensorFile& tensor,
                      TensorOps& ops) {
     for (const Parameter parameter : every_parameter) {
@@ -117,7 +112,7 @@ void read_parameters(const OpsOptions& options, TensorIndex which, const TensorF
     ops.norm.bias = ops.parameters[parameter_norm_bias].shape;
 }
 
-/// Rejects the options of a tensor that is not given.
+// Rejects the options of a tensor that is not given.
 void check_absent(const OpsOptions& options, TensorIndex which) {
     const char* given = which == V && options.v_norm          ? "--v-norm"
                         : options.types.named[which]          ? "--store"
@@ -125,28 +120,22 @@ void check_absent(const OpsOptions& options, TensorIndex which) {
                         : options.scales.named[which]         ? "--store-scale"
                         : !options.scale_files[which].empty() ? options.scale_options[which]
                                                               : nullptr;
-    for (const Parameter parameter : every_parameter) {
-        if (given == nullptr && !options.parameters[which][parameter].empty()) {
+    for (const Parameter parameter : every_parameter)
+        if (given == nullptr && !options.parameters[which][parameter].empty())
             given = parameter_options[which][parameter];
-        }
-    }
     if (given == nullptr && which == Q) {
         given = options.q_scale != 1              ? "--q-scale"
                 : !options.q_scale_tokens.empty() ? "--q-scale-tokens"
                                                   : nullptr;
     }
-    if (given != nullptr) {
+    if (given != nullptr)
         fail(ExitCode::usage, "{}: {} is missing", given, tensor_names[which].input_option);
-    }
 }
 
-/// Rejects options of norms if no tensor has a norm.
+// Rejects options of norms if no tensor has a norm.
 void check_norm_options(const OpsOptions& options, const OfEachTensor<TensorOps>& ops) {
-    for (const TensorIndex which : every_tensor) {
-        if (ops[which].norm.kind != VKROPE_NORM_NONE) {
-            return;
-        }
-    }
+    for (const TensorIndex which : every_tensor)
+        if (ops[which].norm.kind != VKROPE_NORM_NONE) return;
     const char* given = options.norm_kind     ? "--norm-kind"
                         : options.norm_span   ? "--norm-span"
                         : options.norm_place  ? "--norm-place"
@@ -159,20 +148,19 @@ void check_norm_options(const OpsOptions& options, const OfEachTensor<TensorOps>
     }
 }
 
-/// Returns a factor for each token. The factors of one sequence apply to all sequences.
+// Returns a factor for each token. The factors of one sequence apply to all sequences.
 std::vector<float> read_scales(const std::string& path, const OperationInputs& inputs) {
     const TensorFile& q = *inputs.tensors[Q];
     std::vector<float> scales = read_floats("--q-scale-tokens", path,
                                             {{inputs.tokens}, {inputs.batch, inputs.tokens}},
                                             fmt::format("{} '{}'", q.option, q.path), "token");
     scales.reserve(std::size_t{inputs.batch} * inputs.tokens);
-    while (scales.size() < std::size_t{inputs.batch} * inputs.tokens) {
+    while (scales.size() < std::size_t{inputs.batch} * inputs.tokens)
         scales.push_back(scales[scales.size() - inputs.tokens]);
-    }
     return scales;
 }
 
-/// Returns the factors by position for a model that has a formula for them.
+// Returns the factors by position for a model that has a formula for them.
 std::vector<float> scales_by_position(const OperationInputs& inputs) {
     const std::vector<std::int64_t> positions = expanded(inputs.positions, inputs.batch,
                                                          inputs.tokens);
@@ -184,13 +172,11 @@ std::vector<float> scales_by_position(const OperationInputs& inputs) {
     return scales;
 }
 
-/// Returns the model's ops if any op was requested. Otherwise returns no ops and prints a note that
-/// lists the model's ops.
+// Returns the model's ops if any op was requested. Otherwise returns no ops and prints a note that
+// lists the model's ops.
 ModelOps model_ops(const OperationOptions& options, const OperationInputs& inputs) {
     const ModelOps& model = inputs.rotation.ops;
-    if (asks_for_ops(options.ops)) {
-        return model;
-    }
+    if (asks_for_ops(options.ops)) return model;
     bool any = inputs.tensors[Q] && model.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
     for (const TensorIndex which : every_tensor) {
         const Ops& ops = model.tensor[which];
@@ -212,9 +198,7 @@ ModelOps model_ops(const OperationOptions& options, const OperationInputs& input
 
 std::vector<float> ParameterFile::values() const {
     std::vector<float> values;
-    if (shape == VKROPE_PARAMETER_NONE) {
-        return values;
-    }
+    if (shape == VKROPE_PARAMETER_NONE) return values;
     const oracle::Type type = verify::type_of(*element_of(array.header.type));
     for (std::size_t i = 0; i < array.data.size() / oracle::bytes_of(type); ++i) {
         values.push_back(
@@ -237,19 +221,18 @@ void read_ops(const OperationOptions& options, OperationInputs& inputs) {
             check_absent(given, which);
             continue;
         }
-        ops.clip = static_cast<float>(given.clip.value_or(model.tensor[which].clip));
+        ops.clip = float(given.clip.value_or(model.tensor[which].clip));
         set_norm(given, model, which, ops);
         read_parameters(given, which, *inputs.tensors[which], ops);
     }
     check_norm_options(given, inputs.ops);
     if (inputs.tensors[Q]) {
-        inputs.q_scale = static_cast<float>(given.q_scale);
+        inputs.q_scale = float(given.q_scale);
         inputs.ops[Q].scale_call = inputs.q_scale != 1;
-        if (!given.q_scale_tokens.empty()) {
+        if (!given.q_scale_tokens.empty())
             inputs.q_scale_tokens = read_scales(given.q_scale_tokens, inputs);
-        } else if (model.query_scale.kind != VKROPE_QUERY_SCALING_NONE) {
+        else if (model.query_scale.kind != VKROPE_QUERY_SCALING_NONE)
             inputs.q_scale_tokens = scales_by_position(inputs);
-        }
         inputs.ops[Q].scale_tokens = !inputs.q_scale_tokens.empty();
     }
     read_stores(given, inputs);

@@ -16,12 +16,12 @@
 
 namespace vkrope::tools {
 
-/// One T for each tensor, in the order in which tensors are read, written and reported. V is never
-/// rotated.
+// One T for each tensor, in the order in which tensors are read, written and reported. V is never
+// rotated.
 template <class T>
 using OfEachTensor = std::array<T, std::size(every_tensor)>;
 
-/// The names of a tensor in reports and on the command line.
+// The names of a tensor in reports and on the command line.
 struct TensorNames {
     const char* name;
     const char* input_option;
@@ -29,20 +29,20 @@ struct TensorNames {
 inline constexpr OfEachTensor<TensorNames> tensor_names = {
     {{"Q", "--q"}, {"K", "--k"}, {"V", "--v"}}};
 
-/// The parameters that a file gives for each channel of a tensor, or for each channel of each head.
+// The parameters that a file gives for each channel of a tensor, or for each channel of each head.
 enum Parameter : std::size_t { parameter_bias, parameter_weight, parameter_norm_bias };
 inline constexpr Parameter every_parameter[] = {parameter_bias, parameter_weight,
                                                 parameter_norm_bias};
 template <class T>
 using OfEachParameter = std::array<T, std::size(every_parameter)>;
 
-/// The option of each such file; null if there is none.
+// The option of each such file; null if there is none.
 inline constexpr OfEachTensor<OfEachParameter<const char*>> parameter_options = {
     {{"--q-bias", "--q-norm", "--q-norm-bias"},
      {"--k-bias", "--k-norm", "--k-norm-bias"},
      {"--v-bias", nullptr, nullptr}}};
 
-/// A value for all tensors, or one for each named tensor: "q8_0", "k=q8_0,v=q4_0".
+// A value for all tensors, or one for each named tensor: "q8_0", "k=q8_0,v=q4_0".
 template <class T>
 struct ForTensors {
     std::optional<T> all;
@@ -52,7 +52,7 @@ struct ForTensors {
     bool given() const { return all || named[Q] || named[K] || named[V]; }
 };
 
-/// A fixed factor, a file with one factor for each head, or a scale computed for each row.
+// A fixed factor, a file with one factor for each head, or a scale computed for each row.
 struct ScaleOption {
     bool of_row = false, power_of_two = false;
     float factor = 1;
@@ -84,13 +84,13 @@ struct OpsOptions {
     OfEachTensor<std::string> scale_files;  // paths; empty: not given
 };
 
-/// Adds the options of norms, bias, clip, scale and store.
+// Adds the options of norms, bias, clip, scale and store.
 void add_ops(CommandLine& command, OpsOptions& options);
 
-/// Returns true if one of these options was given.
+// Returns true if one of these options was given.
 bool asks_for_ops(const OpsOptions& options);
 
-/// A weight or bias in a file; its shape fits the tensor.
+// A weight or bias in a file; its shape fits the tensor.
 struct ParameterFile {
     npy::Array array = {};
     ParameterShape shape = VKROPE_PARAMETER_NONE;
@@ -98,13 +98,13 @@ struct ParameterFile {
     std::vector<float> values() const;
 };
 
-/// The ops of one tensor in the form of the kernel, with their parameters and the stored type.
+// The ops of one tensor in the form of the kernel, with their parameters and the stored type.
 struct TensorOps : Ops {
     OfEachParameter<ParameterFile> parameters = {};
     Element stored = VKROPE_F32;
     std::vector<float> given_scales = {};  // one for the tensor, or one for each head
 
-    /// Returns false if the tensor is only rotated, or only moved.
+    // Returns false if the tensor is only rotated, or only moved.
     bool any() const noexcept;
 
     std::uint64_t stored_bytes(std::uint64_t channels) const noexcept {
@@ -112,7 +112,7 @@ struct TensorOps : Ops {
     }
 };
 
-/// Returns the index of the scale of a row [batch, tokens, heads] in a file of the tensor's layout.
+// Returns the index of the scale of a row [batch, tokens, heads] in a file of the tensor's layout.
 std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept;
 
 }  // namespace vkrope::tools

@@ -16,7 +16,7 @@ bool is_float(double number) {
     return std::fabs(number) <= std::numeric_limits<float>::max();
 }
 
-/// Calls set(value, target) for "VALUE", or for each part of "q=VALUE,k=VALUE,v=VALUE".
+// Calls set(value, target) for "VALUE", or for each part of "q=VALUE,k=VALUE,v=VALUE".
 template <class T, class Set>
 void parse_for_tensors(const std::string& text, ForTensors<T>& target, const Set& set) {
     if (text.find('=') == std::string::npos) {
@@ -65,10 +65,9 @@ void add_hadamard(CommandLine& command, OpsOptions& options) {
             text, options.hadamard,
             [](const std::string& number, std::optional<std::uint32_t>& target) {
                 const auto block = parse_integer(number, std::uint32_t{2}, std::uint32_t{512});
-                if (!std::has_single_bit(block)) {
+                if (!std::has_single_bit(block))
                     throw BadValue(
                         fmt::format("'{}' must be a power of two from 2 to 512", number));
-                }
                 target = block;
             });
     };
@@ -94,11 +93,11 @@ void add_scales(CommandLine& command, OpsOptions& options) {
                 const double factor = parse_number(
                     value,
                     [](double x) {
-                        return static_cast<float>(std::min(std::fabs(x), 1e39)) != 0 &&
+                        return float(std::min(std::fabs(x), 1e39)) != 0 &&
                                std::fabs(x) <= std::numeric_limits<float>::max();
                     },
                     "row, row_power_of_two, a file, or a number other than 0 that a float holds");
-                target = ScaleOption{.factor = static_cast<float>(factor)};
+                target = ScaleOption{.factor = float(factor)};
             });
     };
     command.add_value("--store-scale", "X", parse,
@@ -117,7 +116,7 @@ void add_scales(CommandLine& command, OpsOptions& options) {
     }
 }
 
-/// Adds the options for files of weights and biases.
+// Adds the options for files of weights and biases.
 void add_parameters(CommandLine& command, OpsOptions& options) {
     constexpr OfEachParameter<const char*> help = {
         "Added to {} before everything else, shaped as a weight.",
@@ -181,9 +180,8 @@ bool asks_for_ops(const OpsOptions& options) {
                options.scales.given() || options.scale_floor;
     for (const TensorIndex which : every_tensor) {
         any = any || !options.scale_files[which].empty();
-        for (const Parameter parameter : every_parameter) {
+        for (const Parameter parameter : every_parameter)
             any = any || !options.parameters[which][parameter].empty();
-        }
     }
     return any;
 }

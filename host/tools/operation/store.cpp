@@ -35,9 +35,8 @@ void check_head_dim(const TensorFile& tensor, const TensorOps& ops) {
 void choose_hadamard(const OpsOptions& options, OperationInputs& inputs) {
     OfEachTensor<TensorOps>& ops = inputs.ops;
     if (!options.hadamard_of_llama_cpp) {
-        for (const TensorIndex which : every_tensor) {
+        for (const TensorIndex which : every_tensor)
             ops[which].hadamard = options.hadamard.of(which).value_or(0);
-        }
         return;
     }
     if (!inputs.tensors[K]) {
@@ -45,9 +44,7 @@ void choose_hadamard(const OpsOptions& options, OperationInputs& inputs) {
              "--hadamard: llama.cpp transforms Q as the type of K demands, and --k is missing");
     }
     const auto head_dim = [&inputs](TensorIndex which) {
-        return inputs.tensors[which]
-                   ? static_cast<std::uint32_t>(inputs.tensors[which]->view.head_dim)
-                   : 0;
+        return inputs.tensors[which] ? std::uint32_t(inputs.tensors[which]->view.head_dim) : 0;
     };
     const auto in_blocks = [&ops](TensorIndex which) {
         return block_channels(ops[which].stored) != 1;
@@ -63,7 +60,7 @@ void choose_hadamard(const OpsOptions& options, OperationInputs& inputs) {
     }
 }
 
-/// Reads a factor for each head of the tensor.
+// Reads a factor for each head of the tensor.
 std::vector<float> read_head_scales(const std::string& path, const TensorFile& tensor) {
     std::vector<float> scales = read_floats("--store-scale", path, {{tensor.view.heads}},
                                             fmt::format("{} '{}'", tensor.option, tensor.path),
@@ -95,7 +92,7 @@ void choose_scale(const OpsOptions& options, TensorIndex which, const TensorFile
         } else if (scale->of_row) {
             ops.store_scale = scale->power_of_two ? VKROPE_STORE_SCALE_MADE_POWER_OF_TWO
                                                   : VKROPE_STORE_SCALE_MADE;
-            ops.scale_floor = static_cast<float>(options.scale_floor.value_or(0));
+            ops.scale_floor = float(options.scale_floor.value_or(0));
             if (scale->power_of_two && ops.scale_floor > 0x1p127f) {
                 fail(ExitCode::usage,
                      "--scale-floor: {} is above 2^127, the largest power of two that a float "
@@ -131,9 +128,8 @@ std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexc
 }
 
 void read_stores(const OpsOptions& options, OperationInputs& inputs) {
-    for (const TensorIndex which : every_tensor) {
+    for (const TensorIndex which : every_tensor)
         inputs.ops[which].stored = options.types.of(which).value_or(inputs.element);
-    }
     choose_hadamard(options, inputs);
     bool any_scale = false, any_made = false;
     for (const TensorIndex which : every_tensor) {
@@ -150,9 +146,8 @@ void read_stores(const OpsOptions& options, OperationInputs& inputs) {
              "--store-scale: only e4m3fn, e5m2 and int8 take a scale; --store gives no tensor "
              "one of them");
     }
-    if (options.scale_floor && !any_made) {
+    if (options.scale_floor && !any_made)
         fail(ExitCode::usage, "--scale-floor: no scales are made; --store-scale row makes them");
-    }
 }
 
 }  // namespace vkrope::tools

@@ -14,8 +14,8 @@
 namespace vkrope::tools {
 namespace {
 
-/// Returns the source of angles to use. Fails if the table of the requested source does not reach
-/// all positions on a device with these limits. Another source may reach them.
+// Returns the source of angles to use. Fails if the table of the requested source does not reach
+// all positions on a device with these limits. Another source may reach them.
 AngleSource source_of_angles(const RotateOptions& options, const OperationInputs& inputs,
                              const verify::Operation& operation,
                              const VkPhysicalDeviceLimits& limits) {
@@ -38,7 +38,7 @@ AngleSource source_of_angles(const RotateOptions& options, const OperationInputs
     return plan->source;
 }
 
-/// Opens the requested device.
+// Opens the requested device.
 Device open_device(const RotateOptions& options) {
     DeviceOptions device_options;
     device_options.select = options.device.c_str();
@@ -47,7 +47,7 @@ Device open_device(const RotateOptions& options) {
     return value_of(Device::open(device_options), Subject::device);
 }
 
-/// Everything that the recorded commands refer to.
+// Everything that the recorded commands refer to.
 struct Work {
     verify::OnDevice there;
     Call call;
@@ -62,9 +62,7 @@ void prepare(Device& device, const verify::Operation& operation, Work& work) {
 }
 
 void make_arena(Device& device, Work& work) {
-    if (device.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) {
-        return;
-    }
+    if (device.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR) return;
     const std::uint64_t dispatched = value_of(dispatches(work.kernel.get(), work.call),
                                               Subject::device);
     if (dispatched > max_calls) {
@@ -72,27 +70,20 @@ void make_arena(Device& device, Work& work) {
              dispatched, max_calls);
     }
     work.arena = value_of(
-        own(create_arena(work.kernel.get(),
-                         std::max(static_cast<std::uint32_t>(dispatched), std::uint32_t{1}))),
+        own(create_arena(work.kernel.get(), std::max(std::uint32_t(dispatched), std::uint32_t{1}))),
         Subject::device);
 }
 
 std::optional<CopyRoof> make_roof(const RotateOptions& options, Device& device, const Work& work) {
-    if (!options.roof) {
-        return std::nullopt;
-    }
+    if (!options.roof) return std::nullopt;
     std::vector<Copied> copies;
-    for (const TensorIndex which : every_tensor) {
-        if (work.call.in[which].heads != 0) {
+    for (const TensorIndex which : every_tensor)
+        if (work.call.in[which].heads != 0)
             copies.push_back({work.call.in[which].where, work.call.out[which].where});
-        }
-    }
     auto roof = value_of(CopyRoof::make(device), Subject::device, "--roof: ");
     roof.aim(std::move(copies));
     const Status status = roof.settle();
-    if (status.code == VKROPE_ERROR_NOT_SUPPORTED) {
-        return std::nullopt;
-    }
+    if (status.code == VKROPE_ERROR_NOT_SUPPORTED) return std::nullopt;
     check(status, Subject::device, "--roof: ");
     return roof;
 }
@@ -109,9 +100,7 @@ void run(const RotateOptions& options, Device& device, Work& work, Measured& mea
     };
     std::vector<double> nanoseconds;
     ProgressLine progress("rotating");
-    if (warms_up(options)) {
-        once();
-    }
+    if (warms_up(options)) once();
     for (std::uint32_t repetition = 0; repetition < options.repetitions; ++repetition) {
         progress.update(double(repetition) / options.repetitions);
         if (roof) {
@@ -119,16 +108,10 @@ void run(const RotateOptions& options, Device& device, Work& work, Measured& mea
             check(roof->round(), Subject::device, "--roof: ");
         }
         const auto time = once();
-        if (time && *time > 0) {
-            nanoseconds.push_back(*time);
-        }
+        if (time && *time > 0) nanoseconds.push_back(*time);
     }
-    if (!nanoseconds.empty()) {
-        measured.nanoseconds = median(std::move(nanoseconds));
-    }
-    if (roof) {
-        measured.copy = {.nanoseconds = roof->best_ns(), .shader = roof->best_name()};
-    }
+    if (!nanoseconds.empty()) measured.nanoseconds = median(std::move(nanoseconds));
+    if (roof) measured.copy = {.nanoseconds = roof->best_ns(), .shader = roof->best_name()};
 }
 
 void rotate_tensors(const RotateOptions& options, const OperationInputs& inputs, Device& device,
@@ -143,11 +126,9 @@ void rotate_tensors(const RotateOptions& options, const OperationInputs& inputs,
     run(options, device, work, measured);
     for (const TensorIndex which : every_tensor) {
         for (const VkDescriptorBufferInfo& part :
-             {operation.call.out[which].where, operation.call.scales_out[which]}) {
-            if (part.range != 0) {
+             {operation.call.out[which].where, operation.call.scales_out[which]})
+            if (part.range != 0)
                 check(work.there.download(part, operation.memory), Subject::device);
-            }
-        }
     }
     measured.angles = work.there.angles();
 }
@@ -166,9 +147,8 @@ Measured rotate_on_device(const RotateOptions& options, OperationInputs& inputs)
         changes = changes || ops.any() || (inputs.tensors[which] && ops.stored != inputs.element);
         for (const VkDescriptorBufferInfo& part :
              {operation.call.in[which].where, operation.call.out[which].where,
-              operation.call.scales_out[which]}) {
+              operation.call.scales_out[which]})
             measured.bytes += part.range;
-        }
     }
     if (measured.bytes > 0 && changes) {
         rotate_tensors(options, inputs, device, measured);

@@ -23,7 +23,7 @@ struct MakeInputOptions {
 constexpr std::uint64_t max_file_bytes = std::uint64_t{1}
                                          << 40;  // a mistyped shape must not fill the disk
 
-/// SplitMix64 (Steele, Lea, Flood 2014). Its n-th output depends only on seed + n * gamma.
+// SplitMix64 (Steele, Lea, Flood 2014). Its n-th output depends only on seed + n * gamma.
 class RandomBits {
    public:
     explicit RandomBits(std::uint64_t seed) : state_(seed) {}
@@ -36,16 +36,16 @@ class RandomBits {
         return bits ^ (bits >> 31);
     }
 
-    /// Returns a number of a distribution with mean 0 and variance 1, within 6: the sum of twelve
-    /// uniform numbers. Uses integers and one exact scaling, so that the bits do not depend on a
-    /// math library. Has 36 significant bits, so that rounding to float is exercised.
+    // Returns a number of a distribution with mean 0 and variance 1, within 6: the sum of twelve
+    // uniform numbers. Uses integers and one exact scaling, so that the bits do not depend on a
+    // math library. Has 36 significant bits, so that rounding to float is exercised.
     double next_normal() noexcept {
         std::int64_t sum = -6 * std::int64_t{0xffffffff};
         for (int draw = 0; draw < 6; ++draw) {
             const std::uint64_t bits = next();
-            sum += static_cast<std::int64_t>((bits >> 32) + (bits & 0xffffffff));
+            sum += std::int64_t((bits >> 32) + (bits & 0xffffffff));
         }
-        return static_cast<double>(sum) * 0x1p-32;
+        return double(sum) * 0x1p-32;
     }
 
    private:
@@ -55,9 +55,8 @@ class RandomBits {
 std::vector<std::uint64_t> parse_shape(const std::string& text) {
     std::vector<std::uint64_t> shape;
     std::istringstream stream(text);
-    for (std::string dimension; std::getline(stream, dimension, ',');) {
+    for (std::string dimension; std::getline(stream, dimension, ',');)
         shape.push_back(parse_integer<std::uint64_t>(dimension, 0, UINT32_MAX));
-    }
     if (shape.empty() || shape.size() > npy::max_rank || text.ends_with(',')) {
         throw BadValue(
             fmt::format("'{}' must be 1 to {} numbers, separated by commas", text, npy::max_rank));
@@ -68,9 +67,7 @@ std::vector<std::uint64_t> parse_shape(const std::string& text) {
 std::uint64_t checked_bytes(const MakeInputOptions& options) {
     try {
         const std::uint64_t bytes = npy::data_bytes(npy_type(options.element), options.shape);
-        if (bytes <= max_file_bytes) {
-            return bytes;
-        }
+        if (bytes <= max_file_bytes) return bytes;
         fail(ExitCode::usage, "--shape: {} bytes; at most {} can be made", bytes, max_file_bytes);
     } catch (const npy::Error& error) {
         fail(ExitCode::usage, "--shape: {}", error.what());
@@ -88,9 +85,8 @@ ExitCode make_input(const MakeInputOptions& options) {
     for (std::uint64_t left = bytes / element_size; left > 0;) {
         const std::uint64_t count = std::min<std::uint64_t>(left, 1 << 18);
         piece.clear();
-        for (std::uint64_t i = 0; i < count; ++i) {
+        for (std::uint64_t i = 0; i < count; ++i)
             append_element(piece, options.element, random.next_normal());
-        }
         files.front().write(piece);
         left -= count;
     }

@@ -7,7 +7,7 @@
 namespace vkrope::tools {
 namespace {
 
-/// Rejects an output that replaces an input or another output: the run could not be repeated.
+// Rejects an output that replaces an input or another output: the run could not be repeated.
 void check_distinct(const RotateOptions& options, const std::vector<OutputFile>& outputs) {
     for (auto output = outputs.begin(); output != outputs.end(); ++output) {
         output->check_distinct_from("--model", options.model.path);
@@ -39,9 +39,8 @@ std::vector<OutputFile> open_outputs(const RotateOptions& options,
                                      const std::vector<OutputArray>& outputs) {
     std::vector<OutputFile> files;
     for (const OutputArray& output : outputs) {
-        if (output.path.ends_with(".safetensors")) {
+        if (output.path.ends_with(".safetensors"))
             fail(ExitCode::usage, "{}: '{}': outputs are .npy files", output.option, output.path);
-        }
         files.emplace_back(output.option, output.path);
     }
     check_distinct(options, files);

@@ -37,7 +37,7 @@ nlohmann::ordered_json or_null(const std::optional<T>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-/// Returns null if there is no scale.
+// Returns null if there is no scale.
 nlohmann::ordered_json store_scale_json(const TensorOps& ops) {
     switch (ops.store_scale) {
         case VKROPE_STORE_SCALE_NONE: return nullptr;
@@ -51,15 +51,13 @@ nlohmann::ordered_json store_scale_json(const TensorOps& ops) {
 
 using OfTensor = std::optional<Verification::OfTensor>;
 
-/// Returns whether the verdict is on a tensor that was only rotated or moved, and not quantised.
+// Returns whether the verdict is on a tensor that was only rotated or moved, and not quantised.
 bool is_plain(const OfTensor& of, const TensorOps& ops) {
     return of && !of->has_ops && !is_quantised(ops.stored);
 }
 
 nlohmann::ordered_json codes_json(const OfTensor& of, const TensorOps& ops) {
-    if (!of || !is_quantised(ops.stored)) {
-        return nullptr;
-    }
+    if (!of || !is_quantised(ops.stored)) return nullptr;
     const oracle::CodesVerdict& codes = of->verdict.codes;
     return {{"compared", codes.codes},
             {"with_one_possible_value", codes.decided},
@@ -67,7 +65,7 @@ nlohmann::ordered_json codes_json(const OfTensor& of, const TensorOps& ops) {
             {"wrong", codes.wrong_codes + codes.wrong_scales}};
 }
 
-/// Returns the largest error as a share of the contract's bound; infinite for wrong NaNs or bits.
+// Returns the largest error as a share of the contract's bound; infinite for wrong NaNs or bits.
 std::optional<double> share_of_bound(const OfTensor& of, const TensorOps& ops) {
     return of && !is_quantised(ops.stored) ? std::optional(double(of->verdict.worst.share))
                                            : std::nullopt;
@@ -76,9 +74,7 @@ std::optional<double> share_of_bound(const OfTensor& of, const TensorOps& ops) {
 nlohmann::ordered_json tensor_json(const OperationInputs& inputs, const Verification& verification,
                                    TensorIndex which) {
     const std::optional<TensorFile>& tensor = inputs.tensors[which];
-    if (!tensor) {
-        return nullptr;
-    }
+    if (!tensor) return nullptr;
     const TensorOps& ops = inputs.ops[which];
     const OfTensor& verdict = verification.verdicts[which];
     const bool plain = is_plain(verdict, ops);
@@ -107,9 +103,7 @@ nlohmann::ordered_json tensor_json(const OperationInputs& inputs, const Verifica
 }
 
 nlohmann::ordered_json copy_json(const Measured& measured) {
-    if (!measured.copy) {
-        return nullptr;
-    }
+    if (!measured.copy) return nullptr;
     return {{"ns", measured.copy->nanoseconds},
             {"bytes_per_second", or_null(bytes_per_second(measured, measured.copy->nanoseconds))},
             {"share", or_null(share_of_copy(measured))},
@@ -156,7 +150,7 @@ nlohmann::ordered_json json_of(const RotateOptions& options, const OperationInpu
 
 // The report as text.
 
-/// Formats a number with groups of digits: 20 971 520
+// Formats a number with groups of digits: 20 971 520
 std::string grouped(std::uint64_t number) {
     std::string digits = std::to_string(number);
     for (std::size_t at = digits.size(); at > 3;) {
@@ -166,7 +160,7 @@ std::string grouped(std::uint64_t number) {
     return digits;
 }
 
-/// Returns "Q one, K other, V third" for the tensors that are present.
+// Returns "Q one, K other, V third" for the tensors that are present.
 template <class Text>
 std::string of_tensors(const OperationInputs& inputs, const Text& text_of) {
     std::string text;
@@ -202,9 +196,8 @@ std::string verdict_text(const OperationInputs& inputs, const Measured& measured
             : "";
     if (verification.passed) {
         std::uint64_t count = 0;
-        for (const std::optional<TensorFile>& tensor : inputs.tensors) {
+        for (const std::optional<TensorFile>& tensor : inputs.tensors)
             count += number_of_elements(tensor);
-        }
         return fmt::format("{}: {} values within the contract{}", in_colour("32", "correct"),
                            grouped(count), speed);
     }
@@ -214,7 +207,7 @@ std::string verdict_text(const OperationInputs& inputs, const Measured& measured
                : fmt::format("rotated, not verified (add --verify){}", speed);
 }
 
-/// Returns "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
+// Returns "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
 std::string channels_text(const OperationInputs& inputs) {
     const std::optional<TensorFile>&q = inputs.tensors[Q], &k = inputs.tensors[K];
     const std::uint64_t first = (q ? q : k)->view.head_dim;
@@ -242,12 +235,9 @@ std::string error_text(const OperationInputs& inputs, const Verification& verifi
                                codes.scales == 0 ? "" : fmt::format(" and {} scales", codes.scales),
                                codes.decided);
         }
-        if (has_ops) {
+        if (has_ops)
             return fmt::format("{:.3g} of what the contract allows", double(verdict.worst.share));
-        }
-        if (which == V) {
-            return verdict.bits_changed ? "changed" : "unchanged";
-        }
+        if (which == V) return verdict.bits_changed ? "changed" : "unchanged";
         in_u = true;
         return fmt::format("{:.3g} u", verdict.largest_error_u);
     };
@@ -260,7 +250,7 @@ std::string error_text(const OperationInputs& inputs, const Verification& verifi
                              inputs.rotation.attention_factor == 1.0 ? "" : " * attention factor");
 }
 
-/// Returns the store as text: "q8_0", "int8 with scales of rows".
+// Returns the store as text: "q8_0", "int8 with scales of rows".
 std::string store_text(const TensorOps& ops) {
     std::string type = word_for(stored_elements, ops.stored);
     switch (ops.store_scale) {
@@ -275,7 +265,7 @@ std::string store_text(const TensorOps& ops) {
     return type;
 }
 
-/// Returns a line for each tensor that has ops other than rotating or moving.
+// Returns a line for each tensor that has ops other than rotating or moving.
 std::string ops_lines(const OperationInputs& inputs) {
     std::string text;
     for (const TensorIndex which : every_tensor) {
@@ -289,7 +279,7 @@ std::string ops_lines(const OperationInputs& inputs) {
     return text;
 }
 
-/// Returns at most ten lines, followed by the lines of the ops.
+// Returns at most ten lines, followed by the lines of the ops.
 std::string text_of(const RotateOptions& options, const OperationInputs& inputs,
                     const Measured& measured, const Verification& verification) {
     std::string text = row("device", device_text(measured.device));
@@ -306,9 +296,7 @@ std::string text_of(const RotateOptions& options, const OperationInputs& inputs,
     text += row("positions",
                 fmt::format("{} to {}{}", inputs.positions.lowest, inputs.positions.highest,
                             options.inverse ? ", inverse" : ""));
-    if (verification.asked_for) {
-        text += row("error", error_text(inputs, verification));
-    }
+    if (verification.asked_for) text += row("error", error_text(inputs, verification));
     text += row("time", measured.nanoseconds ? time_text(*measured.nanoseconds, options) : "n/a");
     text += row("throughput", speed_text(bytes_per_second(measured, measured.nanoseconds)) +
                                   " (read and written; GB = 10^9 bytes)");
@@ -328,11 +316,10 @@ std::string text_of(const RotateOptions& options, const OperationInputs& inputs,
 
 void report(const RotateOptions& options, const OperationInputs& inputs, const Measured& measured,
             const Verification& verification) {
-    if (options.json) {
+    if (options.json)
         write_json(json_of(options, inputs, measured, verification));
-    } else {
+    else
         write_output(text_of(options, inputs, measured, verification));
-    }
 }
 
 }  // namespace vkrope::tools

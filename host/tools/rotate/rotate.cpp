@@ -14,15 +14,13 @@
 namespace vkrope::tools {
 namespace {
 
-/// Returns the outputs, followed by the scales.
+// Returns the outputs, followed by the scales.
 std::vector<OutputArray> outputs_of(const RotateOptions& options, const OperationInputs& inputs) {
     std::vector<OutputArray> outputs;
     for (const bool of_scales : {false, true}) {
         for (const TensorIndex which : every_tensor) {
             const TensorOps& ops = inputs.ops[which];
-            if (!inputs.tensors[which] || (of_scales && !is_made(ops.store_scale))) {
-                continue;
-            }
+            if (!inputs.tensors[which] || (of_scales && !is_made(ops.store_scale))) continue;
             OutputArray output = {options.output_options[which],
                                   options.outputs[which],
                                   npy_type(ops.stored),
@@ -43,16 +41,15 @@ std::vector<OutputArray> outputs_of(const RotateOptions& options, const Operatio
     return outputs;
 }
 
-/// Returns scales [batch, tokens, heads] in the order of the tensor's layout.
+// Returns scales [batch, tokens, heads] in the order of the tensor's layout.
 std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float>& scales) {
     std::vector<float> ordered(scales.size());
-    for (std::uint64_t row = 0; row < scales.size(); ++row) {
+    for (std::uint64_t row = 0; row < scales.size(); ++row)
         ordered[scale_in_file(tensor.view, row)] = scales[row];
-    }
     return ordered;
 }
 
-/// Adds the options of the source of angles, the device, the repetitions and the report.
+// Adds the options of the source of angles, the device, the repetitions and the report.
 void add_run(CommandLine& command, RotateOptions& options) {
     command.add_choice(
         "--angles", options.angles, angle_sources,
@@ -77,7 +74,7 @@ void add_run(CommandLine& command, RotateOptions& options) {
     command.add_flag("--roof", options.roof, "Time plain copies of the same bytes as well.");
 }
 
-/// Rejects --roof where a copy would not move as many bytes as it writes.
+// Rejects --roof where a copy would not move as many bytes as it writes.
 void check_roof(const OperationInputs& inputs) {
     for (const TensorIndex which : every_tensor) {
         const TensorOps& ops = inputs.ops[which];
@@ -93,9 +90,7 @@ void check_roof(const OperationInputs& inputs) {
 
 ExitCode rotate(const RotateOptions& options) {
     OperationInputs inputs = read_inputs(options);
-    if (options.roof) {
-        check_roof(inputs);
-    }
+    if (options.roof) check_roof(inputs);
     const std::vector<OutputArray> outputs = outputs_of(options, inputs);
     std::vector<OutputFile> files = open_outputs(options, outputs);
     const Measured measured = rotate_on_device(options, inputs);

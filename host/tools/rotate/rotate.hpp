@@ -15,7 +15,7 @@
 
 namespace vkrope::tools {
 
-/// The operation, and how it is run.
+// The operation, and how it is run.
 struct RotateOptions : OperationOptions {
     std::string device;
     std::string pipeline_cache;  // a folder; empty: pipelines are not kept
@@ -23,7 +23,7 @@ struct RotateOptions : OperationOptions {
     bool verify = false, roof = false;
 };
 
-/// An array to write: a tensor or its made scales.
+// An array to write: a tensor or its made scales.
 struct OutputArray {
     const char* option = nullptr;
     std::string path;
@@ -33,7 +33,7 @@ struct OutputArray {
     bool of_scales = false;
 };
 
-/// Returns a file for each output. Rejects one that replaces an input or another output.
+// Returns a file for each output. Rejects one that replaces an input or another output.
 std::vector<OutputFile> open_outputs(const RotateOptions& options,
                                      const std::vector<OutputArray>& outputs);
 
@@ -51,13 +51,13 @@ struct Measured {
     std::uint64_t bytes = 0;  // number of bytes of all tensors, read and written
 };
 
-/// Returns true if a warm-up must precede the run, because times are measured: the first run also
-/// pays for first-touch memory and cold caches.
+// Returns true if a warm-up must precede the run, because times are measured: the first run also
+// pays for first-touch memory and cold caches.
 inline bool warms_up(const RotateOptions& options) noexcept {
     return options.repetitions > 1 || options.roof;
 }
 
-/// Does everything that needs the device. Throws Failure.
+// Does everything that needs the device. Throws Failure.
 Measured rotate_on_device(const RotateOptions& options, OperationInputs& inputs);
 
 struct Verification {
@@ -73,12 +73,12 @@ struct Verification {
     std::string failure;  // if requested and not passed: the error, with the worst value
 };
 
-/// Compares the outputs with the definition of the operation, on the CPU. A V without ops is
-/// compared with its input bit for bit.
+// Compares the outputs with the definition of the operation, on the CPU. A V without ops is
+// compared with its input bit for bit.
 Verification verify(const RotateOptions& options, const OperationInputs& inputs,
                     const Measured& measured);
 
-/// Prints the report to stdout, as text or as JSON.
+// Prints the report to stdout, as text or as JSON.
 void report(const RotateOptions& options, const OperationInputs& inputs, const Measured& measured,
             const Verification& verification);
 

@@ -13,13 +13,9 @@ Verification verify(const RotateOptions& options, const OperationInputs& inputs,
     Verification verification;
     verification.bound_u = verify::bound_of(operation);
     verification.asked_for = options.verify;
-    if (!options.verify) {
-        return verification;
-    }
+    if (!options.verify) return verification;
     for (const TensorIndex which : every_tensor) {
-        if (!inputs.tensors[which]) {
-            continue;
-        }
+        if (!inputs.tensors[which]) continue;
         if (elements_of(*inputs.tensors[which]) == 0) {
             verification.verdicts[which] = {{}, inputs.ops[which].any()};
             continue;

@@ -9,24 +9,22 @@ namespace {
 
 constexpr std::size_t row = 32, fixed = 2;
 
-/// Maps floats to integers in the same order; both zeros become 0.
+// Maps floats to integers in the same order; both zeros become 0.
 std::int64_t number_of(float x) {
     const auto bits = std::int64_t{std::bit_cast<std::uint32_t>(x)};
     return bits < 0x80000000 ? bits : 0x80000000 - bits;
 }
 
 float float_of(std::int64_t number) {
-    return std::bit_cast<float>(
-        static_cast<std::uint32_t>(number < 0 ? 0x80000000 - number : number));
+    return std::bit_cast<float>(std::uint32_t(number < 0 ? 0x80000000 - number : number));
 }
 
 int code_in_row(Store store, float largest, bool made, float x) {
     std::vector<float> channels(row, x);
     channels[0] = -largest;
     channels[1] = largest;
-    if (block_channels(store) != 1) {
+    if (block_channels(store) != 1)
         return fields_of(store, quantise_blocks(store, channels)).codes[fixed];
-    }
     return made ? quantise_made(store, channels, 0).codes[fixed] : code_of(store, x);
 }
 
@@ -46,9 +44,7 @@ float largest_for_ties(Store store) {
 std::vector<float> code_edges(Store store, float largest, bool made) {
     std::vector<float> rows;
     const auto add = [&](float x) {
-        if (rows.size() % row == 0) {
-            rows.insert(rows.end(), {-largest, largest});
-        }
+        if (rows.size() % row == 0) rows.insert(rows.end(), {-largest, largest});
         rows.push_back(x);
     };
     const std::int64_t end = number_of(largest);
@@ -62,13 +58,11 @@ std::vector<float> code_edges(Store store, float largest, bool made) {
             (same ? last : beyond) = middle;
         }
         add(float_of(first));
-        add(static_cast<float>((double{float_of(first)} + double{float_of(last)}) / 2));
+        add(float((double{float_of(first)} + double{float_of(last)}) / 2));
         add(float_of(last));
         first = last + 1;
     }
-    while (rows.size() % row != 0) {
-        add(largest);
-    }
+    while (rows.size() % row != 0) add(largest);
     return rows;
 }
 

@@ -9,7 +9,7 @@
 namespace vkrope::oracle {
 namespace {
 
-/// An IEEE 754 binary interchange format, or bf16, which is structured in the same way.
+// An IEEE 754 binary interchange format, or bf16, which is structured in the same way.
 struct Format {
     int exponent_bits = 0, fraction_bits = 0;
 
@@ -28,8 +28,8 @@ constexpr Format format_of(Type type) {
     }
 }
 
-/// Returns the value of a magnitude (no sign bit). For infinity this is the power of two above the
-/// largest finite value, the centre of the interval that rounds to infinity.
+// Returns the value of a magnitude (no sign bit). For infinity this is the power of two above the
+// largest finite value, the centre of the interval that rounds to infinity.
 double magnitude_value(Format format, std::uint32_t magnitude) {
     const auto exponent = int(magnitude >> format.fraction_bits);
     const std::uint32_t fraction = magnitude & ((1u << format.fraction_bits) - 1);
@@ -41,69 +41,52 @@ double magnitude_value(Format format, std::uint32_t magnitude) {
 }  // namespace
 
 float widen(Type type, std::uint32_t bits) {
-    if (type == Type::f32) {
-        return std::bit_cast<float>(bits);
-    }
+    if (type == Type::f32) return std::bit_cast<float>(bits);
     const Format format = format_of(type);
     const std::uint32_t magnitude = bits & (format.sign() - 1);
     const bool negative = (bits & format.sign()) != 0;
     float value = std::numeric_limits<float>::quiet_NaN();
-    if (magnitude < format.infinity()) {
+    if (magnitude < format.infinity())
         value = float(magnitude_value(format, magnitude));
-    } else if (magnitude == format.infinity()) {
+    else if (magnitude == format.infinity())
         value = std::numeric_limits<float>::infinity();
-    }
     return negative ? -value : value;
 }
 
 std::uint32_t narrow(Type type, long double value) {
     const Format format = format_of(type);
     const std::uint32_t sign = std::signbit(value) ? format.sign() : 0;
-    if (std::isnan(value)) {
-        return sign | format.infinity() | 1u << (format.fraction_bits - 1);
-    }
-    if (std::isinf(value)) {
-        return sign | format.infinity();
-    }
+    if (std::isnan(value)) return sign | format.infinity() | 1u << (format.fraction_bits - 1);
+    if (std::isinf(value)) return sign | format.infinity();
     const long double magnitude = std::fabs(value);
-    if (magnitude == 0) {
-        return sign;
-    }
+    if (magnitude == 0) return sign;
     // Counts the magnitude in units in the last place of the result: 2^fraction_bits to
     // 2^(fraction_bits + 1), or fewer for a subnormal. Scaling by a power of two is exact.
     const int lowest = 1 - format.bias();
     const int exponent = std::max(std::ilogb(magnitude), lowest);
-    if (exponent > format.bias()) {
-        return sign | format.infinity();
-    }
+    if (exponent > format.bias()) return sign | format.infinity();
     const long double scaled = std::ldexp(magnitude, format.fraction_bits - exponent);
     auto units = std::uint32_t(scaled);
     const long double rest = scaled - units;
-    if (rest > 0.5L || (rest == 0.5L && units % 2 == 1)) {
-        ++units;
-    }
+    if (rest > 0.5L || (rest == 0.5L && units % 2 == 1)) ++units;
     // The hidden bit adds the 1 that the exponent field lacks; a carry increments the exponent or
     // gives infinity.
     return sign | ((std::uint32_t(exponent - lowest) << format.fraction_bits) + units);
 }
 
 ElementTable::ElementTable(Type type) {
-    if (type == Type::f32) {
-        return;
-    }
+    if (type == Type::f32) return;
     cells_.resize(1u << 16);
-    for (std::uint32_t bits = 0; bits < cells_.size(); ++bits) {
+    for (std::uint32_t bits = 0; bits < cells_.size(); ++bits)
         cells_[bits] = small_cell(type, bits);
-    }
 }
 
 ElementTable::Cell ElementTable::f32_cell(std::uint32_t bits) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     constexpr double overflow = 0x1.ffffffp127;  // largest finite f32 plus half an ulp
     const float value = std::bit_cast<float>(bits);
-    if (std::isinf(value)) {
+    if (std::isinf(value))
         return value > 0 ? Cell{overflow, infinity, value} : Cell{-infinity, -overflow, value};
-    }
     return {double(value), double(value), value};
 }
 
@@ -112,9 +95,7 @@ ElementTable::Cell ElementTable::small_cell(Type type, std::uint32_t bits) {
     const std::uint32_t magnitude = bits & (format.sign() - 1);
     Cell cell;
     cell.value = oracle::widen(type, bits);
-    if (magnitude > format.infinity()) {
-        return cell;  // no number rounds to a NaN
-    }
+    if (magnitude > format.infinity()) return cell;  // no number rounds to a NaN
     const double centre = magnitude_value(format, magnitude);
     const double below = magnitude == 0 ? -magnitude_value(format, 1)
                                         : magnitude_value(format, magnitude - 1);
@@ -122,9 +103,7 @@ ElementTable::Cell ElementTable::small_cell(Type type, std::uint32_t bits) {
     cell.high = magnitude == format.infinity()
                     ? std::numeric_limits<double>::infinity()
                     : (centre + magnitude_value(format, magnitude + 1)) / 2;
-    if ((bits & format.sign()) != 0) {
-        cell = {-cell.high, -cell.low, cell.value};
-    }
+    if ((bits & format.sign()) != 0) cell = {-cell.high, -cell.low, cell.value};
     return cell;
 }
 

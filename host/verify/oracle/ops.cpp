@@ -14,10 +14,10 @@ namespace {
 
 constexpr long double unit = 0x1p-24L;  // u: half an ulp of 1 in f32
 
-/// Errors below are sums of first-order terms; this factor covers products of two of them.
+// Errors below are sums of first-order terms; this factor covers products of two of them.
 constexpr long double second_order = 1.001L;
 
-/// Adds the rounding error of `roundings` f32 operations to the error of their result.
+// Adds the rounding error of `roundings` f32 operations to the error of their result.
 void round_off(Approximate& channel, long double roundings, long double allowance) {
     channel.error += roundings * unit * (std::fabs(channel.value) + channel.error) + allowance;
 }
@@ -26,11 +26,9 @@ long double clamped(long double value, long double limit) {
     return std::isnan(value) ? value : std::min(std::max(value, -limit), limit);
 }
 
-/// Rounds to a stored type. Rounding is monotonic, so the ends of an interval stay its ends.
+// Rounds to a stored type. Rounding is monotonic, so the ends of an interval stay its ends.
 void round_to(Type type, Approximate& channel) {
-    if (type == Type::f32 || std::isnan(channel.value)) {
-        return;
-    }
+    if (type == Type::f32 || std::isnan(channel.value)) return;
     const auto stored = [type](long double value) -> long double {
         return widen(type, narrow(type, value));
     };
@@ -42,18 +40,16 @@ void round_to(Type type, Approximate& channel) {
 }
 
 int ceil_log2(std::uint64_t number) {
-    return static_cast<int>(std::bit_width(number - 1));
+    return int(std::bit_width(number - 1));
 }
 
-/// 1 / sqrt(square + eps), and its relative error if the square is off by up to `spread`.
+// 1 / sqrt(square + eps), and its relative error if the square is off by up to `spread`.
 struct Root {
     long double value = 0, relative_error = 0;
 };
 
 Root reciprocal_root(const Norm& norm, long double square, long double spread, std::uint64_t n) {
-    if (norm.reciprocal_root) {
-        return {norm.reciprocal_root(square, n), 0};
-    }
+    if (norm.reciprocal_root) return {norm.reciprocal_root(square, n), 0};
     const auto root = [&norm](long double of) {
         return 1 / std::sqrt(of + static_cast<long double>(norm.eps));
     };
@@ -62,7 +58,7 @@ Root reciprocal_root(const Norm& norm, long double square, long double spread, s
     return {value, std::max(high / value - 1, 1 - low / value)};
 }
 
-/// Applies the ops to the channels of a token.
+// Applies the ops to the channels of a token.
 class Token {
    public:
     explicit Token(const Definition& definition)
@@ -84,21 +80,16 @@ class Token {
                 round_off(channels_[i], 1, allowance_);
             }
         }
-        if (!steps_.norm.after) {
-            norm();
-        }
+        if (!steps_.norm.after) norm();
         if (steps_.clip != 0) {
             for (Approximate& channel : channels_) {
-                if (std::isinf(channel.value)) {
+                if (std::isinf(channel.value))
                     channel.error = 0;  // the error of the bias does not change an infinity
-                }
                 channel.value = clamped(channel.value, steps_.clip);
             }
         }
         rotate(index);
-        if (steps_.norm.after) {
-            norm();
-        }
+        if (steps_.norm.after) norm();
         scale(index);
         if (steps_.hadamard != 0) {
             for (std::size_t first = 0; first < channels_.size(); first += in_.head_dim) {
@@ -122,31 +113,28 @@ class Token {
         }
     }
 
-    /// Returns the parameter of channel i of the token; heads have one each or share one.
+    // Returns the parameter of channel i of the token; heads have one each or share one.
     static long double of_channel(const std::vector<double>& parameter, std::size_t i) {
         return parameter[i % parameter.size()];
     }
 
     void norm() {
-        if (steps_.norm.kind == NormKind::none) {
-            return;
-        }
+        if (steps_.norm.kind == NormKind::none) return;
         const std::size_t length = steps_.norm.over_token ? channels_.size() : in_.head_dim;
         for (std::size_t first = 0; first < channels_.size(); first += length) {
             const std::span<Approximate> row = std::span(channels_).subspan(first, length);
             const bool finite = std::all_of(row.begin(), row.end(), [](const Approximate& channel) {
                 return std::isfinite(channel.value);
             });
-            if (steps_.norm.kind == NormKind::rms) {
+            if (steps_.norm.kind == NormKind::rms)
                 rms_norm(row, finite);
-            } else {
+            else
                 layer_norm(row, finite);
-            }
             weigh(row, first);
         }
     }
 
-    /// Returns the number of successive roundings in a sum over the row.
+    // Returns the number of successive roundings in a sum over the row.
     int adds() const {
         return ceil_log2(in_.head_dim) + (steps_.norm.over_token ? ceil_log2(in_.heads) : 0);
     }
@@ -169,8 +157,8 @@ class Token {
         }
     }
 
-    /// The mean m and the sums of d = x - m and of d^2 are rounded; the mean of d is subtracted
-    /// from d, and the square of this mean from the variance.
+    // The mean m and the sums of d = x - m and of d^2 are rounded; the mean of d is subtracted
+    // from d, and the square of this mean from the variance.
     void layer_norm(std::span<Approximate> row, bool finite) {
         const auto n = static_cast<long double>(row.size());
         long double mean = 0, size = 0, error = 0;
@@ -216,14 +204,10 @@ class Token {
         }
     }
 
-    /// Clears the error in a row with an infinity or a NaN: all results are infinity, 0 or NaN.
+    // Clears the error in a row with an infinity or a NaN: all results are infinity, 0 or NaN.
     void settle(Approximate& channel, bool finite) const {
-        if (!finite) {
-            channel.error = 0;
-        }
-        if (steps_.norm.round_between) {
-            round_to(*steps_.norm.round_between, channel);
-        }
+        if (!finite) channel.error = 0;
+        if (steps_.norm.round_between) round_to(*steps_.norm.round_between, channel);
     }
 
     void weigh(std::span<Approximate> row, std::size_t first) {
@@ -236,9 +220,7 @@ class Token {
                 row[i].value *= weight;
                 row[i].error *= std::fabs(weight);
                 round_off(row[i], 2, allowance_);
-                if (norm.round_between) {
-                    round_to(*norm.round_between, row[i]);
-                }
+                if (norm.round_between) round_to(*norm.round_between, row[i]);
             }
             if (!norm.bias.empty()) {
                 row[i].value += of_channel(biases, first + i);
@@ -248,13 +230,9 @@ class Token {
     }
 
     void rotate(std::size_t token) {
-        if (pairs_.empty()) {
-            return;
-        }
+        if (pairs_.empty()) return;
         const bool covered = is_covered(operation_, token);
-        if (covered) {
-            turn_to(operation_, token, turns_);
-        }
+        if (covered) turn_to(operation_, token, turns_);
         for (std::uint64_t head = 0; head < in_.heads; ++head) {
             const std::span<Approximate> row = std::span(channels_).subspan(head * in_.head_dim,
                                                                             in_.head_dim);
@@ -285,13 +263,10 @@ class Token {
                                    (steps_.scale_tokens.empty()
                                         ? 1.0L
                                         : static_cast<long double>(steps_.scale_tokens[index]));
-        const int roundings =
-            (steps_.scale != 1 ? 1 : 0) +
-            (steps_.scale != static_cast<double>(static_cast<float>(steps_.scale)) ? 1 : 0) +
-            (steps_.scale_tokens.empty() ? 0 : 1);
-        if (roundings == 0) {
-            return;
-        }
+        const int roundings = (steps_.scale != 1 ? 1 : 0) +
+                              (steps_.scale != double(float(steps_.scale)) ? 1 : 0) +
+                              (steps_.scale_tokens.empty() ? 0 : 1);
+        if (roundings == 0) return;
         for (Approximate& channel : channels_) {
             channel.value *= factor;
             channel.error *= std::fabs(factor);
@@ -349,9 +324,8 @@ void apply_ops(const Definition& definition, const void* input,
     check_operation(definition.operation, in);
     check_steps(in, definition.ops);
     Token token(definition);
-    for (std::uint64_t i = 0; i < in.batch * in.tokens; ++i) {
+    for (std::uint64_t i = 0; i < in.batch * in.tokens; ++i)
         visit(i / in.tokens, i % in.tokens, token.finished(i / in.tokens, i % in.tokens, input));
-    }
 }
 
 }  // namespace vkrope::oracle

@@ -16,9 +16,7 @@ Interval scaled(const QuantisedStore& store, const Interval& channel, float give
         const Interval factors = given < 0 ? channel.negated() : channel;
         return {product(factors.low, std::fabs(given)), product(factors.high, std::fabs(given))};
     }
-    if (scale == 0 && !channel.is_nan()) {
-        return {0, 0};
-    }
+    if (scale == 0 && !channel.is_nan()) return {0, 0};
     return {quotient(channel.low, scale), quotient(channel.high, scale)};
 }
 
@@ -26,33 +24,27 @@ int max_code(Store store) {
     return store == Store::q8_0 ? 127 : store == Store::q4_0 || store == Store::q4_1 ? 15 : 31;
 }
 
-/// Returns the magnitudes of d = x* / divisor with this sign. None: no row has such a d.
-///
-/// x* is the first channel of largest magnitude: its magnitude must be able to exceed the
-/// magnitudes of all channels before it, and to reach those of all channels after it.
+// Returns the magnitudes of d = x* / divisor with this sign. None: no row has such a d.
+//
+// x* is the first channel of largest magnitude: its magnitude must be able to exceed the
+// magnitudes of all channels before it, and to reach those of all channels after it.
 std::optional<Interval> magnitudes_of_d(std::span<const Interval> block, float divisor,
                                         bool negative) {
     float max_low = 0;
-    for (const Interval& channel : block) {
+    for (const Interval& channel : block)
         max_low = channel.is_nan() ? max_low : std::max(max_low, channel.least_magnitude());
-    }
     std::optional<Interval> all;
     const auto add = [&all](float low, float high) {
         all = all ? Interval{std::min(all->low, low), std::max(all->high, high)}
                   : Interval{low, high};
     };
-    if (negative && max_low == 0) {
-        add(0, 0);  // -0, the d of a block of zeros
-    }
+    if (negative && max_low == 0) add(0, 0);  // -0, the d of a block of zeros
     for (std::size_t c = 0; c < block.size(); ++c) {
         const Interval x = negative ? block[c] : block[c].negated();  // x* becomes positive
         bool may_be_it = !x.is_nan() && x.high > 0 && x.high >= max_low;
-        for (std::size_t j = 0; j < c && may_be_it; ++j) {
+        for (std::size_t j = 0; j < c && may_be_it; ++j)
             may_be_it = block[j].is_nan() || x.high > block[j].least_magnitude();
-        }
-        if (may_be_it) {
-            add(quotient(std::max(x.low, max_low), divisor), quotient(x.high, divisor));
-        }
+        if (may_be_it) add(quotient(std::max(x.low, max_low), divisor), quotient(x.high, divisor));
     }
     return all;
 }
@@ -61,9 +53,7 @@ BlockScales scales_with_minimum(Store store, std::span<const Interval> block) {
     Interval min, max;
     bool any = false;
     for (const Interval& x : block) {
-        if (x.is_nan()) {
-            continue;
-        }
+        if (x.is_nan()) continue;
         // The first of equal zeros wins.
         min = {!any || x.low < min.low ? x.low : min.low,
                !any || x.high < min.high ? x.high : min.high};
@@ -74,34 +64,30 @@ BlockScales scales_with_minimum(Store store, std::span<const Interval> block) {
     const auto d = [store](float largest_channel, float smallest_channel) {
         const bool infinite = std::isinf(largest_channel) || std::isinf(smallest_channel);
         const float range = infinite ? HUGE_VALF : sum(largest_channel, -smallest_channel);
-        return quotient(std::max(range, 0.f), static_cast<float>(max_code(store)));
+        return quotient(std::max(range, 0.f), float(max_code(store)));
     };
     return {{d(max.low, min.high), d(max.high, min.low)}, min};
 }
 
-/// Returns whether 1 / d is 0 or not a number, in which case all codes are the middle.
+// Returns whether 1 / d is 0 or not a number, in which case all codes are the middle.
 bool is_singular(float d) {
     return d == 0 || std::isinf(d) || std::isinf(quotient(1.f, d));
 }
 
-/// Returns the code of x / d.
+// Returns the code of x / d.
 int code_at(Store store, float x, float d) {
     const float from_middle = product(x, quotient(1.f, d));
-    const auto most = static_cast<float>(max_code(store));
-    if (store == Store::q8_0) {
-        return static_cast<int>(std::clamp(std::round(from_middle), -most - 1, most + 1));
-    }
-    const float code = sum(from_middle, static_cast<float>(middle(store)) + 0.5f);
-    return static_cast<int>(std::clamp(code, 0.f, most));
+    const auto most = float(max_code(store));
+    if (store == Store::q8_0) return int(std::clamp(std::round(from_middle), -most - 1, most + 1));
+    const float code = sum(from_middle, float(middle(store)) + 0.5f);
+    return int(std::clamp(code, 0.f, most));
 }
 
-/// Returns the possible codes of x, which is a channel or its distance from m. `d` is a magnitude:
-/// for a negative d the caller negates x.
+// Returns the possible codes of x, which is a channel or its distance from m. `d` is a magnitude:
+// for a negative d the caller negates x.
 Codes codes_of(Store store, const Interval& x, const Interval& d) {
     const int zero = middle(store);
-    if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) {
-        return {zero, zero};
-    }
+    if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) return {zero, zero};
     if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d is unknown
         const int most = max_code(store);
         return {store == Store::q8_0 ? -most : 0, most};
@@ -110,7 +96,7 @@ Codes codes_of(Store store, const Interval& x, const Interval& d) {
             code_at(store, x.high, x.high < 0 ? d.high : d.low)};
 }
 
-/// Returns amax / divisor.
+// Returns amax / divisor.
 Interval d_of_largest(std::span<const Interval> row, float divisor) {
     Interval most;
     for (const Interval& channel : row) {
@@ -129,18 +115,17 @@ Interval interval_of(const Approximate& channel) {
         return widen(Type::f32, narrow(Type::f32, value));
     };
     // A sum would lose the sign of a zero, and an infinity has no neighbours.
-    if (channel.error == 0 || std::isinf(channel.value)) {
+    if (channel.error == 0 || std::isinf(channel.value))
         return {rounded(channel.value), rounded(channel.value)};
-    }
     return {rounded(channel.value - channel.error), rounded(channel.value + channel.error)};
 }
 
 int rank(std::uint32_t bits, std::uint32_t sign) {
-    return bits < sign ? static_cast<int>(bits) : -1 - static_cast<int>(bits - sign);
+    return bits < sign ? int(bits) : -1 - int(bits - sign);
 }
 
 int rank_of_code(Store store, std::uint8_t code) {
-    return store == Store::int8 ? static_cast<std::int8_t>(code) : rank(code, 0x80);
+    return store == Store::int8 ? std::int8_t(code) : rank(code, 0x80);
 }
 
 Interval possible_scale(const QuantisedStore& store, std::span<const Interval> row) {
@@ -161,18 +146,12 @@ Codes possible_codes(const QuantisedStore& store, const Interval& channel, float
 
 BlockScales possible_scales(const QuantisedStore& store, std::span<const Interval> block,
                             bool stored_negative) {
-    const auto from_zero = static_cast<float>(middle(store.type));
-    if (has_minimum(store.type)) {
-        return scales_with_minimum(store.type, block);
-    }
-    if (store.type == Store::q8_0) {
-        return {.d = d_of_largest(block, 127.f), .m = {}};
-    }
+    const auto from_zero = float(middle(store.type));
+    if (has_minimum(store.type)) return scales_with_minimum(store.type, block);
+    if (store.type == Store::q8_0) return {.d = d_of_largest(block, 127.f), .m = {}};
     for (const bool negative : {stored_negative, !stored_negative}) {
         const std::optional<Interval> d = magnitudes_of_d(block, from_zero, negative);
-        if (d) {
-            return {.d = *d, .m = {}, .negative_d = negative};
-        }
+        if (d) return {.d = *d, .m = {}, .negative_d = negative};
     }
     return {.d = {}, .m = {}, .negative_d = !stored_negative};
 }
@@ -180,9 +159,8 @@ BlockScales possible_scales(const QuantisedStore& store, std::span<const Interva
 Codes possible_codes(const QuantisedStore& store, const Interval& channel,
                      const BlockScales& scales) {
     Interval x = scales.negative_d ? channel.negated() : channel;
-    if (has_minimum(store.type) && !channel.is_nan()) {
+    if (has_minimum(store.type) && !channel.is_nan())
         x = {std::max(sum(x.low, -scales.m.high), 0.f), sum(x.high, -scales.m.low)};
-    }
     return codes_of(store.type, x, scales.d);
 }
 

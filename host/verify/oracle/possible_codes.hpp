@@ -12,7 +12,7 @@
 
 namespace vkrope::oracle {
 
-/// The f32 numbers from `low` to `high`. Both are NaN for a channel that is NaN.
+// The f32 numbers from `low` to `high`. Both are NaN for a channel that is NaN.
 struct Interval {
     float low = 0, high = 0;
 
@@ -24,14 +24,14 @@ struct Interval {
     Interval negated() const { return {-high, -low}; }
 };
 
-/// Returns the f32 numbers that a channel may be.
+// Returns the f32 numbers that a channel may be.
 Interval interval_of(const Approximate& channel);
 
-/// Maps the bits of a float, whose highest bit is `sign`, to integers in the order of the values;
-/// -0 is below 0.
+// Maps the bits of a float, whose highest bit is `sign`, to integers in the order of the values;
+// -0 is below 0.
 int rank(std::uint32_t bits, std::uint32_t sign);
 
-/// Codes as integers in the order of their values.
+// Codes as integers in the order of their values.
 struct Codes {
     int low = 0, high = 0;
 };
@@ -39,23 +39,23 @@ int rank_of_code(Store store, std::uint8_t code);
 
 // ---- Types without blocks ----
 
-/// Returns the made scales that are possible for a row.
+// Returns the made scales that are possible for a row.
 Interval possible_scale(const QuantisedStore& store, std::span<const Interval> row);
 
-/// given  the factor that multiplies
-/// scale  the stored scale, if scales are made
+// given  the factor that multiplies
+// scale  the stored scale, if scales are made
 Codes possible_codes(const QuantisedStore& store, const Interval& channel, float given,
                      float scale);
 
 // ---- Blocks ----
 
-/// d before rounding to f16 and without its sign, and m.
+// d before rounding to f16 and without its sign, and m.
 struct BlockScales {
     Interval d, m;
     bool negative_d = false;
 };
 
-/// stored_negative  the sign of the stored d, which is used if d can have this sign
+// stored_negative  the sign of the stored d, which is used if d can have this sign
 BlockScales possible_scales(const QuantisedStore& store, std::span<const Interval> block,
                             bool stored_negative);
 

@@ -20,16 +20,12 @@ bool has_fifth_bit(Store store) {
 }
 
 void append(std::vector<std::uint8_t>& bytes, std::uint32_t field, int size) {
-    for (int i = 0; i < size; ++i) {
-        bytes.push_back(static_cast<std::uint8_t>(field >> 8 * i));
-    }
+    for (int i = 0; i < size; ++i) bytes.push_back(std::uint8_t(field >> 8 * i));
 }
 
 std::uint32_t field_at(const std::uint8_t* bytes, int size) {
     std::uint32_t field = 0;
-    for (int i = 0; i < size; ++i) {
-        field |= std::uint32_t{bytes[i]} << 8 * i;
-    }
+    for (int i = 0; i < size; ++i) field |= std::uint32_t{bytes[i]} << 8 * i;
     return field;
 }
 
@@ -44,52 +40,44 @@ Float8 format_of(Store store) {
     return store == Store::e4m3fn ? Float8{3, 7, 0x7e} : Float8{2, 15, 0x7b};
 }
 
-/// Returns the value of a code without its sign; the code is not an infinity or a NaN.
+// Returns the value of a code without its sign; the code is not an infinity or a NaN.
 double value_of(const Float8& format, unsigned code) {
     const unsigned one = 1u << format.fraction_bits;
     const unsigned exponent = code / one, fraction = code % one;
     const int lowest = 1 - format.bias - format.fraction_bits;
     return exponent == 0 ? std::ldexp(fraction, lowest)
-                         : std::ldexp(one + fraction, lowest + static_cast<int>(exponent) - 1);
+                         : std::ldexp(one + fraction, lowest + int(exponent) - 1);
 }
 
-/// Returns the midpoints between the values of successive codes, ascending.
+// Returns the midpoints between the values of successive codes, ascending.
 std::vector<double> middles_of(const Float8& format) {
     std::vector<double> middles;
-    for (unsigned code = 0; code < format.largest; ++code) {
+    for (unsigned code = 0; code < format.largest; ++code)
         middles.push_back((value_of(format, code) + value_of(format, code + 1)) / 2);
-    }
     return middles;
 }
 
 std::uint8_t nearest_float8(Store store, float number) {
-    if (std::isnan(number)) {
-        return 0x7f;
-    }
+    if (std::isnan(number)) return 0x7f;
     static const std::vector<double> of_e4m3fn = middles_of(format_of(Store::e4m3fn)),
                                      of_e5m2 = middles_of(format_of(Store::e5m2));
     const std::vector<double>& middles = store == Store::e4m3fn ? of_e4m3fn : of_e5m2;
     const double magnitude = std::fabs(double{number});
     const auto next = std::lower_bound(middles.begin(), middles.end(), magnitude);
-    auto code = static_cast<unsigned>(next - middles.begin());
-    if (next != middles.end() && *next == magnitude && code % 2 != 0) {
+    auto code = unsigned(next - middles.begin());
+    if (next != middles.end() && *next == magnitude && code % 2 != 0)
         ++code;  // a tie goes to the even code
-    }
-    return static_cast<std::uint8_t>(code | (std::signbit(number) ? 0x80u : 0u));
+    return std::uint8_t(code | (std::signbit(number) ? 0x80u : 0u));
 }
 
 std::uint8_t nearest_int8(float number) {
-    if (std::isnan(number)) {
-        return 0;
-    }
+    if (std::isnan(number)) return 0;
     const double nearest = std::round(double{number});  // ties away from zero
-    return static_cast<std::uint8_t>(static_cast<int>(std::clamp(nearest, -127.0, 127.0)));
+    return std::uint8_t(int(std::clamp(nearest, -127.0, 127.0)));
 }
 
 float value_of(Store store, std::uint8_t code) {
-    if (store == Store::int8) {
-        return static_cast<float>(static_cast<std::int8_t>(code));
-    }
+    if (store == Store::int8) return float(std::int8_t(code));
     const unsigned magnitude = code & 0x7fu;
     double value = value_of(format_of(store), magnitude);
     if (store == Store::e4m3fn && magnitude == 0x7f) {
@@ -98,12 +86,12 @@ float value_of(Store store, std::uint8_t code) {
         value = magnitude == 0x7c ? std::numeric_limits<double>::infinity()
                                   : std::numeric_limits<double>::quiet_NaN();
     }
-    return static_cast<float>(code >= 0x80 ? -value : value);
+    return float(code >= 0x80 ? -value : value);
 }
 
 // ---- Blocks ----
 
-/// d and m of a block.
+// d and m of a block.
 struct Scales {
     float d = 0, m = 0;
 };
@@ -112,12 +100,8 @@ Scales scales_of(Store store, std::span<const float> block) {
     float first_largest = 0, min = 0, max = 0;
     bool any = false;
     for (const float x : block) {
-        if (std::isnan(x)) {
-            continue;
-        }
-        if (std::fabs(x) > std::fabs(first_largest)) {
-            first_largest = x;
-        }
+        if (std::isnan(x)) continue;
+        if (std::fabs(x) > std::fabs(first_largest)) first_largest = x;
         min = !any || x < min ? x : min;
         max = !any || x > max ? x : max;
         any = true;
@@ -136,15 +120,11 @@ Scales scales_of(Store store, std::span<const float> block) {
 
 int code_in_block(Store store, float x, const Scales& scales) {
     const float inverse = scales.d == 0 ? 0.f : quotient(1.f, scales.d);
-    if (std::isnan(x) || std::isinf(inverse) || std::isinf(scales.d)) {
-        return middle(store);
-    }
-    if (store == Store::q8_0) {
-        return static_cast<int>(std::round(double{product(x, inverse)}));
-    }
+    if (std::isnan(x) || std::isinf(inverse) || std::isinf(scales.d)) return middle(store);
+    if (store == Store::q8_0) return int(std::round(double{product(x, inverse)}));
     const float from = has_minimum(store) ? sum(x, -scales.m) : x;
-    const float shifted = sum(product(from, inverse), static_cast<float>(middle(store)) + 0.5f);
-    const int code = static_cast<int>(shifted);
+    const float shifted = sum(product(from, inverse), float(middle(store)) + 0.5f);
+    const int code = int(shifted);
     return store == Store::q5_1 ? code : std::min(code, has_fifth_bit(store) ? 31 : 15);
 }
 
@@ -153,32 +133,25 @@ void append_block(Store store, std::span<const float> block, std::vector<std::ui
     unsigned codes[in_block];
     std::uint32_t fifth_bits = 0;
     for (std::size_t j = 0; j < in_block; ++j) {
-        codes[j] = static_cast<unsigned>(code_in_block(store, block[j], scales));
+        codes[j] = unsigned(code_in_block(store, block[j], scales));
         fifth_bits |= (codes[j] >> 4 & 1) << j;
     }
     append(bytes, narrow(Type::f16, scales.d), 2);
-    if (has_minimum(store)) {
-        append(bytes, narrow(Type::f16, scales.m), 2);
-    }
-    if (has_fifth_bit(store)) {
-        append(bytes, fifth_bits, 4);
-    }
+    if (has_minimum(store)) append(bytes, narrow(Type::f16, scales.m), 2);
+    if (has_fifth_bit(store)) append(bytes, fifth_bits, 4);
     if (store == Store::q8_0) {
-        for (const unsigned code : codes) {
-            append(bytes, code, 1);
-        }
+        for (const unsigned code : codes) append(bytes, code, 1);
         return;
     }
-    for (std::size_t j = 0; j < in_block / 2; ++j) {
+    for (std::size_t j = 0; j < in_block / 2; ++j)
         append(bytes, (codes[j] & 15) | (codes[j + in_block / 2] & 15) << 4, 1);
-    }
 }
 
 void append_values(Store store, const std::uint8_t* bytes, std::vector<float>& values) {
     const BlockFields fields = fields_of(store, {bytes, block_bytes(store)});
     const float d = widen(Type::f16, fields.d), m = widen(Type::f16, fields.m);
     for (const int code : fields.codes) {
-        const float value = product(static_cast<float>(code - middle(store)), d);
+        const float value = product(float(code - middle(store)), d);
         values.push_back(has_minimum(store) ? sum(value, m) : value);
     }
 }
@@ -210,9 +183,8 @@ int middle(Store store) {
 
 float largest(Store store) {
     require(block_channels(store) == 1, "oracle: a block has no largest value");
-    return store == Store::int8
-               ? 127.f
-               : static_cast<float>(value_of(format_of(store), format_of(store).largest));
+    return store == Store::int8 ? 127.f
+                                : float(value_of(format_of(store), format_of(store).largest));
 }
 
 std::uint8_t code_of(Store store, float number) {
@@ -222,25 +194,19 @@ std::uint8_t code_of(Store store, float number) {
 
 std::vector<std::uint8_t> quantise_given(Store store, std::span<const float> row, float given) {
     std::vector<std::uint8_t> codes;
-    for (const float x : row) {
-        codes.push_back(code_of(store, product(x, given)));
-    }
+    for (const float x : row) codes.push_back(code_of(store, product(x, given)));
     return codes;
 }
 
 float power_of_two_from(float least) {
     float power = 0x1p-126f;
-    while (power < least) {
-        power *= 2;
-    }
+    while (power < least) power *= 2;
     return power;
 }
 
 MadeRow quantise_made(Store store, std::span<const float> row, float floor, bool power_of_two) {
     float most = 0;
-    for (const float x : row) {
-        most = std::fabs(x) > most ? std::fabs(x) : most;
-    }
+    for (const float x : row) most = std::fabs(x) > most ? std::fabs(x) : most;
     MadeRow made;
     made.scale = std::max(quotient(most, largest(store)), floor);
     made.scale = power_of_two ? power_of_two_from(made.scale) : made.scale;
@@ -255,9 +221,8 @@ std::vector<std::uint8_t> quantise_blocks(Store store, std::span<const float> ro
     require(block_channels(store) == in_block, "oracle: not a type with blocks");
     require(row.size() % in_block == 0, "oracle: blocks have 32 channels");
     std::vector<std::uint8_t> bytes;
-    for (std::size_t first = 0; first < row.size(); first += in_block) {
+    for (std::size_t first = 0; first < row.size(); first += in_block)
         append_block(store, row.subspan(first, in_block), bytes);
-    }
     return bytes;
 }
 
@@ -278,7 +243,7 @@ BlockFields fields_of(Store store, std::span<const std::uint8_t> block) {
             fields.codes[j] = bytes[j] < 128 ? bytes[j] : bytes[j] - 256;
         } else {
             fields.codes[j] = j < in_block / 2 ? bytes[j] & 15 : bytes[j - in_block / 2] >> 4;
-            fields.codes[j] |= static_cast<int>(fifth_bits >> j & 1) << 4;
+            fields.codes[j] |= int(fifth_bits >> j & 1) << 4;
         }
     }
     return fields;
@@ -287,13 +252,11 @@ BlockFields fields_of(Store store, std::span<const std::uint8_t> block) {
 std::vector<float> dequantise(Store store, std::span<const std::uint8_t> bytes, float scale) {
     require(bytes.size() % block_bytes(store) == 0, "oracle: bytes must be whole blocks");
     std::vector<float> values;
-    for (std::size_t at = 0; at < bytes.size(); at += block_bytes(store)) {
-        if (block_channels(store) == 1) {
+    for (std::size_t at = 0; at < bytes.size(); at += block_bytes(store))
+        if (block_channels(store) == 1)
             values.push_back(product(value_of(store, bytes[at]), scale));
-        } else {
+        else
             append_values(store, &bytes[at], values);
-        }
-    }
     return values;
 }
 
@@ -318,9 +281,8 @@ void hadamard(std::span<Approximate> row, std::uint64_t n, double absolute_allow
         const bool finite = std::isfinite(size);
         for (std::uint64_t i = 0; i < n; ++i) {
             long double value = 0;
-            for (std::uint64_t j = 0; j < n; ++j) {
+            for (std::uint64_t j = 0; j < n; ++j)
                 value += std::popcount(i & j) % 2 == 0 ? in[j].value : -in[j].value;
-            }
             block[i] = {value / root,
                         finite ? (error + rounding + lost) / root + absolute_allowance : 0};
         }

@@ -15,27 +15,27 @@
 
 namespace vkrope::oracle {
 
-/// e4m3fn and e5m2 are the 8-bit floats of the Open Compute Project; int8 is two's complement. The
-/// others are ggml's blocks of 32 channels:
-///
-///             bytes of a block, fields in order                                 x is about
-///   q8_0   34   d f16, 32 codes int8                                            d c
-///   q4_0   18   d f16, 16 bytes with the codes of j (low half) and j + 16       d (c - 8)
-///   q4_1   20   d f16, m f16, 16 bytes as q4_0                                  d c + m
-///   q5_0   22   d f16, 32 bits, 16 bytes as q4_0; bit j is the highest of       d (c - 16)
-///               code j
-///   q5_1   24   d f16, m f16, 32 bits and 16 bytes as q5_0                      d c + m
-///
-/// All fields are little-endian.
+// e4m3fn and e5m2 are the 8-bit floats of the Open Compute Project; int8 is two's complement. The
+// others are ggml's blocks of 32 channels:
+//
+//             bytes of a block, fields in order                                 x is about
+//   q8_0   34   d f16, 32 codes int8                                            d c
+//   q4_0   18   d f16, 16 bytes with the codes of j (low half) and j + 16       d (c - 8)
+//   q4_1   20   d f16, m f16, 16 bytes as q4_0                                  d c + m
+//   q5_0   22   d f16, 32 bits, 16 bytes as q4_0; bit j is the highest of       d (c - 16)
+//               code j
+//   q5_1   24   d f16, m f16, 32 bits and 16 bytes as q5_0                      d c + m
+//
+// All fields are little-endian.
 enum class Store { e4m3fn, e5m2, int8, q8_0, q4_0, q4_1, q5_0, q5_1 };
 
-/// The quantisation of a tensor. The scales of blocks are part of their bytes.
+// The quantisation of a tensor. The scales of blocks are part of their bytes.
 struct QuantisedStore {
     Store type = Store::q8_0;
-    /// For types without blocks: the factors that multiply, one for all heads or one for each head.
+    // For types without blocks: the factors that multiply, one for all heads or one for each head.
     std::vector<float> given = {};
-    /// With two sets of parameters: the factors of the tokens from `second_from` on. Empty: all
-    /// tokens use `given`.
+    // With two sets of parameters: the factors of the tokens from `second_from` on. Empty: all
+    // tokens use `given`.
     std::vector<float> given_second = {};
     std::uint64_t second_from = 0;
     bool made = false;          // each row has a scale, as in quantise_made()
@@ -43,25 +43,25 @@ struct QuantisedStore {
     bool power_of_two = false;  // made scales are powers of two
 };
 
-/// Return the number of channels and of bytes in a block; both are 1 for a type without blocks.
+// Return the number of channels and of bytes in a block; both are 1 for a type without blocks.
 std::uint64_t block_channels(Store store);
 std::uint64_t block_bytes(Store store);
 
-/// Returns whether the blocks have a minimum, m.
+// Returns whether the blocks have a minimum, m.
 bool has_minimum(Store store);
 
-/// Returns the code that stands for 0 or for m: 8 for q4_0, 16 for q5_0, 0 for the others.
+// Returns the code that stands for 0 or for m: 8 for q4_0, 16 for q5_0, 0 for the others.
 int middle(Store store);
 
-/// Returns the largest finite value of a type without blocks: 448, 57344 or 127.
+// Returns the largest finite value of a type without blocks: 448, 57344 or 127.
 float largest(Store store);
 
-/// Returns the code of a scaled number. e4m3fn and e5m2: the nearest value, ties to even; larger
-/// numbers, including infinities, become the largest value; a NaN of any sign is 0x7f. int8: the
-/// nearest integer, ties away from zero, with a magnitude of at most 127; a NaN is 0.
+// Returns the code of a scaled number. e4m3fn and e5m2: the nearest value, ties to even; larger
+// numbers, including infinities, become the largest value; a NaN of any sign is 0x7f. int8: the
+// nearest integer, ties away from zero, with a magnitude of at most 127; a NaN is 0.
 std::uint8_t code_of(Store store, float number);
 
-/// Returns the codes of x * given, an f32 product.
+// Returns the codes of x * given, an f32 product.
 std::vector<std::uint8_t> quantise_given(Store store, std::span<const float> row, float given);
 
 struct MadeRow {
@@ -69,40 +69,40 @@ struct MadeRow {
     std::vector<std::uint8_t> codes;
 };
 
-/// Returns the codes of the f32 quotient x / scale. The scale is the larger of `floor` and the f32
-/// quotient of the largest magnitude and largest(); NaNs are ignored. Where the scale is 0, every
-/// channel but a NaN has the code 0. An infinity gives an infinite scale: the codes of finite
-/// channels are zeros with the sign of x, and infinity / infinity is a NaN.
+// Returns the codes of the f32 quotient x / scale. The scale is the larger of `floor` and the f32
+// quotient of the largest magnitude and largest(); NaNs are ignored. Where the scale is 0, every
+// channel but a NaN has the code 0. An infinity gives an infinite scale: the codes of finite
+// channels are zeros with the sign of x, and infinity / infinity is a NaN.
 MadeRow quantise_made(Store store, std::span<const float> row, float floor,
                       bool power_of_two = false);
 
-/// Returns the smallest power of two that is neither below `least` nor below 2^-126; infinity
-/// stays. With `power_of_two` it replaces a scale, as in ceil_to_ue8m0 of DeepGEMM's tests and in
-/// act_quant of DeepSeek-V3.2-Exp with round_scale, where amax also has a floor.
+// Returns the smallest power of two that is neither below `least` nor below 2^-126; infinity
+// stays. With `power_of_two` it replaces a scale, as in ceil_to_ue8m0 of DeepGEMM's tests and in
+// act_quant of DeepSeek-V3.2-Exp with round_scale, where amax also has a floor.
 float power_of_two_from(float least);
 
-/// Quantises to ggml's blocks as the functions quantize_row_*_ref do; row.size() is a multiple of
-/// 32.
-///
-/// amax is the largest magnitude of the block, and x* the first channel with this magnitude; d and
-/// 1/d are f32 quotients, and only the stored d and m are rounded to f16. 1/d is 0 for d = 0.
-///
-///   q8_0   d = amax / 127                x * (1/d), to nearest, ties away from zero
-///   q4_0   d = x* / -8; -0 for zeros     x * (1/d) + 8.5, truncated, at most 15
-///   q5_0   d = x* / -16; -0 for zeros    x * (1/d) + 16.5, truncated, at most 31
-///   q4_1   d = (max - min) / 15, m = min (x - m) * (1/d) + 0.5, truncated, at most 15
-///   q5_1   d = (max - min) / 31, m = min (x - m) * (1/d) + 0.5, truncated
-///
-/// If several zeros are the minimum, min is the first of them. This function defines two cases that
-/// ggml leaves to the compiler:
-///
-/// - amax, x*, min and max ignore a NaN, whose code is that of 0 or min: 8 for q4_0, 16 for q5_0,
-///   0 for the others. A block of only NaNs has the bytes of a block of only +0.
-/// - If 1/d overflows, or if d is infinite (from an infinity, or a range beyond f32), all channels
-///   have the code of a NaN. An infinite d is stored unchanged.
+// Quantises to ggml's blocks as the functions quantize_row_*_ref do; row.size() is a multiple of
+// 32.
+//
+// amax is the largest magnitude of the block, and x* the first channel with this magnitude; d and
+// 1/d are f32 quotients, and only the stored d and m are rounded to f16. 1/d is 0 for d = 0.
+//
+//   q8_0   d = amax / 127                x * (1/d), to nearest, ties away from zero
+//   q4_0   d = x* / -8; -0 for zeros     x * (1/d) + 8.5, truncated, at most 15
+//   q5_0   d = x* / -16; -0 for zeros    x * (1/d) + 16.5, truncated, at most 31
+//   q4_1   d = (max - min) / 15, m = min (x - m) * (1/d) + 0.5, truncated, at most 15
+//   q5_1   d = (max - min) / 31, m = min (x - m) * (1/d) + 0.5, truncated
+//
+// If several zeros are the minimum, min is the first of them. This function defines two cases that
+// ggml leaves to the compiler:
+//
+// - amax, x*, min and max ignore a NaN, whose code is that of 0 or min: 8 for q4_0, 16 for q5_0,
+//   0 for the others. A block of only NaNs has the bytes of a block of only +0.
+// - If 1/d overflows, or if d is infinite (from an infinity, or a range beyond f32), all channels
+//   have the code of a NaN. An infinite d is stored unchanged.
 std::vector<std::uint8_t> quantise_blocks(Store store, std::span<const float> row);
 
-/// The fields of a block: d and m as f16 bits, and the codes of the channels.
+// The fields of a block: d and m as f16 bits, and the codes of the channels.
 struct BlockFields {
     std::uint32_t d = 0, m = 0;
     std::array<int, 32> codes = {};
@@ -110,18 +110,18 @@ struct BlockFields {
 
 BlockFields fields_of(Store store, std::span<const std::uint8_t> block);
 
-/// Returns the numbers that bytes stand for, times `scale` for types without blocks. Each product
-/// and sum is rounded to f32.
+// Returns the numbers that bytes stand for, times `scale` for types without blocks. Each product
+// and sum is rounded to f32.
 std::vector<float> dequantise(Store store, std::span<const std::uint8_t> bytes, float scale = 1);
 
-/// Multiplies each block of n channels by the Hadamard matrix in Sylvester's order: element (i, j)
-/// is (-1)^b / sqrt(n), where b is the number of bits set in both i and j. n is a power of two that
-/// divides row.size().
-///
-/// The error comes from log2(n) levels of f32 sums and one product with the f32 nearest to n^-1/2:
-/// u for each level, times the sum of all magnitudes of the block over sqrt(n); u for the product;
-/// and u for the factor unless n is a power of four. Each operation adds `absolute_allowance`. In a
-/// block with an infinity or a NaN every result is an infinity or a NaN, without error.
+// Multiplies each block of n channels by the Hadamard matrix in Sylvester's order: element (i, j)
+// is (-1)^b / sqrt(n), where b is the number of bits set in both i and j. n is a power of two that
+// divides row.size().
+//
+// The error comes from log2(n) levels of f32 sums and one product with the f32 nearest to n^-1/2:
+// u for each level, times the sum of all magnitudes of the block over sqrt(n); u for the product;
+// and u for the factor unless n is a power of four. Each operation adds `absolute_allowance`. In a
+// block with an infinity or a NaN every result is an infinity or a NaN, without error.
 void hadamard(std::span<Approximate> row, std::uint64_t n, double absolute_allowance);
 
 }  // namespace vkrope::oracle

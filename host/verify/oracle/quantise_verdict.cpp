@@ -11,7 +11,7 @@
 namespace vkrope::oracle {
 namespace {
 
-/// Returns the code of a rank as text: a number, or the byte of an fp8.
+// Returns the code of a rank as text: a number, or the byte of an fp8.
 std::string text_of_code(Store store, int code) {
     char text[20];
     const bool is_float = store == Store::e4m3fn || store == Store::e5m2;
@@ -21,18 +21,15 @@ std::string text_of_code(Store store, int code) {
 }
 
 double relative_error(double got, const Interval& possible) {
-    if (possible.is_nan()) {
-        return std::numeric_limits<double>::infinity();
-    }
+    if (possible.is_nan()) return std::numeric_limits<double>::infinity();
     const double nearest = std::clamp(got, double{possible.low}, double{possible.high});
-    if (got == nearest) {  // a zero of the other sign
+    if (got == nearest)  // a zero of the other sign
         return 0;
-    }
     const double error = std::fabs(got - nearest) / std::fabs(nearest);
     return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
 }
 
-/// Adds to a verdict, and describes the first error.
+// Adds to a verdict, and describes the first error.
 class Counter {
    public:
     Counter(CodesVerdict& verdict, Store store, const std::string& place)
@@ -51,7 +48,7 @@ class Counter {
         }
     }
 
-    /// what  "scale", "d of block 3"
+    // what  "scale", "d of block 3"
     void scale(bool right, const std::string& what, float got, const Interval& possible) {
         ++verdict_.scales;
         if (!right) {
@@ -66,9 +63,7 @@ class Counter {
 
    private:
     void describe(const std::string& text) {
-        if (verdict_.first_wrong.empty()) {
-            verdict_.first_wrong = place_ + text;
-        }
+        if (verdict_.first_wrong.empty()) verdict_.first_wrong = place_ + text;
     }
 
     CodesVerdict& verdict_;
@@ -76,7 +71,7 @@ class Counter {
     const std::string& place_;
 };
 
-/// Returns whether a number of the interval rounds to a stored f16.
+// Returns whether a number of the interval rounds to a stored f16.
 bool rounds_to(const Interval& possible, std::uint32_t half) {
     const auto rank_of = [](float value) { return rank(narrow(Type::f16, value), 0x8000); };
     const int stored = rank(half, 0x8000);
@@ -129,9 +124,7 @@ void compare_row(const QuantisedStore& store, float given, std::span<const Appro
             "oracle: a row must have its bytes, whole blocks");
     Counter counter(verdict, store.type, place);
     std::vector<Interval> intervals;
-    for (const Approximate& channel : row) {
-        intervals.push_back(interval_of(channel));
-    }
+    for (const Approximate& channel : row) intervals.push_back(interval_of(channel));
     if (channels != 1) {
         for (std::size_t i = 0; i * channels < row.size(); ++i) {
             compare_block(store, std::span(intervals).subspan(i * channels, channels),
@@ -172,32 +165,26 @@ CodesVerdict compare_codes(const Definition& definition, const void* input, cons
                   for (std::uint64_t head = 0; head < in.heads; ++head) {
                       const Place place = {batch, token, head, 0};
                       const std::uint64_t first = row_of(out, place);
-                      if (first == nowhere) {
-                          continue;
-                      }
+                      if (first == nowhere) continue;
                       const auto exact = all.subspan(head * in.head_dim, in.head_dim);
                       row.assign(exact.begin(), exact.end());
                       for (Approximate& channel : row) {
                           const long double magnitude = std::fabs(channel.value);
-                          if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L) {
+                          if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L)
                               channel.error = flushed;
-                          }
                       }
                       const bool second = !store.given_second.empty() && token >= store.second_from;
                       const std::vector<float>& factors = second ? store.given_second : store.given;
-                      const float given = factors.empty() ? 1.f
-                                          : factors.size() == 1
-                                              ? factors.front()
-                                              : factors[static_cast<std::size_t>(head)];
+                      const float given = factors.empty()       ? 1.f
+                                          : factors.size() == 1 ? factors.front()
+                                                                : factors[std::size_t(head)];
                       const auto* bytes = static_cast<const std::uint8_t*>(codes) +
                                           first / channels * size;
                       compare_row(store, given, row, {bytes, row_bytes},
                                   store.made ? scales[index * in.heads + head] : 0, text_of(place),
                                   verdict);
                   }
-                  if (progress) {
-                      progress(double(index + 1) / double(in.batch * in.tokens));
-                  }
+                  if (progress) progress(double(index + 1) / double(in.batch * in.tokens));
               });
     return verdict;
 }

@@ -11,13 +11,13 @@
 
 namespace vkrope::oracle {
 
-/// Numbers of codes and of scales; d and m of a block are two scales.
+// Numbers of codes and of scales; d and m of a block are two scales.
 struct CodesVerdict {
     std::uint64_t codes = 0, scales = 0;              // compared
     std::uint64_t decided = 0;                        // codes with only one possible value
     std::uint64_t wrong_codes = 0, wrong_scales = 0;  // not possible for any such row
-    /// Largest distance of a wrong code from the possible codes, in codes, and of a wrong scale
-    /// from the possible scales, as a relative error; infinite for a NaN.
+    // Largest distance of a wrong code from the possible codes, in codes, and of a wrong scale
+    // from the possible scales, as a relative error; infinite for a NaN.
     int code_distance = 0;
     double scale_error = 0;
     std::string first_wrong;  // "batch 0 token 17 head 3 channel 5: code 7, must be 4 to 6"
@@ -26,19 +26,19 @@ struct CodesVerdict {
     void add(const CodesVerdict& later);
 };
 
-/// Checks one row and adds the result to the verdict; `place` precedes the text of an error. Codes
-/// are compared with the stored scale, block codes with d and m before rounding, because rounding
-/// to f16 loses too much.
-///
-/// given  the factor of the row; 1 if there is none
-/// scale  the scale that was stored for the row, if scales are made
+// Checks one row and adds the result to the verdict; `place` precedes the text of an error. Codes
+// are compared with the stored scale, block codes with d and m before rounding, because rounding
+// to f16 loses too much.
+//
+// given  the factor of the row; 1 if there is none
+// scale  the scale that was stored for the row, if scales are made
 void compare_row(const QuantisedStore& store, float given, std::span<const Approximate> row,
                  std::span<const std::uint8_t> bytes, float scale, const std::string& place,
                  CodesVerdict& verdict);
 
-/// Compares the codes of an output with apply_ops() of `input`, as compare() in verdict.hpp does.
-///
-/// codes  whole blocks: the first byte of a row starts the block of its first channel
+// Compares the codes of an output with apply_ops() of `input`, as compare() in verdict.hpp does.
+//
+// codes  whole blocks: the first byte of a row starts the block of its first channel
 CodesVerdict compare_codes(const Definition& definition, const void* input, const void* codes,
                            std::span<const float> scales,
                            const std::function<void(double)>& progress);

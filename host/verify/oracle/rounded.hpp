@@ -6,13 +6,13 @@
 namespace vkrope::oracle {
 
 inline float product(float a, float b) {
-    return static_cast<float>(double{a} * double{b});
+    return float(double{a} * double{b});
 }
 inline float sum(float a, float b) {
-    return static_cast<float>(double{a} + double{b});
+    return float(double{a} + double{b});
 }
 inline float quotient(float a, float b) {
-    return static_cast<float>(double{a} / double{b});
+    return float(double{a} / double{b});
 }
 
 }  // namespace vkrope::oracle

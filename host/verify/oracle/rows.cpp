@@ -7,9 +7,7 @@
 namespace vkrope::oracle {
 
 void require(bool holds, const char* rule) {
-    if (!holds) {
-        throw std::invalid_argument(rule);
-    }
+    if (!holds) throw std::invalid_argument(rule);
 }
 
 bool has_row(const Cache& cache, std::int64_t slot) {
@@ -20,14 +18,11 @@ std::uint64_t row_of(const Tensor& tensor, const Place& place) {
     const std::uint64_t group = tensor.heads_per_group == 0 ? tensor.heads : tensor.heads_per_group;
     const std::uint64_t head = place.head / group * tensor.group_stride +
                                place.head % group * tensor.head_stride;
-    if (!tensor.cache) {
+    if (!tensor.cache)
         return place.batch * tensor.batch_stride + place.token * tensor.token_stride + head;
-    }
     const Cache& cache = *tensor.cache;
     const std::int64_t slot = cache.slot_mapping[place.batch * tensor.tokens + place.token];
-    if (!has_row(cache, slot)) {
-        return nowhere;
-    }
+    if (!has_row(cache, slot)) return nowhere;
     return std::uint64_t(slot) / cache.page_size * cache.page_stride +
            std::uint64_t(slot) % cache.page_size * cache.row_stride + head;
 }
@@ -51,9 +46,7 @@ void each_row(const Tensor& tensor,
         const std::uint64_t token = row / tensor.heads;
         const std::uint64_t first = row_of(
             tensor, {token / tensor.tokens, token % tensor.tokens, row % tensor.heads, 0});
-        if (first != nowhere) {
-            visit(row, first);
-        }
+        if (first != nowhere) visit(row, first);
     }
 }
 
@@ -62,9 +55,7 @@ void check_tensors(const Tensor& in, const Tensor& out) {
                 in.head_dim == out.head_dim,
             "oracle: input and output must have one shape");
     require(!in.cache, "oracle: only an output has slots");
-    if (!out.cache) {
-        return;
-    }
+    if (!out.cache) return;
     std::vector<std::int64_t> slots = out.cache->slot_mapping;
     require(slots.size() == out.batch * out.tokens,
             "oracle: slots must have batch * tokens elements");

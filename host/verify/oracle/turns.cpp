@@ -13,9 +13,7 @@ namespace vkrope::oracle {
 namespace {
 
 std::vector<Window> windows_of(const Operation& operation) {
-    if (!operation.windows.empty()) {
-        return operation.windows;
-    }
+    if (!operation.windows.empty()) return operation.windows;
     return {{0, operation.inv_freq.size() / operation.head_groups}};
 }
 
@@ -36,7 +34,7 @@ CosSin exact_cos_sin(std::int64_t position, double inv_freq) {
 }
 
 CosSin float32_cos_sin(std::int64_t position, double inv_freq) {
-    const float angle = static_cast<float>(position) * static_cast<float>(inv_freq);
+    const float angle = float(position) * float(inv_freq);
     const auto wide = static_cast<long double>(angle);
     return {std::cos(wide), std::sin(wide)};
 }
@@ -72,7 +70,7 @@ long double factor_of(const Operation& operation) {
 }
 
 double flushing_allowance(const Operation& operation) {
-    return 0x1p-148 + 0x1p-123 * std::max(1.0, static_cast<double>(factor_of(operation)));
+    return 0x1p-148 + 0x1p-123 * std::max(1.0, double(factor_of(operation)));
 }
 
 bool is_covered(const Operation& operation, std::size_t token) {
@@ -97,9 +95,7 @@ CosSin cos_sin_of(const Operation& operation, std::size_t token, std::size_t pai
     CosSin sum;
     if (further.summed.empty()) {
         const std::int64_t by = position(further.axis(pair % pairs));
-        if (operation.cos_sin) {
-            return operation.cos_sin(by, pair);
-        }
+        if (operation.cos_sin) return operation.cos_sin(by, pair);
         sum = turn(by, operation.inv_freq[pair]);
     } else {
         const std::size_t axes = further.positions.size() + 1;

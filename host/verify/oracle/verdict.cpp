@@ -24,9 +24,8 @@ void compare_elements(const Definition& definition, const void* input, const voi
         // Divides only for a new maximum.
         if (is_in_u && one.computed &&
             !((one.distance - allowance) * definition.bound_u <=
-              verdict.largest_error_u * (one.exact.error - allowance))) {
+              verdict.largest_error_u * (one.exact.error - allowance)))
             verdict.largest_error_u = std::max(verdict.largest_error_u, judge.error_u(one));
-        }
     };
     apply_ops(definition, input,
               [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels) {
@@ -43,12 +42,8 @@ ElementJudge::ElementJudge(const Definition& definition, const void* input, cons
     : definition_(definition), in_(definition.in), out_(definition.out), input_(input),
       output_(output), elements_(table_of(definition.out.type)),
       passed_(definition.in.head_dim, nowhere), moved_(definition.in.head_dim, nowhere) {
-    if (has_steps(definition.ops)) {
-        return;
-    }
-    for (std::uint64_t c = 0; c < passed_.size(); ++c) {
-        passed_[c] = moved_[c] = c;
-    }
+    if (has_steps(definition.ops)) return;
+    for (std::uint64_t c = 0; c < passed_.size(); ++c) passed_[c] = moved_[c] = c;
     for (const Pair& pair : pairs_of(definition.operation)) {
         for (std::size_t member = 0; member < 2; ++member) {
             passed_[pair.out[member]] = nowhere;
@@ -64,9 +59,7 @@ bool ElementJudge::is_rotated(const Place& place) const {
 void ElementJudge::compare(std::uint64_t source, Compared& one) const {
     const Type in = definition_.in.type, out = definition_.out.type;
     const bool is_nan = std::isnan(one.exact.value), got_nan = std::isnan(elements_.widen(one.got));
-    if (one.computed && definition_.any_angles) {
-        return;
-    }
+    if (one.computed && definition_.any_angles) return;
     one.distance = is_nan && got_nan   ? 0
                    : is_nan || got_nan ? infinity
                                        : elements_.distance(one.got, one.exact.value);
@@ -83,17 +76,13 @@ void ElementJudge::compare(std::uint64_t source, Compared& one) const {
     } else if (one.distance > 0) {
         // An infinity has no neighbours, so the output must be equal.
         one.share = one.distance / one.exact.error;
-        if (std::isinf(one.exact.value) || std::isnan(one.share)) {
-            one.share = infinity;
-        }
+        if (std::isinf(one.exact.value) || std::isnan(one.share)) one.share = infinity;
     }
 }
 
 double ElementJudge::error_u(const Compared& one) const {
     const long double allowance = definition_.operation.absolute_allowance;
-    if (!(one.distance > allowance)) {
-        return 0;
-    }
+    if (!(one.distance > allowance)) return 0;
     const long double error = (one.distance - allowance) * definition_.bound_u /
                               (one.exact.error - allowance);
     return std::isnan(error) ? double(infinity) : double(error);
@@ -104,9 +93,7 @@ void Verdict::add(const Compared& one) {
     within += one.is_right() ? 1 : 0;
     nan_mismatch = nan_mismatch || one.nan_mismatch;
     bits_changed = bits_changed || (!one.computed && !one.is_right());
-    if (one.share > worst.share) {
-        worst = one;
-    }
+    if (one.share > worst.share) worst = one;
 }
 
 void Verdict::add(const Verdict& later) {
@@ -115,9 +102,7 @@ void Verdict::add(const Verdict& later) {
     largest_error_u = std::max(largest_error_u, later.largest_error_u);
     nan_mismatch = nan_mismatch || later.nan_mismatch;
     bits_changed = bits_changed || later.bits_changed;
-    if (later.worst.share > worst.share) {
-        worst = later.worst;
-    }
+    if (later.worst.share > worst.share) worst = later.worst;
     codes.add(later.codes);
 }
 
@@ -157,9 +142,7 @@ Verdict compare(const Definition& definition, const void* input, const void* out
 }
 
 std::string problem_of(const Definition& definition, const Verdict& verdict) {
-    if (verdict.right()) {
-        return {};
-    }
+    if (verdict.right()) return {};
     char text[200];
     if (const CodesVerdict& codes = verdict.codes; definition.store) {
         using ull = unsigned long long;

@@ -14,7 +14,7 @@
 
 namespace vkrope::oracle {
 
-/// An element of an output beside its exact value.
+// An element of an output beside its exact value.
 struct Compared {
     Place place = {};
     std::uint32_t got = 0;  // its bits
@@ -28,14 +28,14 @@ struct Compared {
     bool is_right() const { return share <= 1; }
 };
 
-/// Compares the elements of an output that is not quantised. `input` and `output` point to the
-/// first element of the layouts.
+// Compares the elements of an output that is not quantised. `input` and `output` point to the
+// first element of the layouts.
 class ElementJudge {
    public:
     ElementJudge(const Definition& definition, const void* input, const void* output);
 
-    /// Compares [heads, head_dim] of a token, and calls visit(const Compared&) for each element
-    /// that is stored.
+    // Compares [heads, head_dim] of a token, and calls visit(const Compared&) for each element
+    // that is stored.
     template <class Visit>
     void token(std::uint64_t batch, std::uint64_t token, std::span<const Approximate> channels,
                const Visit& visit) const {
@@ -45,13 +45,11 @@ class ElementJudge {
         }
     }
 
-    /// Compares a row; place.channel is 0.
+    // Compares a row; place.channel is 0.
     template <class Visit>
     void row(const Place& place, std::span<const Approximate> channels, const Visit& visit) const {
         const std::uint64_t to = row_of(out_, place);
-        if (to == nowhere) {
-            return;
-        }
+        if (to == nowhere) return;
         const std::vector<std::uint64_t>& sources = is_rotated(place) ? passed_ : moved_;
         Compared one = {.place = place};
         for (std::uint64_t& c = one.place.channel; c < channels.size(); ++c) {
@@ -61,15 +59,14 @@ class ElementJudge {
             one.nan_mismatch = false;
             one.distance = one.share = 0;
             // Most elements of 16 bits lie inside the interval that rounds to them.
-            if (!one.computed || !elements_.holds(one.got, one.exact.value)) {
+            if (!one.computed || !elements_.holds(one.got, one.exact.value))
                 compare(sources[c], one);
-            }
             visit(std::as_const(one));
         }
     }
 
-    /// Returns the error of a computed element, less the absolute allowance, in units of u * a *
-    /// (|x0| + |x1|); only for a definition without other ops.
+    // Returns the error of a computed element, less the absolute allowance, in units of u * a *
+    // (|x0| + |x1|); only for a definition without other ops.
     double error_u(const Compared& one) const;
 
    private:
@@ -85,39 +82,39 @@ class ElementJudge {
     std::vector<std::uint64_t> passed_, moved_;
 };
 
-/// The result of comparing an output with its definition.
+// The result of comparing an output with its definition.
 struct Verdict {
     std::uint64_t elements = 0, within = 0;  // compared, and within the contract; for a quantised
                                              // output codes and scales
-    /// Largest ElementJudge::error_u(); 0 if the definition has other ops.
+    // Largest ElementJudge::error_u(); 0 if the definition has other ops.
     double largest_error_u = 0;
     bool nan_mismatch = false;  // an output is NaN and the exact value is not, or the reverse
     bool bits_changed = false;  // an element that no op changes is not the input
-    /// The first element with the largest share of its allowed error, at most 1 if all are right.
+    // The first element with the largest share of its allowed error, at most 1 if all are right.
     Compared worst = {};
     CodesVerdict codes = {};  // of a quantised output
 
     bool right() const { return elements == within; }
-    /// Add an element, and the verdict on later elements; set that on all codes.
+    // Add an element, and the verdict on later elements; set that on all codes.
     void add(const Compared& one);
     void add(const Verdict& later);
     void set(const CodesVerdict& of_all);
 };
 
-/// Compares `output`, laid out as definition.out, with apply_ops() of `input`, rounded once to
-/// nearest even or quantised. Only stored rows are compared, not elements between them or rows
-/// without a slot.
-///
-/// scales    [batch, tokens, heads], if the store makes scales
-/// progress  called with the fraction done, 0 to 1
+// Compares `output`, laid out as definition.out, with apply_ops() of `input`, rounded once to
+// nearest even or quantised. Only stored rows are compared, not elements between them or rows
+// without a slot.
+//
+// scales    [batch, tokens, heads], if the store makes scales
+// progress  called with the fraction done, 0 to 1
 Verdict compare(const Definition& definition, const void* input, const void* output,
                 std::span<const float> scales = {},
                 const std::function<void(double)>& progress = {});
 
-/// Returns "batch 0 token 17 head 3 channel 5: got ..., exact ...".
+// Returns "batch 0 token 17 head 3 channel 5: got ..., exact ...".
 std::string text_of(const Definition& definition, const Compared& one);
 
-/// Returns one sentence on what is wrong and where. Empty: nothing.
+// Returns one sentence on what is wrong and where. Empty: nothing.
 std::string problem_of(const Definition& definition, const Verdict& verdict);
 
 }  // namespace vkrope::oracle

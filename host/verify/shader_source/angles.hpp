@@ -16,7 +16,7 @@
 
 namespace vkrope::shader_source {
 
-/// Converts the attention factor to the constants that the host passes to vkrope_turn.
+// Converts the attention factor to the constants that the host passes to vkrope_turn.
 inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
     RopeParams rotation;
     rotation.pairing = VKROPE_HALF_SPLIT;
@@ -31,7 +31,7 @@ inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
     return {numbers[4], numbers[5], numbers[0], numbers[1], numbers[2]};
 }
 
-/// The phases and further frequencies of a pair.
+// The phases and further frequencies of a pair.
 struct Turning {
     std::vector<double> phase = {};  // [head_groups, pairs]; empty: none
     std::uint32_t head_groups = 1;
@@ -40,7 +40,7 @@ struct Turning {
 
 class Angles {
    public:
-    /// inv_freq  [head_groups, axes, pairs]
+    // inv_freq  [head_groups, axes, pairs]
     Angles(const std::vector<double>& inv_freq, double attention_factor,
            const Turning& turning = {})
         : attention_factor_(attention_factor), turn_factor_(turn_factor(attention_factor)),
@@ -55,9 +55,9 @@ class Angles {
 
     double attention_factor() const { return attention_factor_; }
 
-    /// Returns cos and sin, times the attention factor, of the pairs [pair, pair + 4); `pair` is a
-    /// multiple of 4. Only for angles without phases, head groups and further axes, for which the
-    /// angle of -position is the negated angle of position.
+    // Returns cos and sin, times the attention factor, of the pairs [pair, pair + 4); `pair` is a
+    // multiple of 4. Only for angles without phases, head groups and further axes, for which the
+    // angle of -position is the negated angle of position.
     void at(AngleSource source, std::int64_t position, std::size_t pair, glsl::vec4& c,
             glsl::vec4& s) const {
         const std::uint64_t magnitude = position < 0 ? 0 - std::uint64_t(position)
@@ -82,7 +82,7 @@ class Angles {
         if (position < 0) s = {-s.x, -s.y, -s.z, -s.w};
     }
 
-    /// Returns the cos and sin of one pair; `pair` counts [head_groups, pairs].
+    // Returns the cos and sin of one pair; `pair` counts [head_groups, pairs].
     CosSin at(AngleSource source, std::int64_t position, std::size_t pair) const {
         if (signed_) return signed_at(source, position, pair);
         glsl::vec4 c, s;
@@ -95,7 +95,7 @@ class Angles {
         }
     }
 
-    /// Returns cos and sin of the sum over all axes; `positions` has one position per axis.
+    // Returns cos and sin of the sum over all axes; `positions` has one position per axis.
     CosSin sum_at(std::span<const std::int64_t> positions, std::size_t pair) const {
         const std::size_t first = pair / pairs_ * axes_ * pairs_ + pair % pairs_;
         glsl::uvec4 low(0u), high(0u);
@@ -112,7 +112,7 @@ class Angles {
     }
 
    private:
-    /// Returns cos and sin where positions below 0 have separate digits, or a separate row.
+    // Returns cos and sin where positions below 0 have separate digits, or a separate row.
     CosSin signed_at(AngleSource source, std::int64_t position, std::size_t pair) const {
         if (source == VKROPE_ANGLES_COMPUTED) return sum_at({&position, 1}, pair);
         const std::uint64_t fraction = fractions_[pair], phase = phases_[pair];

@@ -83,15 +83,18 @@ VKROPE_GLSL_OPERATOR(>>)
 
 template <class T>
 bvec4 equal(Vec4<T> a, Vec4<T> b) {
-    return by_component(a, b, [](T p, T q) { return p == q; });
+    return by_component(
+        a, b, [](T p, T q) { return p == q; });
 }
 template <class T>
 bvec4 notEqual(Vec4<T> a, Vec4<T> b) {
-    return by_component(a, b, [](T p, T q) { return p != q; });
+    return by_component(
+        a, b, [](T p, T q) { return p != q; });
 }
 template <class T>
 bvec4 lessThan(Vec4<T> a, Vec4<T> b) {
-    return by_component(a, b, [](T p, T q) { return p < q; });
+    return by_component(
+        a, b, [](T p, T q) { return p < q; });
 }
 template <class T>
 bvec4 greaterThan(Vec4<T> a, Vec4<T> b) {
@@ -99,21 +102,24 @@ bvec4 greaterThan(Vec4<T> a, Vec4<T> b) {
 }
 template <class T>
 bvec4 greaterThanEqual(Vec4<T> a, Vec4<T> b) {
-    return by_component(a, b, [](T p, T q) { return p >= q; });
+    return by_component(
+        a, b, [](T p, T q) { return p >= q; });
 }
 
 inline uint max(uint a, uint b) {
     return a < b ? b : a;
 }
 inline uvec4 max(uvec4 a, uvec4 b) {
-    return by_component(a, b, [](uint p, uint q) { return p < q ? q : p; });
+    return by_component(
+        a, b, [](uint p, uint q) { return p < q ? q : p; });
 }
 
 inline uint min(uint a, uint b) {
     return a < b ? a : b;
 }
 inline uvec4 min(uvec4 a, uvec4 b) {
-    return by_component(a, b, [](uint p, uint q) { return p < q ? p : q; });
+    return by_component(
+        a, b, [](uint p, uint q) { return p < q ? p : q; });
 }
 
 inline uint mix(uint a, uint b, bool second) {

@@ -8,7 +8,7 @@
 
 namespace vkrope::glsl {
 
-/// A texture in memory, row-major. Reads of texels outside it return 0 and are counted.
+// A texture in memory, row-major. Reads of texels outside it return 0 and are counted.
 struct Texture {
     const vec4* texels = nullptr;
     std::int32_t width = 0, height = 0;
@@ -23,7 +23,7 @@ inline vec4 texelFetch(const Texture& texture, ivec2 at, int /*level*/) {
     return texture.texels[std::int64_t{at.y} * texture.width + at.x];
 }
 
-/// The inputs of the functions of angles.glsl.
+// The inputs of the functions of angles.glsl.
 inline thread_local Texture angle_texture;
 inline thread_local const uvec4* turn_words = nullptr;
 

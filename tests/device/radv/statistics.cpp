@@ -59,12 +59,11 @@ struct Compiled {
     std::string text;  // the compiler's final program
 
     std::uint64_t number(std::string_view name) const {
-        for (const auto& statistic : statistics) {
+        for (const auto& statistic : statistics)
             if (statistic.name == name) return statistic.value.u64;
-        }
         stop(2, "the driver has no statistic " + std::string(name));
     }
-    /// Returns the number of instructions whose name starts with `start`.
+    // Returns the number of instructions whose name starts with `start`.
     std::size_t count(std::string_view start) const {
         const auto continues = [&](std::size_t at) {
             return at != 0 && (std::isalnum(text[at - 1]) != 0 || text[at - 1] == '_');
@@ -111,9 +110,8 @@ Compiled inspect(VkPipeline pipeline) {
     }
     must(representations(vulkan.device, &info, &count, all.data()),
          "vkGetPipelineExecutableInternalRepresentationsKHR");
-    for (std::uint32_t i = 0; i < count; ++i) {
+    for (std::uint32_t i = 0; i < count; ++i)
         if (std::strcmp(all[i].name, "ACO IR") == 0) result.text = texts[i];
-    }
     if (result.text.empty()) stop(2, "the driver shows no ACO IR");
     return result;
 }
@@ -150,7 +148,7 @@ VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL get(VkInstance instance, const char* na
 
 // ---- A device that compiles ----
 
-/// Finds the GPU that RADV_FORCE_FAMILY names.
+// Finds the GPU that RADV_FORCE_FAMILY names.
 void find(const char* family) {
     setenv("RADV_FORCE_FAMILY", family, 1);
     VkApplicationInfo application = {};
@@ -170,8 +168,8 @@ void find(const char* family) {
     if (vulkan.physical == VK_NULL_HANDLE) stop(2, std::string("RADV does not know ") + family);
 }
 
-/// Opens the device as an application would, with everything that requirements() asks for. The
-/// runtime tier cannot open this device, since the driver has no memory.
+// Opens the device as an application would, with everything that requirements() asks for. The
+// runtime tier cannot open this device, since the driver has no memory.
 DeviceRef open() {
     const Requirements needs = must(requirements(vulkan.instance, vulkan.physical, vulkan.loader));
     std::vector<const char*> extensions(needs.optional_extensions,
@@ -229,9 +227,8 @@ std::vector<Case> cases() {
     all.push_back({"bf16", plain(VKROPE_BF16, factored)});
     for (const auto& [name, angles] : {std::pair{"f16_computed", VKROPE_ANGLES_COMPUTED},
                                        {"f16_direct_texture", VKROPE_ANGLES_DIRECT_TEXTURE},
-                                       {"f16_direct_buffer", VKROPE_ANGLES_DIRECT_BUFFER}}) {
+                                       {"f16_direct_buffer", VKROPE_ANGLES_DIRECT_BUFFER}})
         all.push_back({name, plain(VKROPE_F16, angles)});
-    }
     all.push_back({"f32_interleaved", plain(VKROPE_F32, factored)});
     all.back().info.pairing = VKROPE_INTERLEAVED;
     all.push_back({"f16_interleaved", plain(VKROPE_F16, factored)});
@@ -254,8 +251,8 @@ std::vector<Case> cases() {
     return all;
 }
 
-/// Prints the pipeline's line. Returns whether the pipeline meets the rules. Later versions of Mesa
-/// keep the loop over heads, whose body has each store once.
+// Prints the pipeline's line. Returns whether the pipeline meets the rules. Later versions of Mesa
+// keep the loop over heads, whose body has each store once.
 bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes,
             std::uint32_t heads) {
     const std::size_t wide_loads = pipeline.count("buffer_load_dwordx4 "),
@@ -270,9 +267,8 @@ bool report(const Case& of, const Compiled& pipeline, std::uint32_t access_bytes
          {std::uint64_t{access_bytes}, std::uint64_t{heads}, pipeline.number("VGPRs"), spilled,
           scratch, pipeline.number("Instructions"), pipeline.number("Code size"),
           std::uint64_t{wide_loads}, std::uint64_t{other_loads}, std::uint64_t{wide_stores},
-          std::uint64_t{other_stores}}) {
+          std::uint64_t{other_stores}})
         std::printf(" %12llu", static_cast<unsigned long long>(number));
-    }
     std::puts("");
     const auto broken = [&](const char* rule) {
         std::fprintf(stderr, "radv: %s, %u bytes an access, %u heads an invocation: %s\n", of.name,
@@ -299,9 +295,8 @@ void print_head() {
     std::printf("%-18s", "kernel");
     for (const char* column :
          {"access_bytes", "heads", "registers", "spilled", "scratch", "instructions", "code_bytes",
-          "loads_16", "loads_other", "stores_16", "stores_other"}) {
+          "loads_16", "loads_other", "stores_16", "stores_other"})
         std::printf(" %12s", column);
-    }
     std::puts("");
 }
 

@@ -23,7 +23,7 @@ struct World {
     int rank = 0, size = 0;
 };
 
-/// The parts of one tensor by rank. Their lengths may differ, as heads need not divide evenly.
+// The parts of one tensor by rank. Their lengths may differ, as heads need not divide evenly.
 struct Parts {
     Bytes bytes;
     std::vector<int> counts, starts;
@@ -49,7 +49,7 @@ void gather(const Bytes& part, Parts& parts) {
                 parts.starts.data(), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-/// Returns whether the shards have the bits of the whole on rank 0's device; valid on rank 0 only.
+// Returns whether the shards have the bits of the whole on rank 0's device; valid on rank 0 only.
 bool same_bits(const World& world, Device& device, const Batch& batch, Split split) {
     const auto shard_of = [&](int rank) {
         return Shard(batch, split, std::uint32_t(rank), std::uint32_t(world.size));
@@ -89,10 +89,9 @@ int run(const World& world) {
     Device& device = devices.at(std::size_t(world.rank) % devices.size());
     std::printf("rank %d: %s\n", world.rank, device.info().name);
     int wrong = 0;
-    for (const Element element : {VKROPE_F32, VKROPE_F16}) {
+    for (const Element element : {VKROPE_F32, VKROPE_F16})
         for (const Split split : splits)
             wrong += !same_bits(world, device, test_batch(element), split);
-    }
     if (world.rank == 0) std::printf("%d of 4 differ from the whole\n", wrong);
     devices.clear();
     if (validation_errors != 0) throw std::runtime_error("the validation layer found errors");

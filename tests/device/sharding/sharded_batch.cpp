@@ -42,7 +42,7 @@ RopeParams rotation_of(const Batch& batch) {
     return rotation;
 }
 
-/// Returns a number of any sign and mantissa, with an exponent of 2 from -6 to 1.
+// Returns a number of any sign and mantissa, with an exponent of 2 from -6 to 1.
 std::uint32_t random_bits(Element element, std::mt19937& generator) {
     const std::uint32_t random = std::uint32_t(generator()), exponent = random >> 28 & 7,
                         sign = random >> 31;
@@ -62,7 +62,7 @@ Bytes random_elements(Element element, std::size_t bytes, std::mt19937& generato
     return made;
 }
 
-/// Returns the positions of a rank, [sequences, tokens], which record_positions() computes.
+// Returns the positions of a rank, [sequences, tokens], which record_positions() computes.
 Buffer positions_of(Device& device, const Batch& local, std::uint32_t rank, std::uint32_t ranks) {
     const Owned<PositionKernel> kernel(value_of(create_positions(device.ref())));
     const Owned<DescriptorArena> arena = arena_of(device, kernel);
@@ -116,8 +116,8 @@ Shard::Shard(const Batch& whole, Split split, std::uint32_t rank, std::uint32_t 
     }
 }
 
-/// Calls copy(tensor, byte of the whole, byte of the part, bytes) for the heads of each token,
-/// which are contiguous in the whole and in the part.
+// Calls copy(tensor, byte of the whole, byte of the part, bytes) for the heads of each token,
+// which are contiguous in the whole and in the part.
 template <class Copy>
 void Shard::for_each_run(const Copy& copy) const {
     const std::uint32_t chunk = local_.tokens / 2;
@@ -130,13 +130,12 @@ void Shard::for_each_run(const Copy& copy) const {
         for (std::uint32_t sequence = 0; sequence < whole_.sequences; ++sequence) {
             for (std::uint32_t t = 0; t < local_.tokens; ++t) {
                 std::size_t token = t, head = 0;
-                if (split_ == Split::heads) {
+                if (split_ == Split::heads)
                     head = std::size_t{first_k_head(rank_)} * group;
-                } else if (t < chunk) {
+                else if (t < chunk)
                     token = std::size_t{rank_} * chunk + t;
-                } else {
+                else
                     token = std::size_t{2 * ranks_ - 1 - rank_} * chunk + t - chunk;
-                }
                 copy(tensor,
                      (std::size_t{sequence} * whole_.tokens + token) * whole_token + head * row,
                      (std::size_t{sequence} * local_.tokens + t) * local_token, local_token);

@@ -14,7 +14,7 @@ namespace {
 std::vector<Device> all;
 std::size_t validation_errors = 0;
 
-/// Rotates each shard on the next device in turn; `first` is the index of the first device.
+// Rotates each shard on the next device in turn; `first` is the index of the first device.
 Tensors rotate_in_shards(const Batch& batch, const Tensors& input, Split split, std::uint32_t ranks,
                          std::size_t first) {
     Tensors whole{Bytes(input.q.size()), Bytes(input.k.size())};

@@ -23,14 +23,14 @@ struct NamedKernel {
     KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
 };
 
-/// Returns a kernel for Q and K of 128 channels of this type.
+// Returns a kernel for Q and K of 128 channels of this type.
 KernelInfo q_and_k(Element element, AngleSource angles) {
     KernelInfo info = kernel_info(angles);
     for (const TensorIndex n : {Q, K}) info.tensor[n].in = info.tensor[n].out = element;
     return info;
 }
 
-/// Returns the kernels that have different modules with every element type.
+// Returns the kernels that have different modules with every element type.
 std::vector<NamedKernel> kernels_of(Element element) {
     std::vector<NamedKernel> all;
     const auto add = [&all](const char* name, const KernelInfo& info) {
@@ -95,7 +95,7 @@ std::vector<NamedKernel> kernels_of(Element element) {
     return all;
 }
 
-/// Writes the files of one kernel. Returns the number of files, or 0 after an error.
+// Writes the files of one kernel. Returns the number of files, or 0 after an error.
 std::size_t write(const std::string& prefix, const KernelInfo& info) {
     const KernelHost host({.float16 = false});
     const Result<Kernel*> created = create(host.ref, info);
@@ -108,7 +108,7 @@ std::size_t write(const std::string& prefix, const KernelInfo& info) {
     for (const std::vector<std::uint32_t>& words : fake().shaders()) {
         std::ofstream file(prefix + "." + std::to_string(count++) + ".spv", std::ios::binary);
         file.write(reinterpret_cast<const char*>(words.data()),
-                   static_cast<std::streamsize>(words.size() * sizeof words[0]));
+                   std::streamsize(words.size() * sizeof words[0]));
         if (!file.flush()) {
             std::fprintf(stderr, "%s: cannot be written\n", prefix.c_str());
             return 0;

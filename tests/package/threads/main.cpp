@@ -189,10 +189,9 @@ Bytes rotate_in_threads(const Shared& shared) {
     const Bytes output(x, x + shared.bytes());
     const std::string kind = shared.kind.name;
     if (output == input) engine::fail("threads: " + kind + ": nothing was computed");
-    for (const Worker& worker : workers) {
+    for (const Worker& worker : workers)
         if (std::memcmp(worker.x.mapped, output.data(), output.size()) != 0)
             engine::fail("threads: " + kind + ": two threads have different bits");
-    }
     for (Worker& worker : workers) destroy(shared.gpu, worker);
     return output;
 }
@@ -239,10 +238,9 @@ void share_an_arena(const engine::Gpu& gpu, const vkrope::Angles& angles) {
     one.arena = make_arena(kernel);
     const auto record = [&](Worker& worker) {
         worker.commands = gpu.begin(worker.pool);
-        for (std::uint32_t i = 0; i < calls / 2; ++i) {
+        for (std::uint32_t i = 0; i < calls / 2; ++i)
             check(vkrope::record(worker.commands, kernel, call_on(shared, worker.x, i), one.arena),
                   "record");
-        }
     };
     std::thread other([&] { record(two); });
     record(one);

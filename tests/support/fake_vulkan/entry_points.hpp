@@ -26,14 +26,14 @@ PFN_vkVoidFunction entry_point(Function function) {
     return reinterpret_cast<PFN_vkVoidFunction>(function);
 }
 
-/// Returns the descriptor of a write, without its set.
+// Returns the descriptor of a write, without its set.
 Descriptor descriptor_of(const VkWriteDescriptorSet& write);  // fake_pipelines.cpp
 
 inline const VkPhysicalDevice the_physical_device = reinterpret_cast<VkPhysicalDevice>(
     std::uintptr_t{0xfa0});
 inline const VkQueue the_queue = reinterpret_cast<VkQueue>(std::uintptr_t{0xfb0});
 
-/// Enters a call that returns nothing.
+// Enters a call that returns nothing.
 class Entered {
    public:
     explicit Entered(const char* entry) { fake().enter(entry); }
@@ -46,20 +46,20 @@ inline void check_device(VkDevice device, const char* entry) {
     fake().find(VK_OBJECT_TYPE_DEVICE, device, entry);
 }
 
-/// The name of an entry point, as an argument of a template.
+// The name of an entry point, as an argument of a template.
 template <std::size_t length>
 struct Name {
     consteval Name(const char (&of)[length]) { std::copy_n(of, length, text); }
     char text[length] = {};
 };
 
-/// Creates and destroys children of a device, by the type of the function that creates them.
+// Creates and destroys children of a device, by the type of the function that creates them.
 template <class Create>
 struct Child;
 
 template <class Info, class Handle>
 struct Child<VkResult(VKAPI_PTR*)(VkDevice, const Info*, const VkAllocationCallbacks*, Handle*)> {
-    /// Describes an object of which only the existence matters.
+    // Describes an object of which only the existence matters.
     static Object plain(const Info&) { return {}; }
 
     template <Name entry, VkObjectType type, Object (*describe)(const Info&)>
@@ -87,18 +87,18 @@ struct Child<VkResult(VKAPI_PTR*)(VkDevice, const Info*, const VkAllocationCallb
     }
 };
 
-/// Two entry points, where `describe` makes the object from a create info.
+// Two entry points, where `describe` makes the object from a create info.
 #define VKROPE_CHILD(creates, destroys, type, describe)                                           \
     {#creates,                                                                                    \
      entry_point(Child<PFN_##creates>::create<#creates, VK_OBJECT_TYPE_##type, describe>)},       \
     {                                                                                             \
 #destroys, entry_point(Child <PFN_##creates>::destroy <#destroys, VK_OBJECT_TYPE_##type>) \
     }
-/// Two entry points for objects of which only the existence matters.
+// Two entry points for objects of which only the existence matters.
 #define VKROPE_PLAIN_CHILD(creates, destroys, type) \
     VKROPE_CHILD(creates, destroys, type, Child<PFN_##creates>::plain)
 
-/// Answers the two calls of an enumeration. `result` is the injected result.
+// Answers the two calls of an enumeration. `result` is the injected result.
 template <class Item>
 VkResult enumerate(VkResult result, const std::vector<Item>& all, std::uint32_t* count,
                    Item* items) {

@@ -122,9 +122,8 @@ VKAPI_ATTR void VKAPI_CALL push_constants(VkCommandBuffer commands, VkPipelineLa
 // Returns the last command with that name, on which a dispatch depends.
 const Command* last(const std::vector<Command>& commands, const char* entry,
                     const char* or_entry = "") {
-    for (auto command = commands.rbegin(); command != commands.rend(); ++command) {
+    for (auto command = commands.rbegin(); command != commands.rend(); ++command)
         if (command->entry == entry || command->entry == or_entry) return &*command;
-    }
     return nullptr;
 }
 
@@ -154,10 +153,12 @@ void check_descriptor(const Descriptor& descriptor, std::set<std::uint64_t>& use
 
 bool same(const std::vector<VkDescriptorSetLayoutBinding>& a,
           const std::vector<VkDescriptorSetLayoutBinding>& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-        return x.binding == y.binding && x.descriptorType == y.descriptorType &&
-               x.descriptorCount == y.descriptorCount && x.stageFlags == y.stageFlags;
-    });
+    return std::equal(
+        a.begin(), a.end(), b.begin(), b.end(),
+        [](const auto& x, const auto& y) {
+            return x.binding == y.binding && x.descriptorType == y.descriptorType &&
+                   x.descriptorCount == y.descriptorCount && x.stageFlags == y.stageFlags;
+        });
 }
 
 // Checks that everything that a pipeline reads is in its layout and bound, and that the layout of
@@ -178,14 +179,12 @@ void check_bindings(const Object& pipeline, const Object& layout, const Command&
             [&](const VkDescriptorSetLayoutBinding& has) { return has.binding == binding; });
         const auto found = bound.descriptors.find(binding);
         const std::string name = "vkCmdDispatch: binding " + std::to_string(binding);
-        if (declared == layout.bindings.end()) {
+        if (declared == layout.bindings.end())
             fake().fault(name + " is not in the layout");
-        } else if (found == bound.descriptors.end() ||
-                   found->second.type != declared->descriptorType) {
+        else if (found == bound.descriptors.end() || found->second.type != declared->descriptorType)
             fake().fault(name + " is not bound");
-        } else {
+        else
             check_descriptor(found->second, uses);
-        }
     }
 }
 
@@ -194,10 +193,9 @@ VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, std::uint32_t x, s
     const Entered entered("vkCmdDispatch");
     Command command{.entry = "vkCmdDispatch", .groups = {x, y, z}};
     std::set<std::uint64_t> uses;
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < 3; ++i)
         if (command.groups[i] > fake().config.workgroup_count[i])
             fake().fault("vkCmdDispatch: more workgroups than offered");
-    }
     const std::vector<Command>& before = fake().commands(commands);
     const Command* pipeline = last(before, "vkCmdBindPipeline");
     const Command* bound = last(before, "vkCmdPushDescriptorSetKHR", "vkCmdBindDescriptorSets");

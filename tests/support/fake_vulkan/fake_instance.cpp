@@ -53,10 +53,13 @@ std::vector<std::string> names(const char* const* list, std::uint32_t count) {
 
 bool offers(const std::vector<VkExtensionProperties>& offered,
             const std::vector<std::string>& wanted) {
-    return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& name) {
-        return std::any_of(offered.begin(), offered.end(),
-                           [&](const auto& one) { return name == one.extensionName; });
-    });
+    return std::all_of(
+        wanted.begin(), wanted.end(),
+        [&](const std::string& name) {
+            return std::any_of(
+                offered.begin(), offered.end(),
+                [&](const auto& one) { return name == one.extensionName; });
+        });
 }
 
 bool contains(const std::vector<std::string>& names, const char* name) {
@@ -250,9 +253,8 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
     Object object;
     object.extensions = names(info->ppEnabledExtensionNames, info->enabledExtensionCount);
     if (!offers(device_extensions(), object.extensions)) return VK_ERROR_EXTENSION_NOT_PRESENT;
-    if (!contains(object.extensions, "VK_KHR_portability_subset")) {
+    if (!contains(object.extensions, "VK_KHR_portability_subset"))
         fake().fault("vkCreateDevice: VK_KHR_portability_subset is offered and not enabled");
-    }
     for (const auto* next = static_cast<const VkBaseInStructure*>(info->pNext); next;
          next = next->pNext) {
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES)
@@ -261,9 +263,8 @@ VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical,
                                  ->shaderFloat16;
     }
     if (object.float16 && !fake().config.float16_feature) return VK_ERROR_FEATURE_NOT_PRESENT;
-    if (object.float16 && !contains(object.extensions, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) {
+    if (object.float16 && !contains(object.extensions, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME))
         fake().fault("vkCreateDevice: shaderFloat16 without VK_KHR_shader_float16_int8");
-    }
     const std::uint64_t handle = fake().create(
         VK_OBJECT_TYPE_DEVICE, fake().only(VK_OBJECT_TYPE_INSTANCE), allocator, object);
     *device = reinterpret_cast<VkDevice>(std::uintptr_t(handle));
@@ -312,9 +313,8 @@ PFN_vkVoidFunction find_device_entry(const char* name) {
                               {"vkGetDeviceQueue", entry_point(get_device_queue)},
                               {"vkSetDebugUtilsObjectNameEXT", entry_point(set_name)}};
         for (const auto& more : {pipeline_entry_points(), memory_entry_points(),
-                                 command_entry_points(), queue_entry_points()}) {
+                                 command_entry_points(), queue_entry_points()})
             merged.insert(more.begin(), more.end());
-        }
         return merged;
     }();
     const auto found = all.find(name);

@@ -16,9 +16,8 @@ void check_capability(std::uint32_t capability) {
         fake().fault("vkCreateShaderModule: shaderFloat16 is not enabled");
     if (capability >= spv::CapabilityDenormPreserve &&
         capability <= spv::CapabilityRoundingModeRTZ &&
-        !fake().enabled(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME)) {
+        !fake().enabled(VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME))
         fake().fault("vkCreateShaderModule: VK_KHR_shader_float_controls is not enabled");
-    }
 }
 
 void check_mode(std::uint32_t mode, std::uint32_t width) {
@@ -39,11 +38,13 @@ void check_mode(std::uint32_t mode, std::uint32_t width) {
 }
 
 void check_words(Words words) {
-    each_instruction(words, [](spv::Op op, Words operands) {
-        if (op == spv::OpCapability) check_capability(operands[0]);
-        if (op == spv::OpExecutionMode && operands.size() == 3)
-            check_mode(operands[1], operands[2]);
-    });
+    each_instruction(
+        words,
+        [](spv::Op op, Words operands) {
+            if (op == spv::OpCapability) check_capability(operands[0]);
+            if (op == spv::OpExecutionMode && operands.size() == 3)
+                check_mode(operands[1], operands[2]);
+        });
 }
 
 // Returns the bindings that an instruction of a function names. Only these must be bound.

@@ -180,9 +180,8 @@ void Fake::submit(VkCommandBuffer buffer, std::uint64_t fence) {
         if (const auto memory = objects_.find(used->second.memory); memory != objects_.end())
             memory->second.pending = true;
     }
-    for (const Command& command : object->commands) {
+    for (const Command& command : object->commands)
         if (command.execute) command.execute();
-    }
 }
 
 void Fake::finish() {
@@ -196,22 +195,23 @@ void Fake::finish() {
 }
 
 std::uint64_t Fake::only(VkObjectType type) const {
-    for (const auto& [handle, object] : objects_) {
+    for (const auto& [handle, object] : objects_)
         if (object.type == type) return handle;
-    }
     return 0;
 }
 
 bool Fake::enabled(const char* extension) const {
-    return std::any_of(objects_.begin(), objects_.end(), [&](const auto& entry) {
-        const auto& names = entry.second.extensions;
-        return std::find(names.begin(), names.end(), extension) != names.end();
-    });
+    return std::any_of(
+        objects_.begin(), objects_.end(),
+        [&](const auto& entry) {
+            const auto& names = entry.second.extensions;
+            return std::find(names.begin(), names.end(), extension) != names.end();
+        });
 }
 
 bool Fake::float16_enabled() const {
-    return std::any_of(objects_.begin(), objects_.end(),
-                       [](const auto& entry) { return entry.second.float16; });
+    return std::any_of(
+        objects_.begin(), objects_.end(), [](const auto& entry) { return entry.second.float16; });
 }
 
 }  // namespace vkrope::test

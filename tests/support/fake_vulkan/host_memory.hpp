@@ -6,8 +6,8 @@
 
 namespace vkrope::test {
 
-/// While an object of this class exists, allocations are neither counted nor failed. The fake and
-/// doctest use it for their bookkeeping.
+// While an object of this class exists, allocations are neither counted nor failed. The fake and
+// doctest use it for their bookkeeping.
 class Unobserved {
    public:
     Unobserved() noexcept;
@@ -16,10 +16,10 @@ class Unobserved {
     Unobserved& operator=(const Unobserved&) = delete;
 };
 
-/// Starts counting calls of operator new. Call number `fail_at`, from 1, fails; with 0 none does.
+// Starts counting calls of operator new. Call number `fail_at`, from 1, fails; with 0 none does.
 void observe_host_memory(std::size_t fail_at = 0) noexcept;
 
-/// Stops counting, and returns the count.
+// Stops counting, and returns the count.
 std::size_t observed_allocations() noexcept;
 
 }  // namespace vkrope::test

@@ -112,9 +112,8 @@ VkPhysicalDeviceFloatControlsProperties all_float_controls() {
     for (VkBool32* mode :
          {&all.shaderRoundingModeRTEFloat16, &all.shaderRoundingModeRTEFloat32,
           &all.shaderDenormPreserveFloat16, &all.shaderDenormPreserveFloat32,
-          &all.shaderSignedZeroInfNanPreserveFloat16, &all.shaderSignedZeroInfNanPreserveFloat32}) {
+          &all.shaderSignedZeroInfNanPreserveFloat16, &all.shaderSignedZeroInfNanPreserveFloat32})
         *mode = VK_TRUE;
-    }
     return all;
 }
 
@@ -155,11 +154,10 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens, AngleSource angle
     call.in[K] = tensor(host.k, 2);
     call.out[K] = tensor(host.k_out, 2);
     call.angles.layout = &angle_plan(angles);
-    if (angles == VKROPE_ANGLES_DIRECT_TEXTURE || angles == VKROPE_ANGLES_FACTORED_TEXTURE) {
+    if (angles == VKROPE_ANGLES_DIRECT_TEXTURE || angles == VKROPE_ANGLES_FACTORED_TEXTURE)
         call.angles.view = host.view;
-    } else {
+    else
         call.angles.buffer = {host.words, 4096, angle_plan(angles).bytes};
-    }
     return call;
 }
 

@@ -60,9 +60,8 @@ PFN_vkVoidFunction silent(const char* name) {
                {"vkDestroyShaderModule", reinterpret_cast<PFN_vkVoidFunction>(destroy_module)},
                {"vkCreateComputePipelines", reinterpret_cast<PFN_vkVoidFunction>(create_pipelines)},
                {"vkDestroyPipeline", reinterpret_cast<PFN_vkVoidFunction>(destroy_pipeline)}};
-    for (const auto& entry : all) {
+    for (const auto& entry : all)
         if (std::strcmp(entry.name, name) == 0) return entry.function;
-    }
     return nullptr;
 }
 
@@ -126,11 +125,10 @@ struct Case {
 
     bool run(const KernelHost& host, const Call& call, int calls) const {
         vkrope_arena_reset(arena);
-        for (int i = 0; i < calls * int(times); ++i) {
+        for (int i = 0; i < calls * int(times); ++i)
             if (creates ? !own(counted_create(host.ref, info()))
                         : !record(host.commands, kernel, call, arena))
                 return false;
-        }
         return true;
     }
 };

@@ -19,7 +19,7 @@ namespace {
 
 using verify::Operation;
 
-/// A packed output of Q or K, with or without a mistake.
+// A packed output of Q or K, with or without a mistake.
 struct Output {
     bool swapped_pairing = false, inverse = false, unrotated = false;
     std::int64_t position_off = 0, token_off = 0;
@@ -81,7 +81,7 @@ Operation small(Pairing pairing, std::uint32_t rotary_dim, Element element) {
                    element);
 }
 
-/// The bound of a rival that uses pow, which is the widest bound.
+// The bound of a rival that uses pow, which is the widest bound.
 constexpr double widest_u = 0x1p20;
 
 }  // namespace

@@ -30,9 +30,8 @@ RopeParams rotation_of(std::uint32_t pairs, double base) {
 
 std::size_t count_of(const std::string& text, const std::string& part) {
     std::size_t count = 0;
-    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
         ++count;
-    }
     return count;
 }
 
@@ -92,9 +91,7 @@ TEST_CASE("axes of the pairs") {
     rotation.sections = {VKROPE_SECTIONS_SEQUENTIAL, 3, {2, 3, 3}, 0};
     const auto axes = [&rotation] {
         std::vector<std::uint32_t> found;
-        for (const ExplainedPair& pair : explain(rotation).pairs) {
-            found.push_back(pair.axis);
-        }
+        for (const ExplainedPair& pair : explain(rotation).pairs) found.push_back(pair.axis);
         return found;
     };
     CHECK(axes() == std::vector<std::uint32_t>{0, 0, 1, 1, 1, 2, 2, 2});
@@ -122,9 +119,7 @@ TEST_CASE("a picture has a curve for each comparison, and the same bytes each ti
     CHECK(plain.find("prefers-color-scheme:dark") != std::string::npos);
     CHECK(plain.find("nan") == std::string::npos);
     CHECK(plain.find("inf") == std::string::npos);
-    for (std::size_t j = 8; j < 16; ++j) {
-        rotation.inv_freq[j] /= 4;
-    }
+    for (std::size_t j = 8; j < 16; ++j) rotation.inv_freq[j] /= 4;
     const std::string scaled = svg_of(explain(rotation));
     CHECK(count_of(scaled, "<polyline class=\"s0\"") == 2);
     CHECK(count_of(scaled, "<polyline class=\"s1\"") == 2);

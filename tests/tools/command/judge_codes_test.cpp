@@ -27,7 +27,7 @@ struct Output {
     std::vector<float> scales;
 };
 
-/// Returns random numbers below 64. Those with `noise` have relative errors of up to 2^-13.
+// Returns random numbers below 64. Those with `noise` have relative errors of up to 2^-13.
 Row random_values(bool noise = false) {
     Row values(count);
     std::uint32_t state = 1, other = 3;
@@ -89,7 +89,7 @@ void check_passes(const Judgement& judgement) {
     CHECK(judgement.breach.empty());
 }
 
-/// Checks how much is wrong, and what is said of the first wrong code or scale.
+// Checks how much is wrong, and what is said of the first wrong code or scale.
 void check_wrong(const Judgement& judgement, const std::string& counts, const std::string& words) {
     CHECK(judgement.outcome != Outcome::pass);
     CHECK(judgement.matches.empty());
@@ -125,14 +125,13 @@ TEST_CASE("codes and scales that no right row gives are counted, and the first h
         const std::size_t size = right.codes.size() / (tokens * heads);
         const auto changed = [&](std::size_t byte, int bits, bool twice) {
             Output wrong = right;
-            wrong.codes[row * size + byte] ^= static_cast<std::uint8_t>(bits);
-            wrong.codes[later * size + byte] ^= static_cast<std::uint8_t>(twice ? bits : 0);
+            wrong.codes[row * size + byte] ^= std::uint8_t(bits);
+            wrong.codes[later * size + byte] ^= std::uint8_t(twice ? bits : 0);
             return judged(values, wrong, store);
         };
         const bool in_blocks = oracle::block_channels(store.type) != 1;
-        if (in_blocks) {  // the byte has an exponent's last bit
+        if (in_blocks)  // the byte has an exponent's last bit
             check_wrong(changed(1, 4, false), "0 of 32768 codes and 1 of", place + "d of block 0");
-        }
         if (in_blocks && store.type != Store::q8_0) {  // two codes share a byte
             check_wrong(changed(size - 1, 0x10, true), "2 of 32768 codes and 0 of",
                         place + "channel 31 code");
@@ -155,11 +154,8 @@ TEST_CASE("other arithmetic") {
     const QuantisedStore store = {.type = Store::q8_0};
     const auto engine = [&](std::size_t step, double tolerance) {
         Output output = stored(store, random_values(true));
-        for (std::size_t i = 2; i < output.codes.size(); i += step) {
-            if (i % 34 > 1 && output.codes[i] < 0x7f) {
-                ++output.codes[i];
-            }
-        }
+        for (std::size_t i = 2; i < output.codes.size(); i += step)
+            if (i % 34 > 1 && output.codes[i] < 0x7f) ++output.codes[i];
         return judged(values, output, store, {}, {.tolerance = tolerance});
     };
     const Judgement close = engine(count, Limits().tolerance);
@@ -201,9 +197,7 @@ TEST_CASE("the Hadamard transform before the codes") {
     // Sylvester's matrix in integers: the numbers are exact, and so is the square root of 16.
     constexpr std::size_t block = 16;
     Row values(count), turned(count), unnormalised(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        values[i] = float(int(i * i % 201) - 100);
-    }
+    for (std::size_t i = 0; i < count; ++i) values[i] = float(int(i * i % 201) - 100);
     for (std::size_t i = 0; i < count; ++i) {
         float sum = 0;
         for (std::size_t j = 0; j < block; ++j) {

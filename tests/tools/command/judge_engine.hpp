@@ -31,15 +31,15 @@ inline std::size_t place(std::uint64_t b, std::uint64_t t, std::uint64_t h, std:
     return ((b * tokens + t) * heads + h) * head_dim + channel;
 }
 
-/// Returns the position of a token on an axis.
+// Returns the position of a token on an axis.
 using At = std::function<std::int64_t(std::int64_t b, std::int64_t t, std::uint32_t axis)>;
 inline At from(std::int64_t first) {
     return [first](auto b, auto t, auto) { return first + 7 * b + t; };
 }
 
-/// Changes the definition to the operation that an engine computes.
+// Changes the definition to the operation that an engine computes.
 using Change = std::function<void(Hypothesis&)>;
-/// Changes the definition and the facts about the model.
+// Changes the definition and the facts about the model.
 using Setup = std::function<void(Observation&)>;
 
 inline Change frequencies(const Frequencies& inv_freq) {
@@ -54,25 +54,26 @@ inline Change offset(std::uint64_t channel) {
 inline Change positions(const At& at) {
     return [at](Hypothesis& e) {
         std::uint32_t axis = 0;
-        each_axis(e, [&](Positions& all) {
-            all.clear();
-            for (std::uint64_t row = 0; row < batch * tokens; ++row) {
-                all.push_back(at(std::int64_t(row / tokens), std::int64_t(row % tokens), axis));
-            }
-            ++axis;
-        });
+        each_axis(
+            e,
+            [&](Positions& all) {
+                all.clear();
+                for (std::uint64_t row = 0; row < batch * tokens; ++row)
+                    all.push_back(at(std::int64_t(row / tokens), std::int64_t(row % tokens), axis));
+                ++axis;
+            });
     };
 }
 inline Change moved(std::int64_t distance) {
     return [distance](Hypothesis& e) {
-        each_axis(e, [&](Positions& all) {
-            for (std::int64_t& position : all) {
-                position += distance;
-            }
-        });
+        each_axis(
+            e,
+            [&](Positions& all) {
+                for (std::int64_t& position : all) position += distance;
+            });
     };
 }
-/// Makes a change that computes cos and sin of angle(position, inv_freq).
+// Makes a change that computes cos and sin of angle(position, inv_freq).
 inline Change angles(const std::function<double(double position, double inv_freq)>& angle) {
     return [angle](Hypothesis& e) {
         e.operation.cos_sin = [angle, inv_freq = e.operation.inv_freq](std::int64_t position,
@@ -123,7 +124,7 @@ inline std::vector<std::byte> stored(const std::vector<float>& numbers, oracle::
     return bytes;
 }
 
-/// A definition, and an engine that computes the definition with changes.
+// A definition, and an engine that computes the definition with changes.
 struct Case {
     std::vector<float> in = some_numbers(), out;
     Observation seen;
@@ -147,24 +148,18 @@ struct Case {
         seen.base = 500;
         seen.softmax_scale = 1.7;
         seen.other_offset = k_offset;
-        for (const Setup& setup : setups) {
-            setup(seen);
-        }
-        for (float& x : in) {
-            x = float(rounded(right.in.type, x));
-        }
+        for (const Setup& setup : setups) setup(seen);
+        for (float& x : in) x = float(rounded(right.in.type, x));
         out = run(changes);
     }
 
     Hypothesis engine(const std::vector<Change>& changes) const {
         Hypothesis engine = seen.right;
-        for (const Change& change : changes) {
-            change(engine);
-        }
+        for (const Change& change : changes) change(engine);
         return engine;
     }
 
-    /// Returns the output of the definition with these changes.
+    // Returns the output of the definition with these changes.
     std::vector<float> run(const std::vector<Change>& changes = {}) const {
         const Hypothesis made = engine(changes);
         const std::vector<std::byte> input = stored(in, made.in.type);
@@ -182,7 +177,7 @@ struct Case {
         return made_out;
     }
 
-    /// Returns the same output with each operation rounded by `round`.
+    // Returns the same output with each operation rounded by `round`.
     std::vector<float> run_rounded(const std::function<double(double)>& round,
                                    const std::vector<Change>& changes = {}) const {
         const oracle::Operation operation = engine(changes).operation;
@@ -220,46 +215,36 @@ inline Case rounded_case(oracle::Type type, const std::vector<Change>& changes =
     return made;
 }
 
-/// Ten pairs: fewer than six do not show a position.
+// Ten pairs: fewer than six do not show a position.
 inline const Frequencies ten_frequencies = {1, 0.4, 0.15, 0.06, 0.02, 9e-3, 3e-3, 1e-3, 4e-4, 2e-4};
 
-/// Returns base^(-2j / width) for the first `number` pairs.
+// Returns base^(-2j / width) for the first `number` pairs.
 inline Frequencies powers_of(double base, double width, std::size_t number = pairs) {
     Frequencies inv_freq;
-    for (std::size_t j = 0; j < number; ++j) {
+    for (std::size_t j = 0; j < number; ++j)
         inv_freq.push_back(std::pow(base, -2 / width * double(j)));
-    }
     return inv_freq;
 }
 
 inline Frequencies times(Frequencies inv_freq, double number) {
-    for (double& frequency : inv_freq) {
-        frequency *= number;
-    }
+    for (double& frequency : inv_freq) frequency *= number;
     return inv_freq;
 }
 
 inline const Match* find(const Judgement& judgement, const char* name) {
-    for (const Match& match : judgement.matches) {
-        if (match.mistake == name) {
-            return &match;
-        }
-    }
+    for (const Match& match : judgement.matches)
+        if (match.mistake == name) return &match;
     return nullptr;
 }
 
-/// Checks that the first match has this name and explains everything, and that no other match does.
+// Checks that the first match has this name and explains everything, and that no other match does.
 inline Match check_named(const std::string& name, Case made) {
     CAPTURE(name);
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::mistake);
     std::string all;
-    for (const Match& match : judgement.matches) {
-        all += match.mistake + ": " + match.meaning + "\n";
-    }
-    for (const std::string& finding : judgement.findings) {
-        all += "finding: " + finding + "\n";
-    }
+    for (const Match& match : judgement.matches) all += match.mistake + ": " + match.meaning + "\n";
+    for (const std::string& finding : judgement.findings) all += "finding: " + finding + "\n";
     CAPTURE(all);
     REQUIRE(!judgement.matches.empty());
     Match first = judgement.matches.front();
@@ -269,22 +254,19 @@ inline Match check_named(const std::string& name, Case made) {
     CHECK(judgement.matches.size() == 1);
     CHECK(judgement.right.share_within < 1);
     CHECK(judgement.breach != "");
-    if (!made.seen.with_ops && !made.seen.right.operation.inv_freq.empty()) {
+    if (!made.seen.with_ops && !made.seen.right.operation.inv_freq.empty())
         CHECK(judgement.right.error_u() > made.seen.right.bound_u);
-    }
     return first;
 }
 
-/// Checks that a right output passes, explained only by mistakes that these numbers cannot show.
+// Checks that a right output passes, explained only by mistakes that these numbers cannot show.
 inline void check_right(Case made) {
     const Judgement judgement = made.judged();
     CHECK(judgement.outcome == Outcome::pass);
     CHECK(judgement.right.share_within == 1);
     CHECK(judgement.right.error_u() <= 1.0);  // rounded once
     CHECK(judgement.breach == "");
-    for (const Match& match : judgement.matches) {
-        CHECK(match.mistake == "subnormals_flushed");
-    }
+    for (const Match& match : judgement.matches) CHECK(match.mistake == "subnormals_flushed");
 }
 
 }  // namespace vkrope::tools

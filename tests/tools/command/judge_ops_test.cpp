@@ -17,7 +17,7 @@ using OpsChange = std::function<void(Ops&)>;
 
 constexpr double eps = 0.03;
 
-/// Returns odd multiples of 1/256 between -1 and 1, which bf16 represents exactly.
+// Returns odd multiples of 1/256 between -1 and 1, which bf16 represents exactly.
 std::vector<double> numbers(std::size_t size, std::uint32_t state) {
     std::vector<double> numbers(size);
     for (double& x : numbers) {
@@ -35,7 +35,7 @@ Change of(const OpsChange& change) {
     return [change](Hypothesis& e) { change(e.ops); };
 }
 
-/// Sets up a model with these ops, without frequencies and factors that a mistake could use.
+// Sets up a model with these ops, without frequencies and factors that a mistake could use.
 std::vector<Setup> with_ops(const Ops& ops, Type type = Type::f32) {
     return {[=](Observation& seen) {
         seen.with_ops = true;
@@ -48,7 +48,7 @@ std::vector<Setup> with_ops(const Ops& ops, Type type = Type::f32) {
     }};
 }
 
-/// Sets up V, which is not rotated.
+// Sets up V, which is not rotated.
 std::vector<Setup> of_v(const Ops& ops) {
     std::vector<Setup> setups = with_ops(ops);
     setups.push_back([](Observation& seen) {
@@ -58,15 +58,13 @@ std::vector<Setup> of_v(const Ops& ops) {
     return setups;
 }
 
-/// Checks that a right output passes and that each mistake is named.
+// Checks that a right output passes and that each mistake is named.
 void check_each(const std::vector<Setup>& setups,
                 const std::vector<std::pair<const char*, std::vector<Change>>>& mistakes) {
     const Judgement passes = Case({}, setups).judged();
     CHECK(passes.outcome == Outcome::pass);
     CHECK(passes.right.share_within == 1);
-    for (const auto& [name, changes] : mistakes) {
-        check_named(name, Case(changes, setups));
-    }
+    for (const auto& [name, changes] : mistakes) check_named(name, Case(changes, setups));
 }
 
 Norm rms_norm() {
@@ -83,7 +81,7 @@ void remove_weight(Ops& ops) {
     ops.norm.weight.clear();
     ops.norm.weight_offset = 0;
 }
-/// Makes a norm divide by root(square, n).
+// Makes a norm divide by root(square, n).
 Change root(const std::function<long double(long double square, std::uint64_t n)>& root) {
     return of([root](Ops& ops) {
         ops.norm.reciprocal_root = [root](long double square, std::uint64_t n) {
@@ -138,9 +136,8 @@ TEST_CASE("another eps, and the weight of another head or tensor") {
                         {"weight_of_other_tensor",
                          {of([](Ops& ops) { ops.norm.weight = numbers(heads * head_dim, 8); })}},
                         {"weight_of_first_head", {of([](Ops& ops) {
-                             for (std::size_t i = head_dim; i < ops.norm.weight.size(); ++i) {
+                             for (std::size_t i = head_dim; i < ops.norm.weight.size(); ++i)
                                  ops.norm.weight[i] = ops.norm.weight[i % head_dim];
-                             }
                          })}}});
 }
 
@@ -223,9 +220,7 @@ TEST_CASE("mistakes in V") {
 TEST_CASE("a V that was scaled was not rotated, and rows of zeros were not written") {
     Case scaled({}, of_v({.scale = 1}));
     Case zeros;
-    for (float& value : scaled.out) {
-        value *= 2;
-    }
+    for (float& value : scaled.out) value *= 2;
     std::fill_n(zeros.out.begin() + std::ptrdiff_t(place(1, 3, 0, 0)), 2 * heads * head_dim, 0.0f);
     for (Case* wrong : {&scaled, &zeros}) {
         const Judgement judgement = wrong->judged();

@@ -13,7 +13,7 @@ using oracle::Type;
 
 namespace {
 
-/// What an engine read and stored.
+// What an engine read and stored.
 struct Stored {
     std::vector<std::byte> input, output;
     std::vector<std::uint8_t> codes = {};
@@ -30,7 +30,7 @@ std::vector<std::byte> bytes_of(const std::vector<float>& numbers, Type type) {
     return bytes;
 }
 
-/// Stores codes of int8 with a scale of each row, or blocks of q8_0.
+// Stores codes of int8 with a scale of each row, or blocks of q8_0.
 void store_codes(const Given& given, const std::vector<float>& numbers, Stored& stored) {
     const bool blocks = given.store == oracle::Store::q8_0;
     const std::uint64_t n = blocks ? 32 : given.head_dim;
@@ -55,7 +55,7 @@ Hypothesis rotated(const Given& given, TensorIndex which) {
     return definition_for_engines(inputs, operation, which);
 }
 
-/// Returns the observation that check.cpp makes of a tensor, without numbers of the file to vary.
+// Returns the observation that check.cpp makes of a tensor, without numbers of the file to vary.
 Observation observation_of(const Given& given, const Stored& stored) {
     const RopeParams& rotation = given.inputs.rotation;
     const std::uint64_t of_token = given.heads * given.head_dim;
@@ -84,23 +84,22 @@ Observation observation_of(const Given& given, const Stored& stored) {
     return seen;
 }
 
-/// Returns true if each mistake of the match is other arithmetic.
+// Returns true if each mistake of the match is other arithmetic.
 bool is_arithmetic(const Match& match) {
     std::string rest = match.mistake;
     for (const std::string name :
          {"float32_angles_by_running_product", "float32_angles", "frequencies_in_16_bits",
-          "angles_in_16_bits", "tables_in_16_bits", "subnormals_flushed", " + "}) {
+          "angles_in_16_bits", "tables_in_16_bits", "subnormals_flushed", " + "})
         for (std::size_t at = 0; (at = rest.find(name)) != rest.npos;) rest.erase(at, name.size());
-    }
     return match.precision || rest.empty();
 }
 
-/// The judgements of right engines that are wrong, with the largest errors of these outputs.
+// The judgements of right engines that are wrong, with the largest errors of these outputs.
 struct Blamed {
     std::size_t judged = 0;
     std::vector<std::pair<double, std::string>> all = {};
 
-    /// spoil  changes the largest value of one row by a tenth
+    // spoil  changes the largest value of one row by a tenth
     void check(const Given& given, Way way, bool spoil = false) {
         std::vector<float> numbers = Engine(given, way).run();
         if (spoil) {
@@ -126,9 +125,8 @@ struct Blamed {
         if (spoil ? said == "close" || said == "unexplained"
                   : said == "pass" ||
                         (way != Way::exact &&
-                         (said == "close" || (said == "mistake" && is_arithmetic(first))))) {
+                         (said == "close" || (said == "mistake" && is_arithmetic(first)))))
             return;
-        }
         const double error = judgement.right.largest_error;
         all.emplace_back(
             error,
@@ -166,8 +164,7 @@ TEST_CASE("a right engine is never blamed") {
     }
     std::sort(blamed.all.rbegin(), blamed.all.rend());
     std::string worst;
-    for (std::size_t i = 0; i < std::min<std::size_t>(40, blamed.all.size()); ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(40, blamed.all.size()); ++i)
         worst += blamed.all[i].second;
-    }
     CHECK_MESSAGE(blamed.all.empty(), blamed.all.size(), " of ", blamed.judged, ", worst:", worst);
 }

@@ -16,7 +16,7 @@ using vkrope::RopeParams, vkrope::Sections, vkrope::YarnScaling;
 
 namespace {
 
-/// A mistake: its changes of the definition, and the definition if it is not the usual one.
+// A mistake: its changes of the definition, and the definition if it is not the usual one.
 struct Made {
     std::string name;
     std::vector<Change> changes;
@@ -24,9 +24,7 @@ struct Made {
 };
 
 void check_each(const std::vector<Made>& all) {
-    for (const Made& each : all) {
-        check_named(each.name, Case(each.changes, each.setups));
-    }
+    for (const Made& each : all) check_named(each.name, Case(each.changes, each.setups));
 }
 
 void write_other_order(Hypothesis& e) {
@@ -47,17 +45,14 @@ void take_sequences_for_tokens(Hypothesis& e) {
         std::swap(tensor->token_stride, tensor->batch_stride);
     }
     e.operation.positions.clear();
-    for (std::uint64_t token = 0; token < tokens; ++token) {
+    for (std::uint64_t token = 0; token < tokens; ++token)
         e.operation.positions.insert(e.operation.positions.end(), {5, 6});
-    }
 }
 
 void rotate_twice(Hypothesis& e) {
     e.operation.attention_factor *= e.operation.attention_factor;
     each_axis(e, [](Positions& all) {
-        for (std::int64_t& position : all) {
-            position *= 2;
-        }
+        for (std::int64_t& position : all) position *= 2;
     });
 }
 
@@ -68,12 +63,11 @@ void exchange_cos_and_sin(Hypothesis& e) {
     };
 }
 
-/// Makes another hypothesis compute the second channel of each pair.
+// Makes another hypothesis compute the second channel of each pair.
 void with_second_channels(Hypothesis& e, const Hypothesis& other) {
     e.other_channels.resize(head_dim);
-    for (const oracle::Pair& pair : oracle::pairs_of(e.operation)) {
+    for (const oracle::Pair& pair : oracle::pairs_of(e.operation))
         e.other_channels[pair.out[1]] = true;
-    }
     e.of_other_channels = std::make_shared<const Hypothesis>(other);
 }
 
@@ -82,9 +76,7 @@ const Frequencies unscaled = powers_of(500, rotary_dim);
 
 Frequencies scaled_twice() {
     Frequencies inv_freq = usual_frequencies;
-    for (std::size_t j = 0; j < pairs; ++j) {
-        inv_freq[j] *= inv_freq[j] / unscaled[j];
-    }
+    for (std::size_t j = 0; j < pairs; ++j) inv_freq[j] *= inv_freq[j] / unscaled[j];
     return inv_freq;
 }
 
@@ -166,9 +158,7 @@ TEST_CASE("other bases, factors and positions are read from the output") {
     const auto packed = [](auto b, auto t, auto) { return t < 4 ? t + 2 : t - 4 + b; };
     const auto some_zero = [](auto b, auto t, auto) { return t < 5 ? 0 : 60 + 9 * b + t; };
     Frequencies inverted = unscaled;
-    for (std::size_t j = 0; j < pairs; ++j) {
-        inverted[j] *= unscaled[j] / usual_frequencies[j];
-    }
+    for (std::size_t j = 0; j < pairs; ++j) inverted[j] *= unscaled[j] / usual_frequencies[j];
     check_each({
         {"another_base", {frequencies(powers_of(7000, rotary_dim))}},
         {"another_scaling", {frequencies(times(unscaled, 1.0 / 3))}},
@@ -248,7 +238,7 @@ std::int64_t of_image(std::int64_t b, std::int64_t t, std::uint32_t axis) {
     return axis == 0 ? 5 + 7 * b + t / 3 : axis == 1 ? 11 + 2 * b + t % 3 : 3 + 5 * (t % 4);
 }
 
-/// Makes an engine use these axes for the pairs.
+// Makes an engine use these axes for the pairs.
 Change on_axes(const std::vector<std::uint32_t>& axes) {
     return [axes](Hypothesis& e) { e.operation.further.axes = axes; };
 }
@@ -333,15 +323,14 @@ TEST_CASE("equal positions on all axes cannot show a mistake in the sections") {
     const Judgement judgement = Case({}, {with_sections(in_order), equal}).judged();
     CHECK(judgement.outcome == Outcome::pass);
     int blind = 0;
-    for (const Match& match : judgement.matches) {
+    for (const Match& match : judgement.matches)
         blind += match.explains && match.mistake != "subnormals_flushed";
-    }
     CHECK(blind == 3);
 }
 
 namespace {
 
-/// Sets up a model whose window begins at channel 0, like that of the other tensor.
+// Sets up a model whose window begins at channel 0, like that of the other tensor.
 Setup model(const Frequencies& inv_freq, double attention_factor = 1, double base = 500) {
     return [=](Observation& seen) {
         seen.right.operation.inv_freq = inv_freq;
@@ -358,7 +347,7 @@ Frequencies with_zeros(Frequencies inv_freq, std::size_t number) {
     return inv_freq;
 }
 
-/// YaRN's parameters, and the share of the slow frequency in each pair (arXiv:2309.00071).
+// YaRN's parameters, and the share of the slow frequency in each pair (arXiv:2309.00071).
 struct Yarn {
     double base, scale, length;
     bool is_rounded;
@@ -375,12 +364,11 @@ struct Yarn {
         return std::min(1.0, std::max(0.0, (double(j) - low) / (high - low)));
     }
 
-    /// Blends the frequencies with slow frequencies by these shares.
+    // Blends the frequencies with slow frequencies by these shares.
     Frequencies blended(const Frequencies& slow) const {
         Frequencies inv_freq = powers_of(base, 2 * pairs, pairs);
-        for (std::size_t j = 0; j < pairs; ++j) {
+        for (std::size_t j = 0; j < pairs; ++j)
             inv_freq[j] = slow[j] * share(j) + inv_freq[j] * (1 - share(j));
-        }
         return inv_freq;
     }
 
@@ -562,9 +550,7 @@ TEST_CASE("a layer without RoPE is right unrotated, and a rotated one is named")
     };
     const Judgement still = Case({}, {without}).judged();
     CHECK(still.outcome == Outcome::pass);
-    for (const Match& match : still.matches) {
-        CHECK(!match.explains);
-    }
+    for (const Match& match : still.matches) CHECK(!match.explains);
     const Match match = check_named("rotated_without_rope", Case({rotate}, {without}));
     CHECK(match.meaning.find("of the full layers") != std::string::npos);
     const Change by_axes = [&](Hypothesis& e) {
@@ -612,9 +598,7 @@ TEST_CASE("angles in float32") {
     const Change running = [](Hypothesis& e) {
         e.operation.cos_sin = [](std::int64_t position, std::size_t pair) {
             auto angle = float(position);
-            for (std::size_t j = 0; j < pair; ++j) {
-                angle *= std::pow(500.0f, -2.0f / 8.0f);
-            }
+            for (std::size_t j = 0; j < pair; ++j) angle *= std::pow(500.0f, -2.0f / 8.0f);
             const long double turned = angle * float(usual_frequencies[pair] / unscaled[pair]);
             return oracle::CosSin{std::cos(turned), std::sin(turned)};
         };
@@ -627,9 +611,8 @@ TEST_CASE("an engine whose frequencies are float32 too") {
         right(frequencies(unscaled)),
         right(positions([](auto b, auto t, auto) { return 1000000 + 31 * b + t; }))};
     Frequencies in_float32;
-    for (std::size_t j = 0; j < pairs; ++j) {
+    for (std::size_t j = 0; j < pairs; ++j)
         in_float32.push_back(1.0f / std::pow(500.0f, float(2 * j) / float(rotary_dim)));
-    }
     const auto changes = [](const Frequencies& inv_freq) {
         return std::vector<Change>{frequencies(inv_freq), angles(float32_product)};
     };
@@ -665,17 +648,14 @@ constexpr std::pair<Type, const char*> types_of_16_bits[] = {{Type::bf16, "bf16"
 
 Change round_frequencies(Type type) {
     return [type](Hypothesis& e) {
-        for (double& frequency : e.operation.inv_freq) {
-            frequency = rounded(type, frequency);
-        }
+        for (double& frequency : e.operation.inv_freq) frequency = rounded(type, frequency);
     };
 }
 
 Change round_positions(Type type) {
     return [type](Hypothesis& e) {
-        for (std::int64_t& position : e.operation.positions) {
+        for (std::int64_t& position : e.operation.positions)
             position = std::int64_t(rounded(type, double(position)));
-        }
     };
 }
 
@@ -684,15 +664,14 @@ Change round_products(Type type) {
         [type](double position, double inv_freq) { return rounded(type, position * inv_freq); });
 }
 
-/// Rounds tables of cos and sin whose numbers include the attention factor.
+// Rounds tables of cos and sin whose numbers include the attention factor.
 Change round_tables(Type type) {
     return [type](Hypothesis& e) {
         auto turn = e.operation.cos_sin;
-        if (!turn) {
+        if (!turn)
             turn = [inv_freq = e.operation.inv_freq](std::int64_t position, std::size_t pair) {
                 return oracle::exact_cos_sin(position, inv_freq[pair]);
             };
-        }
         e.operation.cos_sin = [=, a = e.operation.attention_factor](std::int64_t position,
                                                                     std::size_t pair) {
             const oracle::CosSin exact = turn(position, pair);

@@ -11,14 +11,12 @@ namespace {
 
 using There = std::function<bool(std::uint64_t b, std::uint64_t t, std::uint64_t h)>;
 
-/// Calls visit(element, channel) for each element of these rows.
+// Calls visit(element, channel) for each element of these rows.
 template <class Visit>
 void each_element(const There& there, const Visit& visit) {
     for (std::size_t i = 0; i < count; ++i) {
         const std::size_t row = i / head_dim;
-        if (there(row / heads / tokens, row / heads % tokens, row % heads)) {
-            visit(i, i % head_dim);
-        }
+        if (there(row / heads / tokens, row / heads % tokens, row % heads)) visit(i, i % head_dim);
     }
 }
 
@@ -38,9 +36,7 @@ bool is_first(std::uint64_t channel) {
 }
 
 Frequencies with_wrong(Frequencies inv_freq, const std::vector<std::size_t>& wrong, double share) {
-    for (const std::size_t pair : wrong) {
-        inv_freq[pair] *= 1 + share;
-    }
+    for (const std::size_t pair : wrong) inv_freq[pair] *= 1 + share;
     return inv_freq;
 }
 
@@ -98,9 +94,8 @@ TEST_CASE("mistakes are tried on a sample, and named after comparing all element
     both.out[unseen] += 1;
     CHECK(both.judged().outcome == Outcome::unexplained);
     CHECK(!find(both.judged(), "swapped_pairing + inverse_direction"));
-    for (const Match& match : Case({swap_pairing}).judged().matches) {
+    for (const Match& match : Case({swap_pairing}).judged().matches)
         CHECK(match.mistake.find(" + ") == std::string::npos);
-    }
 }
 
 TEST_CASE("positions on several axes are also tried on a sample") {
@@ -191,9 +186,7 @@ TEST_CASE("errors in only a few pairs are not rounding, however small") {
         CAPTURE(each.odd.back());
         CAPTURE(each.share);
         std::vector<Change> changes = {frequencies(with_wrong(each.right, each.odd, each.share))};
-        if (each.float32) {
-            changes.push_back(angles(float32_product));
-        }
+        if (each.float32) changes.push_back(angles(float32_product));
         Case made(changes, {right(frequencies(each.right)), right(positions(each.at))});
         const Judgement judgement = made.judged();
         CHECK(judgement.right.error_u() * 0x1p-24 < made.limits.tolerance);
@@ -226,9 +219,7 @@ TEST_CASE("an output that no mistake explains is reported as unexplained") {
     const std::size_t inside = place(0, 3, 1, q_offset);
     Case one_value, noise, not_a_number, infinite, outside;
     one_value.out[inside] += 1;
-    for (float& value : noise.out) {
-        value = 0.3f - value;
-    }
+    for (float& value : noise.out) value = 0.3f - value;
     not_a_number.out[inside] = std::numeric_limits<float>::quiet_NaN();
     infinite.out[inside] = std::numeric_limits<float>::infinity();
     outside.out[place(0, 3, 1, 0)] += 1;
@@ -255,9 +246,7 @@ TEST_CASE("a report says which mistakes the data cannot show") {
         Case({}, {right(positions([](auto, auto, auto) { return 0; }))}).judged();
     CHECK(judgement.outcome == Outcome::pass);
     CHECK(judgement.matches.front().explains);
-    for (const char* name : {"swapped_pairing", "inverse_direction"}) {
-        CHECK(find(judgement, name));
-    }
+    for (const char* name : {"swapped_pairing", "inverse_direction"}) CHECK(find(judgement, name));
     CHECK(!find(judgement, "positions_zero"));  // its output would be right here
 }
 

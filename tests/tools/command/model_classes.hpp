@@ -22,7 +22,7 @@ namespace vkrope::tools::right_engine {
 
 using Json = nlohmann::ordered_json;
 
-/// One rotation that a model file describes: of a layer type, a layer or a tower.
+// One rotation that a model file describes: of a layer type, a layer or a tower.
 struct ModelClass {
     std::string name;
     RopeParams rotation;
@@ -40,7 +40,7 @@ inline Json parsed(const std::filesystem::path& path) {
     return Json::parse(stream);
 }
 
-/// Returns a copy of `in` for each value of each name of "for", which may be part of a string.
+// Returns a copy of `in` for each value of each name of "for", which may be part of a string.
 inline std::vector<Json> for_values(const Json& in, const Json& names) {
     std::vector<std::string> texts = {in.dump()};
     for (const auto& [name, values] : names.items()) {
@@ -67,7 +67,7 @@ inline std::vector<Json> for_values(const Json& in, const Json& names) {
     return all;
 }
 
-/// Returns the documents of a group of cases: the fields of a config.json, and queries.
+// Returns the documents of a group of cases: the fields of a config.json, and queries.
 inline std::vector<Json> documents_of(const Json& whole) {
     std::vector<Json> all;
     for (const Json& one : list_of(whole.at("cases"))) {
@@ -77,9 +77,8 @@ inline std::vector<Json> documents_of(const Json& whole) {
         for (const Json& pair : for_values(Json::array({group, own}), names)) {
             Json base = Json::object(), fields = Json::object();
             for (const char* key : {"architecture", "model", "query"}) {
-                for (const Json& part : pair) {
+                for (const Json& part : pair)
                     if (part.contains(key)) base.update(Json{{key, part[key]}}, true);
-                }
             }
             if (base.contains("architecture")) continue;  // a GGUF file
             if (base.contains("model")) {
@@ -87,9 +86,8 @@ inline std::vector<Json> documents_of(const Json& whole) {
                                 ".json");
             }
             fields.update(pair[0].value("fields", Json::object()), true);
-            for (const Json& key : pair[1].value("without", Json::array())) {
+            for (const Json& key : pair[1].value("without", Json::array()))
                 fields.erase(key.get<std::string>());
-            }
             for (const Json& more : list_of(pair[1].value("fields", Json::object()))) {
                 base["fields"] = fields;
                 base["fields"].update(more, true);
@@ -100,7 +98,7 @@ inline std::vector<Json> documents_of(const Json& whole) {
     return all;
 }
 
-/// The classes of all files that are read without an error. Classes with the same numbers are one.
+// The classes of all files that are read without an error. Classes with the same numbers are one.
 class ModelClasses {
    public:
     std::vector<ModelClass> all;
@@ -113,9 +111,7 @@ class ModelClasses {
             if (entry.path().extension() != ".json" || folder == "expected") continue;
             (folder == "cases" ? cases : files).insert(entry.path());
         }
-        for (const fs::path& path : files) {
-            add(path.stem().string(), parsed(path), Json::object());
-        }
+        for (const fs::path& path : files) add(path.stem().string(), parsed(path), Json::object());
         for (const fs::path& path : cases) {
             for (const Json& group : list_of(parsed(path))) {
                 for (const Json& one : documents_of(group)) {
@@ -177,13 +173,12 @@ class ModelClasses {
             const RopeParams& rotation = all[i].rotation;
             all[i].yarn = yarn_scalings(*file, rotation);
             // A file whose layers and lengths are all alike has no other rotation.
-            if (of_file.size() > 1 || rotation.longest_seq_len != 0) {
+            if (of_file.size() > 1 || rotation.longest_seq_len != 0)
                 all[i].others = other_rotations(with_count, options[i - before], rotation);
-            }
         }
     }
 
-    /// Returns false if this rotation cannot be read.
+    // Returns false if this rotation cannot be read.
     bool keep(const std::string& name, const ModelFile& file, const ModelOptions& asked,
               std::set<std::string>& of_file, std::vector<ModelOptions>& options) {
         std::vector<const char*> ignored;
@@ -204,7 +199,7 @@ class ModelClasses {
         return bool(read);
     }
 
-    /// Returns the numbers that a check uses.
+    // Returns the numbers that a check uses.
     static std::string key_of(const RopeParams& r) {
         std::string key = fmt::format("{} {} {} {} {} {} {} {} {}", int(r.pairing), r.head_dim,
                                       r.rotary_dim, r.q_rotary_offset, r.k_rotary_offset, r.no_rope,

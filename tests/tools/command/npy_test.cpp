@@ -23,17 +23,16 @@ using Shape = std::vector<std::uint64_t>;
 
 constexpr Type all_types[] = {Type::f4, Type::f2, Type::u2, Type::i4, Type::i8, Type::f8, Type::u1};
 
-/// Makes a file of format version `major`.0 with `dict` as its header, unpadded.
+// Makes a file of format version `major`.0 with `dict` as its header, unpadded.
 std::string file_with(const std::string& dict, const std::string& data = "", int major = 1) {
     std::string file = "\x93NUMPY";
-    file += {static_cast<char>(major), '\0'};
-    for (int byte = 0; byte < (major == 1 ? 2 : 4); ++byte) {
-        file.push_back(static_cast<char>(dict.size() >> (8 * byte) & 0xff));
-    }
+    file += {char(major), '\0'};
+    for (int byte = 0; byte < (major == 1 ? 2 : 4); ++byte)
+        file.push_back(char(dict.size() >> (8 * byte) & 0xff));
     return file + dict + data;
 }
 
-/// Makes such a file with the data of two float32 elements, whatever `dict` says.
+// Makes such a file with the data of two float32 elements, whatever `dict` says.
 std::string pair_with(const std::string& dict) {
     return file_with(dict, std::string(8, 'x'));
 }
@@ -42,7 +41,7 @@ npy::Array parse(const std::string& file) {
     return npy::parse(std::as_bytes(std::span(file)));
 }
 
-/// Returns the error of parsing; empty if there is none.
+// Returns the error of parsing; empty if there is none.
 std::string problem_of(const std::string& file) {
     try {
         parse(file);
@@ -52,7 +51,7 @@ std::string problem_of(const std::string& file) {
     }
 }
 
-/// Checks that `file` is rejected with a reason that contains `words`.
+// Checks that `file` is rejected with a reason that contains `words`.
 void check_refused(const std::string& file, const std::string& words = "") {
     const std::string problem = problem_of(file);
     CAPTURE(file);
@@ -88,9 +87,7 @@ TEST_CASE("a written array is read back unchanged, for every type and rank") {
         for (std::size_t rank = 0; rank <= npy::max_rank; ++rank) {
             Shape shape(rank);
             std::iota(shape.begin(), shape.end(), std::uint64_t{1});
-            if (rank > 4) {
-                std::fill(shape.begin() + 4, shape.end(), std::uint64_t{2});
-            }
+            if (rank > 4) std::fill(shape.begin() + 4, shape.end(), std::uint64_t{2});
             std::string data(npy::data_bytes(type, shape), '\0');
             std::iota(data.begin(), data.end(), '\0');
             const std::string header = npy::make_header(type, shape);
@@ -115,9 +112,8 @@ TEST_CASE("a written header is numpy's, byte for byte") {
     CHECK(npy::make_header(Type::u2, Shape{7})
               .find("'descr': '<u2', 'fortran_order': False, 'shape': (7,), }") == 11);
     CHECK(npy::make_header(Type::i8, Shape{}).find("'shape': (), }") != std::string::npos);
-    for (std::uint64_t dimension = 1; dimension < 1'000'000'000; dimension *= 7) {
+    for (std::uint64_t dimension = 1; dimension < 1'000'000'000; dimension *= 7)
         CHECK(npy::make_header(Type::f2, Shape{dimension, dimension, dimension}).size() % 64 == 0);
-    }
 }
 
 TEST_CASE("every spelling of the dict that Python accepts is read") {
@@ -127,9 +123,8 @@ TEST_CASE("every spelling of the dict that Python accepts is read") {
              "{\"descr\":\"<f4\",\"fortran_order\":False,\"shape\":(1,2)}",
              "  { 'descr' :\t'<f4' , 'fortran_order' : False , 'shape' : ( 2 , 1 , ) , }  \r\n",
              "{'descr': '<f4',\n 'fortran_order': False,\n 'shape': (2,)}\n\n",
-         }) {
+         })
         CHECK(problem_of(pair_with(dict)) == "");
-    }
     for (const int major : {1, 2, 3}) {
         const npy::Array array = parse(file_with(
             "{'descr': '<i8', 'fortran_order': False, 'shape': (1,)}", "abcdefgh", major));
@@ -175,13 +170,10 @@ TEST_CASE("types and orders that the library does not read are refused") {
     const auto with_descr = [](const std::string& descr) {
         return pair_with("{'descr': '" + descr + "', 'fortran_order': False, 'shape': (2,)}");
     };
-    for (const char* descr : {">f4", ">f2", ">i8"}) {
-        check_refused(with_descr(descr), "big-endian");
-    }
+    for (const char* descr : {">f4", ">f2", ">i8"}) check_refused(with_descr(descr), "big-endian");
     for (const char* descr :
-         {"=f4", "f4", "|f4", "<f16", "<i2", "<u4", "|i1", "<c8", "|O", "", "<f4 ", "<F4"}) {
+         {"=f4", "f4", "|f4", "<f16", "<i2", "<u4", "|i1", "<c8", "|O", "", "<f4 ", "<F4"})
         check_refused(with_descr(descr), "descr " + std::string(descr));
-    }
     check_refused(pair_with("{'descr': '<f4', 'fortran_order': True, 'shape': (2,)}"),
                   "fortran_order True");
 }
@@ -229,9 +221,9 @@ TEST_CASE("a preamble that is not one of the three versions is refused") {
                   file_with(longest + std::string(65536 - longest.size(), ' '), "", major)) == "");
         check_refused(file_with(longest + std::string(65537 - longest.size(), ' '), "", major),
                       "65537");
-        check_refused(std::string("\x93NUMPY") + std::string{static_cast<char>(major), '\0'} +
-                          "\xff\xff\xff\xff{",
-                      "4294967295");
+        check_refused(
+            std::string("\x93NUMPY") + std::string{char(major), '\0'} + "\xff\xff\xff\xff{",
+            "4294967295");
     }
 }
 

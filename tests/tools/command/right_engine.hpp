@@ -17,7 +17,7 @@ namespace vkrope::tools::right_engine {
 
 inline constexpr std::uint64_t batch = 2;
 
-/// Returns pseudo-random numbers from -1 to 1.
+// Returns pseudo-random numbers from -1 to 1.
 struct Random {
     std::uint32_t state;
     double operator()() {
@@ -30,7 +30,7 @@ inline float rounded(oracle::Type type, double x) {
     return oracle::widen(type, oracle::narrow(type, x));
 }
 
-/// One tensor, and the operation that an engine is asked for.
+// One tensor, and the operation that an engine is asked for.
 struct Given {
     const ModelClass& model;
     TensorIndex which;
@@ -66,7 +66,7 @@ struct Given {
     }
 
    private:
-    /// Sets two sequences that start at different positions, where the angles are below 10000.
+    // Sets two sequences that start at different positions, where the angles are below 10000.
     void set_positions(const RopeParams& rotation, unsigned seed) {
         double fastest = 1;
         for (const double each : rotation.inv_freq) fastest = std::max(fastest, std::fabs(each));
@@ -76,11 +76,9 @@ struct Given {
         inputs.positions.axes = rotation.sections.axes;
         for (std::int32_t axis = 0; axis < std::max(1, int(rotation.sections.axes)); ++axis) {
             for (const std::int32_t start :
-                 {std::int32_t(seed % 4), std::min(most, starts[seed / 4 % 3])}) {
-                for (std::int32_t t = 0; t < std::int32_t(tokens); ++t) {
+                 {std::int32_t(seed % 4), std::min(most, starts[seed / 4 % 3])})
+                for (std::int32_t t = 0; t < std::int32_t(tokens); ++t)
                     inputs.positions.ids.push_back(start / (1 + axis) + t * (1 + 2 * axis) % 11);
-                }
-            }
         }
     }
 
@@ -115,16 +113,16 @@ struct Given {
     }
 };
 
-/// exact         angles in float64, arithmetic in float32, one rounding to the element type
-/// hugging_face  angles in float32, and every result rounded to the element type
-/// fast          as `exact`, but with sin and cos of fast hardware
+// exact         angles in float64, arithmetic in float32, one rounding to the element type
+// hugging_face  angles in float32, and every result rounded to the element type
+// fast          as `exact`, but with sin and cos of fast hardware
 enum class Way { exact, hugging_face, fast };
 
 class Engine {
    public:
     Engine(const Given& given, Way way) : given_(given), way_(way) {}
 
-    /// Returns the output before it is stored.
+    // Returns the output before it is stored.
     std::vector<float> run() {
         std::vector<float> out = given_.input;
         const oracle::Ops& ops = given_.ops;
@@ -143,7 +141,7 @@ class Engine {
     }
 
    private:
-    /// Rounds the result of an operation, in an engine that stores each result.
+    // Rounds the result of an operation, in an engine that stores each result.
     float step(float x) const { return way_ == Way::hugging_face ? rounded(given_.type, x) : x; }
 
     void normalise(std::span<float> rows) const {
@@ -160,9 +158,8 @@ class Engine {
             for (std::uint64_t i = first; i < first + n; ++i) {
                 float y = (rows[i] - float(mean)) * root;
                 y = rms && norm.weight_offset == 0 ? step(y) : y;
-                if (!norm.weight.empty()) {
+                if (!norm.weight.empty())
                     y *= float(norm.weight_offset + norm.weight[i % norm.weight.size()]);
-                }
                 rows[i] = step(norm.bias.empty() ? y : y + float(norm.bias[i % norm.bias.size()]));
             }
         }
@@ -209,9 +206,8 @@ class Engine {
             rough += float(rotation.phase[group * pairs + pair]);
         }
         const double factor = rotation.attention_factor;
-        if (way_ == Way::hugging_face) {
+        if (way_ == Way::hugging_face)
             return {step(std::cos(rough) * float(factor)), step(std::sin(rough) * float(factor))};
-        }
         const double error = way_ == Way::fast ? 0x1p-21 * angle : 0,
                      c = std::cos(angle) + error * random_(),
                      s = std::sin(angle) + error * random_();

@@ -19,13 +19,9 @@ namespace {
 
 std::string file_with(const std::string& json, std::size_t data_bytes,
                       std::uint64_t length = UINT64_MAX) {
-    if (length == UINT64_MAX) {
-        length = json.size();
-    }
+    if (length == UINT64_MAX) length = json.size();
     std::string file;
-    for (int byte = 0; byte < 8; ++byte) {
-        file.push_back(static_cast<char>(length >> (8 * byte) & 0xff));
-    }
+    for (int byte = 0; byte < 8; ++byte) file.push_back(char(length >> (8 * byte) & 0xff));
     return file + json + std::string(data_bytes, 'x');
 }
 
@@ -33,7 +29,7 @@ Header parse(const std::string& file) {
     return safetensors::parse_header(std::as_bytes(std::span(file)), file.size());
 }
 
-/// Returns the error of parsing; empty if there is none.
+// Returns the error of parsing; empty if there is none.
 std::string problem_of(const std::string& file) {
     try {
         parse(file);
@@ -43,20 +39,20 @@ std::string problem_of(const std::string& file) {
     }
 }
 
-/// Checks that `file` is rejected with a reason that contains `words`.
+// Checks that `file` is rejected with a reason that contains `words`.
 void check_refused(const std::string& file, const std::string& words) {
     const std::string problem = problem_of(file);
     CHECK(!problem.empty());
     CHECK_MESSAGE(test::names(problem, words), problem, ": ", words);
 }
 
-/// Checks a file with one tensor 'a' that has these fields, and `data_bytes` bytes of data.
+// Checks a file with one tensor 'a' that has these fields, and `data_bytes` bytes of data.
 void check_tensor(const std::string& fields, std::size_t data_bytes, const std::string& words) {
     CAPTURE(fields);
     check_refused(file_with("{\"a\":{" + fields + "}}", data_bytes), words);
 }
 
-/// Returns the entry of a tensor of 4 bytes at offset `begin`.
+// Returns the entry of a tensor of 4 bytes at offset `begin`.
 std::string at(const std::string& name, std::size_t begin) {
     return "\"" + name + "\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[" +
            std::to_string(begin) + "," + std::to_string(begin + 4) + "]}";
@@ -131,9 +127,7 @@ TEST_CASE("invalid headers") {
     check_tensor(R"("data_offsets":[0])", 0, "data_offsets 1");
     check_tensor(R"("data_offsets":[0,1,2])", 0, "data_offsets");
     std::string many = "1";
-    for (std::size_t rank = 1; rank <= safetensors::max_rank; ++rank) {
-        many += ",1";
-    }
+    for (std::size_t rank = 1; rank <= safetensors::max_rank; ++rank) many += ",1";
     check_tensor("\"shape\":[" + many + "]", 0, "shape 64");
     check_refused(file_with("{\"" + std::string(65536, 'n') + "\":{}}", 0), "65536 65535");
     std::string tensors;
@@ -166,7 +160,7 @@ TEST_CASE("sizes and offsets") {
               .empty());
 }
 
-/// Returns the error of reading; empty if there is none.
+// Returns the error of reading; empty if there is none.
 std::string failure_of(const std::string& path) {
     try {
         tools::read_array("--q", path);

@@ -27,7 +27,7 @@ void set(std::vector<std::byte>& bytes, std::size_t index, float value) {
     std::memcpy(bytes.data() + index * sizeof value, &value, sizeof value);
 }
 
-/// Inputs with one tensor [1, tokens, heads, head_dim], and a device's output for these inputs.
+// Inputs with one tensor [1, tokens, heads, head_dim], and a device's output for these inputs.
 struct Case {
     RotateOptions options;
     OperationInputs inputs;
@@ -92,7 +92,7 @@ Case q_of_ones() {
     return {Q, 1, q_dim, std::vector<float>(q_channels, 1)};
 }
 
-/// Verifies with one changed channel of Q.
+// Verifies with one changed channel of Q.
 Verification with_q(const Case& right, std::size_t index, float value) {
     Case changed = right;
     set(changed.outputs[Q], index, value);
@@ -183,9 +183,8 @@ TEST_CASE("a bit outside the window, and a NaN inside, fail; K has its own offse
 
 TEST_CASE("V is right if it equals its input bit for bit, at any position") {
     std::vector<float> numbers(q_channels);
-    for (std::size_t index = 0; index < numbers.size(); ++index) {
+    for (std::size_t index = 0; index < numbers.size(); ++index)
         numbers[index] = float(index) - 1;  // contains a zero and a number below 0
-    }
     Case moved = q_of_ones();
     moved.add(V, 1, q_dim, numbers);
     CHECK(moved.verified().passed);
@@ -205,7 +204,7 @@ namespace {
 
 constexpr std::uint32_t v_dim = 64, heads = 2, rows = tokens * heads;
 
-/// Returns the store of V, without other ops.
+// Returns the store of V, without other ops.
 TensorOps store(Element type, StoreScale scale = VKROPE_STORE_SCALE_NONE,
                 const std::vector<float>& given_scales = {}, float scale_floor = 0) {
     TensorOps ops;
@@ -221,12 +220,10 @@ TensorOps with_hadamard(TensorOps ops) {
     return ops;
 }
 
-/// Returns a case with V stored as the definition says.
+// Returns a case with V stored as the definition says.
 Case stored(const TensorOps& ops) {
     std::vector<float> numbers(rows * v_dim);
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-        numbers[i] = float(i * i % 101) - 50;
-    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = float(i * i % 101) - 50;
     Case made(V, heads, v_dim, numbers);
     made.inputs.ops[V] = ops;
     made.outputs[V].clear();
@@ -252,7 +249,7 @@ Case stored(const TensorOps& ops) {
     return made;
 }
 
-/// A store, and another store that gives other codes and scales.
+// A store, and another store that gives other codes and scales.
 struct Way {
     TensorOps store, other;
 };

@@ -21,7 +21,7 @@ void good(Test& test) {
     test.run(trial_of(VKROPE_F16, 8, 4));
 }
 
-/// Ends the process as `how` says. A check that returns is good.
+// Ends the process as `how` says. A check that returns is good.
 void end(const std::string& how) {
     if (how == "crash") ::raise(SIGSEGV);
     if (how == "abort") {
@@ -65,5 +65,6 @@ std::vector<Group> groups(const Extent& extent) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tools::run_program(lost_report, [=] { return run_command(argc, argv, groups); });
+    return tools::run_program(
+        lost_report, [=] { return run_command(argc, argv, groups); });
 }

@@ -10,7 +10,7 @@ namespace {
 using namespace vkrope;
 using namespace vkrope::conformance;
 
-/// Compares a correct device with the values of other frequencies, so the check must fail.
+// Compares a correct device with the values of other frequencies, so the check must fail.
 void another_frequency(Test& test) {
     Trial trial = trial_of(VKROPE_F32, 8, 4);
     trial.call.positions.first = 1;
@@ -44,5 +44,6 @@ std::vector<Group> groups(const Extent& extent) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return tools::run_program(lost_report, [=] { return run_command(argc, argv, groups); });
+    return tools::run_program(
+        lost_report, [=] { return run_command(argc, argv, groups); });
 }

@@ -10,7 +10,7 @@
 namespace vkrope::faults {
 namespace {
 
-/// A dispatch and the state that it needs.
+// A dispatch and the state that it needs.
 struct Dispatch {
     VkPipeline pipeline = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;

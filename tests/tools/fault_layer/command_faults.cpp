@@ -39,11 +39,11 @@ void push_constants_cut(Functions& replaced) {
 
 // ---- Descriptors ----
 
-/// The kinds of offsets of which a driver keeps only some low bits.
+// The kinds of offsets of which a driver keeps only some low bits.
 struct Cut {
-    std::uint32_t bits = 64;                               ///< number of low bits that are kept
-    bool inputs = false, outputs = false, others = false;  ///< descriptor offsets of these bindings
-    bool distances = false;  ///< factors in the shader: push constants, in units of 4 bytes
+    std::uint32_t bits = 64;                               // number of low bits that are kept
+    bool inputs = false, outputs = false, others = false;  // descriptor offsets of these bindings
+    bool distances = false;  // factors in the shader: push constants, in units of 4 bytes
 };
 Cut cut;
 
@@ -68,9 +68,8 @@ void cut_offsets_in(Functions& replaced, const Cut& places) {
             return next.vkCmdPushConstants(commands, layout, stages, offset, size, values);
         std::memcpy(&push, values, sizeof push);
         const auto kept = std::uint32_t((std::uint64_t{1} << (cut.bits - 2)) - 1);
-        for (shader::RowLayout* side : {&push.q_in, &push.q_out, &push.k_in, &push.k_out}) {
+        for (shader::RowLayout* side : {&push.q_in, &push.q_out, &push.k_in, &push.k_out})
             for (std::uint32_t* distance : {&side->z, &side->token, &side->head}) *distance &= kept;
-        }
         next.vkCmdPushConstants(commands, layout, stages, offset, size, &push);
     };
 }
@@ -159,9 +158,8 @@ void last_texture_row_missing(Functions& replaced) {
                                          VkImageLayout layout, std::uint32_t count,
                                          const VkBufferImageCopy* given) {
         std::vector<VkBufferImageCopy> regions(given, given + count);
-        for (VkBufferImageCopy& region : regions) {
+        for (VkBufferImageCopy& region : regions)
             if (region.imageExtent.height > 1) --region.imageExtent.height;
-        }
         next.vkCmdCopyBufferToImage(commands, from, to, layout, count, regions.data());
     };
 }

@@ -11,9 +11,11 @@ namespace vkrope::faults {
 namespace {
 
 void range_too_large(Functions& replaced) {
-    change_properties(replaced, [](const Reported& reported) {
-        reported.properties.limits.maxStorageBufferRange = 0xffffffff;
-    });
+    change_properties(
+        replaced,
+        [](const Reported& reported) {
+            reported.properties.limits.maxStorageBufferRange = 0xffffffff;
+        });
     change_descriptors(replaced, [](DescriptorWrites& writes) {
         for (VkDescriptorBufferInfo& buffer : writes.buffers()) {
             buffer.range = std::min(buffer.range, VkDeviceSize{1} << 27);
@@ -21,13 +23,15 @@ void range_too_large(Functions& replaced) {
     });
 }
 
-/// Also reports a GPU, because the library asks no CPU device to preserve subnormals.
+// Also reports a GPU, because the library asks no CPU device to preserve subnormals.
 void reports_subnormals(Functions& replaced) {
-    change_properties(replaced, [](const Reported& reported) {
-        reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
-        if (reported.float_controls != nullptr)
-            reported.float_controls->shaderDenormPreserveFloat32 = VK_TRUE;
-    });
+    change_properties(
+        replaced,
+        [](const Reported& reported) {
+            reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+            if (reported.float_controls != nullptr)
+                reported.float_controls->shaderDenormPreserveFloat32 = VK_TRUE;
+        });
 }
 
 void fence_never_signals(Functions& replaced) {

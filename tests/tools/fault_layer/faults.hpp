@@ -16,7 +16,7 @@
 
 namespace vkrope::faults {
 
-/// The Vulkan functions that a fault may replace.
+// The Vulkan functions that a fault may replace.
 #define VKROPE_INSTANCE_FUNCTIONS(X)       \
     X(vkCreateDevice)                      \
     X(vkGetPhysicalDeviceMemoryProperties) \
@@ -51,20 +51,20 @@ struct Functions {
 #undef VKROPE_DECLARE
 };
 
-/// Functions of the next layer or driver, for a fault to call. There is one device at a time, as in
-/// the programs that this layer tests.
+// Functions of the next layer or driver, for a fault to call. There is one device at a time, as in
+// the programs that this layer tests.
 extern Functions next;
-/// The physical device of that device, once the device is created.
+// The physical device of that device, once the device is created.
 extern VkPhysicalDevice physical_device;
-/// The argument of the fault whose `replace` is running.
+// The argument of the fault whose `replace` is running.
 extern std::string argument;
 
 struct Fault {
     const char* name;
-    const char* what;  ///< what the driver does wrong, as the end of "a driver that"
-    /// Replaces functions. Called when the instance is created, and again when a device is.
+    const char* what;  // what the driver does wrong, as the end of "a driver that"
+    // Replaces functions. Called when the instance is created, and again when a device is.
     void (*replace)(Functions&) = nullptr;
-    /// Changes every shader before the driver sees it.
+    // Changes every shader before the driver sees it.
     void (*rewrite)(Module&) = nullptr;
 };
 
@@ -73,16 +73,16 @@ std::span<const Fault> shader_faults();
 std::span<const Fault> command_faults();
 std::span<const Fault> device_faults();
 std::span<const Fault> program_faults();
-/// Variations that Vulkan permits. They are no faults, so every check must pass.
+// Variations that Vulkan permits. They are no faults, so every check must pass.
 std::span<const Fault> variations();
 
-/// See barrier_fault.cpp.
+// See barrier_fault.cpp.
 void barriers_ignored(Functions& replaced);
 
-/// Called at places in a program: ends the program, hangs or fails if the fault is for `place`.
+// Called at places in a program: ends the program, hangs or fails if the fault is for `place`.
 VkResult pass(const char* place);
 
-/// The structures of device properties that a fault may change.
+// The structures of device properties that a fault may change.
 struct Reported {
     VkPhysicalDeviceProperties& properties;
     // null: not requested
@@ -90,10 +90,10 @@ struct Reported {
     VkPhysicalDeviceDriverProperties* driver = nullptr;
 };
 
-/// Adds a change to the earlier changes. Adding the same change twice has no effect.
+// Adds a change to the earlier changes. Adding the same change twice has no effect.
 void change_properties(Functions& replaced, void (*change)(const Reported&));
 
-/// Copies of descriptor writes with one buffer or image each, as the library writes them.
+// Copies of descriptor writes with one buffer or image each, as the library writes them.
 class DescriptorWrites {
    public:
     DescriptorWrites() = default;
@@ -101,9 +101,9 @@ class DescriptorWrites {
 
     std::uint32_t count() const { return std::uint32_t(writes_.size()); }
     std::uint32_t binding(std::size_t index) const { return writes_[index].dstBinding; }
-    /// Returns one element for each write, which is empty for a write without a buffer.
+    // Returns one element for each write, which is empty for a write without a buffer.
     std::vector<VkDescriptorBufferInfo>& buffers() { return buffers_; }
-    /// Returns the writes with `set` as destination; VK_NULL_HANDLE for push descriptors.
+    // Returns the writes with `set` as destination; VK_NULL_HANDLE for push descriptors.
     const VkWriteDescriptorSet* into(VkDescriptorSet set);
 
    private:
@@ -112,12 +112,12 @@ class DescriptorWrites {
     std::vector<VkDescriptorImageInfo> images_;
 };
 
-/// Like change_properties(), but lets `change` read and alter the descriptor writes of each call,
-/// for push descriptors and for sets.
+// Like change_properties(), but lets `change` read and alter the descriptor writes of each call,
+// for push descriptors and for sets.
 void change_descriptors(Functions& replaced, void (*change)(DescriptorWrites&));
 
 // Changes of a shader that are permitted or not, depending on the reported properties.
-void flush_subnormals(Module& module);  ///< replaces each subnormal f32 result by 0
-void unify_nan(Module& module);         ///< replaces each NaN by the same quiet NaN
+void flush_subnormals(Module& module);  // replaces each subnormal f32 result by 0
+void unify_nan(Module& module);         // replaces each NaN by the same quiet NaN
 
 }  // namespace vkrope::faults

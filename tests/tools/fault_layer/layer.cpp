@@ -40,9 +40,8 @@ VKAPI_ATTR VkResult VKAPI_CALL create_rewritten_module(VkDevice device,
                                                        const VkAllocationCallbacks* allocator,
                                                        VkShaderModule* made) {
     Module module({given->pCode, given->codeSize / sizeof(std::uint32_t)});
-    for (const Chosen& one : chosen) {
+    for (const Chosen& one : chosen)
         if (one.fault->rewrite != nullptr) one.fault->rewrite(module);
-    }
     const std::vector<std::uint32_t> words = module.words();
     VkShaderModuleCreateInfo info = *given;
     info.codeSize = words.size() * sizeof(std::uint32_t);
@@ -63,14 +62,13 @@ void replace_functions() {
 const Fault* find_fault(const std::string& name) {
     for (const auto list :
          {shader_faults(), command_faults(), device_faults(), program_faults(), variations()}) {
-        for (const Fault& fault : list) {
+        for (const Fault& fault : list)
             if (fault.name == name) return &fault;
-        }
     }
     return nullptr;
 }
 
-/// Returns the faults that the file name of a driver selects: libvkrope_icd_crash.so and so on.
+// Returns the faults that the file name of a driver selects: libvkrope_icd_crash.so and so on.
 std::string faults_of_driver() {
     Dl_info info = {};
     ::dladdr(reinterpret_cast<void*>(faults_of_driver), &info);
@@ -85,7 +83,7 @@ std::string faults_of_driver() {
                          : "");
 }
 
-/// Reads the names of the faults. Returns false if a name is not in a table.
+// Reads the names of the faults. Returns false if a name is not in a table.
 bool choose_faults() {
     const char* const given = std::getenv("VKROPE_FAULT");
     std::istringstream names(is_driver ? faults_of_driver() : given == nullptr ? "none" : given);
@@ -102,7 +100,7 @@ bool choose_faults() {
     return true;
 }
 
-/// Returns a function of the real driver, whose library is loaded on first use.
+// Returns a function of the real driver, whose library is loaded on first use.
 template <class Function>
 Function of_real_driver(const char* name) {
     static void* const library = [] {
@@ -117,16 +115,15 @@ void set(Function& function, PFN_vkVoidFunction found) {
     function = reinterpret_cast<Function>(found);
 }
 
-/// Returns the link to the next layer, which the loader appends to a create info, and advances the
-/// loader's link for that layer. Returns null if the loader gave no link, as to a driver.
-///
-/// LayerInfo   VkLayerInstanceCreateInfo or VkLayerDeviceCreateInfo
+// Returns the link to the next layer, which the loader appends to a create info, and advances the
+// loader's link for that layer. Returns null if the loader gave no link, as to a driver.
+//
+// LayerInfo   VkLayerInstanceCreateInfo or VkLayerDeviceCreateInfo
 template <class LayerInfo>
 auto* take_link(const void* chain, VkStructureType type) {
     auto* info = static_cast<LayerInfo*>(const_cast<void*>(chain));
-    while (info != nullptr && (info->sType != type || info->function != VK_LAYER_LINK_INFO)) {
+    while (info != nullptr && (info->sType != type || info->function != VK_LAYER_LINK_INFO))
         info = static_cast<LayerInfo*>(const_cast<void*>(info->pNext));
-    }
     decltype(info->u.pLayerInfo) link = nullptr;
     if (info != nullptr && !is_driver) {
         link = info->u.pLayerInfo;
@@ -178,7 +175,7 @@ PFN_vkVoidFunction untyped(Function* function) {
     return reinterpret_cast<PFN_vkVoidFunction>(function);
 }
 
-/// Returns null if no fault may replace this function or the driver lacks it.
+// Returns null if no fault may replace this function or the driver lacks it.
 PFN_vkVoidFunction replaced_function(const char* name) {
     if (std::strcmp(name, "vkCreateDevice") == 0) return untyped(create_device);
 #define VKROPE_RETURN(function)                                        \

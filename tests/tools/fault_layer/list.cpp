@@ -12,7 +12,6 @@ int main() {
                                                                     {"fault", device_faults()},
                                                                     {"program", program_faults()},
                                                                     {"variation", variations()}};
-    for (const auto& [kind, faults] : lists) {
+    for (const auto& [kind, faults] : lists)
         for (const Fault& one : faults) std::printf("%s\t%s\t%s\n", kind, one.name, one.what);
-    }
 }

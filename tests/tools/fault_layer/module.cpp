@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t bound_word = 3;
 
-/// Returns the index of the result among the operands, or -1 if there is no result.
+// Returns the index of the result among the operands, or -1 if there is no result.
 int result_place(spv::Op op) {
     bool result = false, type = false;
     spv::HasResultAndType(op, &result, &type);
@@ -109,9 +109,8 @@ Id Module::constant(Id type, const std::vector<std::uint32_t>& bits) {
     if (made.op != spv::Op::OpTypeVector)
         return declare(spv::Op::OpConstant, {type, 0, bits[0]}, 1);
     std::vector<std::uint32_t> operands = {type, 0};
-    for (const std::uint32_t component : bits) {
+    for (const std::uint32_t component : bits)
         operands.push_back(declare(spv::Op::OpConstant, {made.operands[1], 0, component}, 1));
-    }
     return declare(spv::Op::OpConstantComposite, operands, 1);
 }
 
@@ -120,24 +119,25 @@ void Module::replace(spv::Op op,
     const std::vector<Instruction> before = code_;  // `write` may read code_
     std::vector<Instruction> after;
     Substitute substitute(*this, after);
-    for (const Instruction& instruction : before) {
+    for (const Instruction& instruction : before)
         if (instruction.op == op)
             write(instruction, substitute);
         else
             after.push_back(instruction);
-    }
     code_ = std::move(after);
 }
 
 void Module::change_results(std::initializer_list<spv::Op> ops, const Change& write) {
     for (const spv::Op op : ops) {
-        replace(op, [&](const Instruction& given, Substitute& to) {
-            if (!is(given.type(), Base::float32)) return to.add(given);
-            Instruction raw = given;
-            raw.operands[1] = new_id();
-            to.add(raw);
-            write(to, given.type(), raw.result(), given.result());
-        });
+        replace(
+            op,
+            [&](const Instruction& given, Substitute& to) {
+                if (!is(given.type(), Base::float32)) return to.add(given);
+                Instruction raw = given;
+                raw.operands[1] = new_id();
+                to.add(raw);
+                write(to, given.type(), raw.result(), given.result());
+            });
     }
 }
 

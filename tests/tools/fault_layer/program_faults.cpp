@@ -12,7 +12,7 @@
 namespace vkrope::faults {
 namespace {
 
-/// Reports a name that breaks out of a line, of UTF-8 and of the text of a page.
+// Reports a name that breaks out of a line, of UTF-8 and of the text of a page.
 void hostile_name(Functions& replaced) {
     static std::string name;
     // ESC and BEL; DEL; CSI of C1 as UTF-8, then as a byte alone; an overlong ESC; a second line.
@@ -27,9 +27,9 @@ void hostile_name(Functions& replaced) {
 
 // ---- Endings ----
 
-/// The way a driver ends the current call or the program. The argument is ARGUMENT@PLACE+AFTER.
-/// ARGUMENT: the code for exit, the signal for raise. PLACE: submit (the default), pipelines,
-/// instance, or load (of the library). AFTER: the number of calls at that place that first succeed.
+// The way a driver ends the current call or the program. The argument is ARGUMENT@PLACE+AFTER.
+// ARGUMENT: the code for exit, the signal for raise. PLACE: submit (the default), pipelines,
+// instance, or load (of the library). AFTER: the number of calls at that place that first succeed.
 struct Ending {
     VkResult (*end)(const std::string& argument) = nullptr;
     std::string argument, place;
@@ -60,64 +60,75 @@ void end_by(Functions& replaced, VkResult (*end)(const std::string&)) {
 }
 
 void exits(Functions& replaced) {
-    end_by(replaced, [](const std::string& code) {
-        std::exit(std::stoi(code));
-        return VK_SUCCESS;
-    });
+    end_by(
+        replaced,
+        [](const std::string& code) {
+            std::exit(std::stoi(code));
+            return VK_SUCCESS;
+        });
 }
 
 void quick_exits(Functions& replaced) {
-    end_by(replaced, [](const std::string& code) {
-        std::quick_exit(std::stoi(code));
-        return VK_SUCCESS;
-    });
+    end_by(
+        replaced,
+        [](const std::string& code) {
+            std::quick_exit(std::stoi(code));
+            return VK_SUCCESS;
+        });
 }
 
 void raises(Functions& replaced) {
-    end_by(replaced, [](const std::string& name) {
-        constexpr std::pair<const char*, int> signals[] = {
-            {"HUP", SIGHUP},   {"INT", SIGINT},   {"PIPE", SIGPIPE},
-            {"TERM", SIGTERM}, {"XCPU", SIGXCPU}, {"SEGV", SIGSEGV},
-            {"BUS", SIGBUS},   {"FPE", SIGFPE},   {"ABRT", SIGABRT}};
-        for (const auto& [known, number] : signals) {
-            if (name == known) ::raise(number);
-        }
-        return VK_ERROR_UNKNOWN;
-    });
+    end_by(
+        replaced,
+        [](const std::string& name) {
+            constexpr std::pair<const char*, int> signals[] = {
+                {"HUP", SIGHUP},   {"INT", SIGINT},   {"PIPE", SIGPIPE},
+                {"TERM", SIGTERM}, {"XCPU", SIGXCPU}, {"SEGV", SIGSEGV},
+                {"BUS", SIGBUS},   {"FPE", SIGFPE},   {"ABRT", SIGABRT}};
+            for (const auto& [known, number] : signals)
+                if (name == known) ::raise(number);
+            return VK_ERROR_UNKNOWN;
+        });
 }
 
 volatile bool deeper = true;
 
-/// Uses up the stack. The array is needed after the call, so the compiler cannot turn the recursion
-/// into a loop.
+// Uses up the stack. The array is needed after the call, so the compiler cannot turn the recursion
+// into a loop.
 [[gnu::noinline]] int overflow() {
     volatile char frame[4096] = {};
     return (deeper ? overflow() : 0) + frame[0];
 }
 
 void overflows(Functions& replaced) {
-    end_by(replaced, [](const std::string& thread) {
-        if (thread == "thread")
-            std::thread([] { overflow(); }).join();
-        else
-            overflow();
-        return VK_SUCCESS;
-    });
+    end_by(
+        replaced,
+        [](const std::string& thread) {
+            if (thread == "thread")
+                std::thread([] { overflow(); }).join();
+            else
+                overflow();
+            return VK_SUCCESS;
+        });
 }
 
 void hangs(Functions& replaced) {
-    end_by(replaced, [](const std::string&) {
-        for (;;) ::pause();
-        return VK_SUCCESS;
-    });
+    end_by(
+        replaced,
+        [](const std::string&) {
+            for (;;) ::pause();
+            return VK_SUCCESS;
+        });
 }
 
 void loses(Functions& replaced) {
-    end_by(replaced, [](const std::string&) { return VK_ERROR_DEVICE_LOST; });
+    end_by(
+        replaced, [](const std::string&) { return VK_ERROR_DEVICE_LOST; });
 }
 
 void fails(Functions& replaced) {
-    end_by(replaced, [](const std::string&) { return VK_ERROR_UNKNOWN; });
+    end_by(
+        replaced, [](const std::string&) { return VK_ERROR_UNKNOWN; });
 }
 
 constexpr Fault all[] = {

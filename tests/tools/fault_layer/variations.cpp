@@ -41,9 +41,9 @@ void out_of_bounds_reads_0(Functions& replaced) {
 
 void small_storage_range(Functions& replaced) {
     constexpr std::uint32_t range = 1 << 22;
-    change_properties(replaced, [](const Reported& reported) {
-        reported.properties.limits.maxStorageBufferRange = range;
-    });
+    change_properties(
+        replaced,
+        [](const Reported& reported) { reported.properties.limits.maxStorageBufferRange = range; });
     change_descriptors(replaced, [](DescriptorWrites& writes) {
         for (VkDescriptorBufferInfo& buffer : writes.buffers()) {
             buffer.range = std::min(buffer.range, VkDeviceSize{range});
@@ -51,42 +51,52 @@ void small_storage_range(Functions& replaced) {
     });
 }
 
-/// Reports a range of 4 GiB, which a driver that reports less may be able to bind.
+// Reports a range of 4 GiB, which a driver that reports less may be able to bind.
 void large_storage_range(Functions& replaced) {
-    change_properties(replaced, [](const Reported& reported) {
-        reported.properties.limits.maxStorageBufferRange = 0xffffffff;
-    });
+    change_properties(
+        replaced,
+        [](const Reported& reported) {
+            reported.properties.limits.maxStorageBufferRange = 0xffffffff;
+        });
 }
 
 void coarse_offsets(Functions& replaced) {
-    change_properties(replaced, [](const Reported& reported) {
-        VkPhysicalDeviceLimits& limits = reported.properties.limits;
-        limits.minStorageBufferOffsetAlignment = limits.minUniformBufferOffsetAlignment = 256;
-    });
+    change_properties(
+        replaced,
+        [](const Reported& reported) {
+            VkPhysicalDeviceLimits& limits = reported.properties.limits;
+            limits.minStorageBufferOffsetAlignment = limits.minUniformBufferOffsetAlignment = 256;
+        });
 }
 
 void four_storage_buffers(Functions& replaced) {
-    change_properties(replaced, [](const Reported& reported) {
-        reported.properties.limits.maxPerStageDescriptorStorageBuffers = 4;
-    });
+    change_properties(
+        replaced,
+        [](const Reported& reported) {
+            reported.properties.limits.maxPerStageDescriptorStorageBuffers = 4;
+        });
 }
 
 void reports_no_float_controls(Functions& replaced) {
-    change_properties(replaced, [](const Reported& reported) {
-        VkPhysicalDeviceFloatControlsProperties* const controls = reported.float_controls;
-        if (controls == nullptr) return;
-        void* const chain = controls->pNext;
-        *controls = {};
-        controls->sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
-        controls->pNext = chain;
-    });
+    change_properties(
+        replaced,
+        [](const Reported& reported) {
+            VkPhysicalDeviceFloatControlsProperties* const controls = reported.float_controls;
+            if (controls == nullptr) return;
+            void* const chain = controls->pNext;
+            *controls = {};
+            controls->sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
+            controls->pNext = chain;
+        });
 }
 
-/// Makes the library choose workgroups, batches and units as for a GPU.
+// Makes the library choose workgroups, batches and units as for a GPU.
 void is_a_gpu(Functions& replaced) {
-    change_properties(replaced, [](const Reported& reported) {
-        reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
-    });
+    change_properties(
+        replaced,
+        [](const Reported& reported) {
+            reported.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+        });
 }
 
 constexpr Fault all[] = {

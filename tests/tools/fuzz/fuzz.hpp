@@ -13,7 +13,7 @@
 
 namespace vkrope::fuzz {
 
-/// The bytes of one input. A target may read some of them before it parses the rest.
+// The bytes of one input. A target may read some of them before it parses the rest.
 class Input {
    public:
     explicit Input(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -23,7 +23,7 @@ class Input {
         return {reinterpret_cast<const char*>(bytes_.data()), bytes_.size()};
     }
 
-    /// Reads a query from the first four bytes. Zeros are the default, and missing bytes are zeros.
+    // Reads a query from the first four bytes. Zeros are the default, and missing bytes are zeros.
     ModelQuery query();
 
    private:
@@ -32,13 +32,13 @@ class Input {
     std::span<const std::uint8_t> bytes_;
 };
 
-/// Ends the program, which is a finding, unless `holds` is true.
+// Ends the program, which is a finding, unless `holds` is true.
 void require(bool holds, const char* rule);
 
-/// Requires the rules of an importer's result. Returns whether the result has a value.
+// Requires the rules of an importer's result. Returns whether the result has a value.
 bool require_rules(const Result<RopeParams>& result);
 
-/// The targets. Each returns whether the input is valid.
+// The targets. Each returns whether the input is valid.
 bool parse_config(Input input);
 bool parse_gguf(Input input);
 bool parse_npy(Input input);

@@ -77,7 +77,7 @@ std::string read(const fs::path& path) {
     return bytes;
 }
 
-/// Reads the words of a dictionary: text in quotes, without escapes.
+// Reads the words of a dictionary: text in quotes, without escapes.
 std::vector<std::string> read_words(const fs::path& path) {
     std::ifstream file(path);
     std::vector<std::string> words;
@@ -90,14 +90,14 @@ std::vector<std::string> read_words(const fs::path& path) {
     return words;
 }
 
-/// Data that the process of a target passes to the process that waits for it.
+// Data that the process of a target passes to the process that waits for it.
 struct Shared {
     std::size_t input_bytes = 0;
     std::uint64_t valid = 0, invalid = 0;
     char made_of[512] = {};
 };
 
-/// Memory shared by both processes: `Shared`, then space for an input, then an inaccessible page.
+// Memory shared by both processes: `Shared`, then space for an input, then an inaccessible page.
 class Room {
    public:
     Room() : page_(std::size_t(sysconf(_SC_PAGESIZE))) {
@@ -125,8 +125,8 @@ class Room {
     std::uint8_t* end_;
 };
 
-/// Changes inputs by numbers that are the same on every platform, unlike the distributions of the
-/// standard library.
+// Changes inputs by numbers that are the same on every platform, unlike the distributions of the
+// standard library.
 class Changer {
    public:
     Changer(const std::vector<std::string>& words, const std::vector<std::string>& seeds)
@@ -188,7 +188,7 @@ class Changer {
     std::mt19937_64 random_{20240917};
 };
 
-/// Runs all inputs of a target, in the child process.
+// Runs all inputs of a target, in the child process.
 void run(const Target& target, const fs::path& folder, const std::vector<std::string>& words,
          std::size_t changes, unsigned time_limit, Room& room) {
     std::vector<fs::path> files(fs::directory_iterator(folder), {});
@@ -215,7 +215,7 @@ void run(const Target& target, const fs::path& folder, const std::vector<std::st
     }
 }
 
-/// Returns true if the target has no finding.
+// Returns true if the target has no finding.
 bool passes(const Target& target, const fs::path& seeds, const std::vector<std::string>& words,
             std::size_t changes, unsigned time_limit) {
     Room room;

@@ -12,15 +12,14 @@ namespace vkrope::fuzz {
 namespace {
 
 bool printable(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    return std::all_of(
+        text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 }  // namespace
 
 std::uint8_t Input::byte() {
-    if (bytes_.empty()) {
-        return 0;
-    }
+    if (bytes_.empty()) return 0;
     const std::uint8_t first = bytes_.front();
     bytes_ = bytes_.subspan(1);
     return first;
@@ -42,9 +41,7 @@ ModelQuery Input::query() {
     query.layer_type = types[byte() % std::size(types)];
     const std::uint8_t bits = byte();
     query.tower = bits & 1 ? "vision" : "text";
-    if (bits & 2) {
-        query.pairing = bits & 4 ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
-    }
+    if (bits & 2) query.pairing = bits & 4 ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
     return query;
 }
 
@@ -68,16 +65,14 @@ bool require_rules(const Result<RopeParams>& result) {
     require(rotation.rotary_dim % 2 == 0 && rotation.rotary_dim <= rotation.head_dim,
             "rotary_dim is even, at most head_dim");
     require(!rotation.no_rope == (rotation.rotary_dim != 0), "what rotates has pairs");
-    for (const double frequency : rotation.inv_freq) {
+    for (const double frequency : rotation.inv_freq)
         require(frequency >= 0 && frequency < 2048, "a frequency is at least 0 and below 2048");
-    }
     require(std::isfinite(rotation.attention_factor) && rotation.attention_factor > 0,
             "attention_factor is finite, above 0");
     require(std::isfinite(rotation.softmax_scale) && rotation.softmax_scale > 0,
             "softmax_scale is finite, above 0");
-    for (const std::string& warning : rotation.warnings) {
+    for (const std::string& warning : rotation.warnings)
         require(printable(warning), "a warning is printable");
-    }
     return true;
 }
 

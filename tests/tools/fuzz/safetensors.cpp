@@ -19,9 +19,7 @@ bool vkrope::fuzz::parse_safetensors(Input input) {
             require(header.find(tensor.name) == &tensor, "a name belongs to one tensor");
             if (const auto bits = safetensors::element_bits(tensor.dtype)) {
                 std::uint64_t all_bits = *bits;
-                for (const std::uint64_t dimension : tensor.shape) {
-                    all_bits *= dimension;
-                }
+                for (const std::uint64_t dimension : tensor.shape) all_bits *= dimension;
                 require(all_bits == 8 * (tensor.end - tensor.begin),
                         "a tensor has the bytes of its shape");
             }
@@ -29,7 +27,7 @@ bool vkrope::fuzz::parse_safetensors(Input input) {
         require(bytes == file.size() - header.data_offset,
                 "each byte of the data is in one tensor");
         // The header is the same with and without the data.
-        const auto start = file.first(static_cast<std::size_t>(header.data_offset));
+        const auto start = file.first(std::size_t(header.data_offset));
         require(
             safetensors::parse_header(start, file.size()).tensors.size() == header.tensors.size(),
             "the bytes before the data are enough");

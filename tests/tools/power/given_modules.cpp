@@ -13,7 +13,7 @@
 namespace vkrope {
 namespace {
 
-/// Reads a file of shaders/embed.cmake: a line of comment, then bytes separated by commas.
+// Reads a file of shaders/embed.cmake: a line of comment, then bytes separated by commas.
 std::vector<std::uint8_t> packed(const char* name) {
     const char* const folder = std::getenv("VKROPE_MODULES");
     std::ifstream file(std::string(folder == nullptr ? "" : folder) + "/" + name + ".inc");
@@ -21,7 +21,7 @@ std::vector<std::uint8_t> packed(const char* name) {
     std::getline(file, comment);
     std::vector<std::uint8_t> bytes;
     unsigned byte = 0;
-    for (char comma = 0; file >> byte >> comma;) bytes.push_back(static_cast<std::uint8_t>(byte));
+    for (char comma = 0; file >> byte >> comma;) bytes.push_back(std::uint8_t(byte));
     if (bytes.empty()) {
         std::fprintf(stderr, "VKROPE_MODULES: there is no %s.inc\n", name);
         std::exit(2);

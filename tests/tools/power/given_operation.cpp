@@ -30,5 +30,6 @@ std::vector<Group> groups(const Extent& extent) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    return vkrope::tools::run_program(lost_report, [=] { return run_command(argc, argv, groups); });
+    return vkrope::tools::run_program(
+        lost_report, [=] { return run_command(argc, argv, groups); });
 }

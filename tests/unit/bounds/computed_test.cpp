@@ -26,13 +26,13 @@ static_assert(limit == vkrope::error_bound(VKROPE_ANGLES_COMPUTED, 1.5));
 constexpr std::array sine = {-0.16666655242443085, 0.008332177996635437, -0.0001951729936990887};
 constexpr std::array cosine = {0.041666656732559204, -0.0013887732056900859, 2.4477192710037343e-5};
 
-/// The errors of cos and sin in units of u a.
+// The errors of cos and sin in units of u a.
 struct Errors {
     double cos = 0, sin = 0;
 };
 
-/// Returns the errors of the polynomials in exact arithmetic, in units of u: the largest of 2^16
-/// angles. Between these angles the errors change by less than 1e-4.
+// Returns the errors of the polynomials in exact arithmetic, in units of u: the largest of 2^16
+// angles. Between these angles the errors change by less than 1e-4.
 Errors approximation() {
     Errors most;
     for (int i = 0; i <= 1 << 16; ++i) {
@@ -45,7 +45,7 @@ Errors approximation() {
     return {most.cos + 1e-4, most.sin + 1e-4};
 }
 
-/// Returns the error, in units of u, of p0 + z (p1 + z p2) if z has the error z_error.
+// Returns the error, in units of u, of p0 + z (p1 + z p2) if z has the error z_error.
 double polynomial_error(const std::array<double, 3>& p, double z, double z_error) {
     const double inner = half_ulp_near(z * std::fabs(p[2])) + std::fabs(p[2]) * z_error +
                          half_ulp_near(std::fabs(p[1]));
@@ -53,9 +53,9 @@ double polynomial_error(const std::array<double, 3>& p, double z, double z_error
            half_ulp_near(std::fabs(p[0]));
 }
 
-/// Returns upper bounds of the errors of cos and sin at an angle in [0, pi / 4]. Each step of
-/// vkrope_turn has the errors of its operands times their factors, and its own rounding. Names are
-/// as in the shader.
+// Returns upper bounds of the errors of cos and sin at an angle in [0, pi / 4]. Each step of
+// vkrope_turn has the errors of its operands times their factors, and its own rounding. Names are
+// as in the shader.
 Errors component_errors(Interval angle, Interval factor) {
     static const Errors polynomials = approximation();
     // The rounding error of a result that contains the factor.
@@ -97,15 +97,15 @@ constexpr double angle_error(int axes) {
     return (axes * 0x1p-33 + 0x1p-64 + 0x1p-32) * double(two_pi) / double(u);
 }
 
-/// Returns an upper bound of the factor of |x0| and |x1| in the error of the rotation: the errors
-/// of the components, and the roundings of product and sum, at most 2 u of the component.
+// Returns an upper bound of the factor of |x0| and |x1| in the error of the rotation: the errors
+// of the components, and the roundings of product and sum, at most 2 u of the component.
 double rotation_bound(Errors errors, double cos, double sin, int axes = 1) {
     const double unit = double(u), of_cos = errors.cos + angle_error(axes) * sin,
                  of_sin = errors.sin + angle_error(axes) * cos;
     return std::max(of_cos + 2 * (cos + unit * of_cos), of_sin + 2 * (sin + unit * of_sin));
 }
 
-/// Computes cos and sin of all 2^32 turns in 80 bits, as sums of two angles.
+// Computes cos and sin of all 2^32 turns in 80 bits, as sums of two angles.
 class ExactTurns {
    public:
     ExactTurns() {
@@ -128,8 +128,8 @@ struct Sweep {
            rotation = 0;  // largest errors of the components, and the resulting bound
 };
 
-/// Checks `count` turns, a multiple of 4, from `first` on with stride `stride`. Compares every
-/// `compared`-th turn with the estimate, too.
+// Checks `count` turns, a multiple of 4, from `first` on with stride `stride`. Compares every
+// `compared`-th turn with the estimate, too.
 Sweep sweep(double attention_factor, std::uint32_t first, std::uint32_t stride, std::uint64_t count,
             std::uint64_t compared) {
     static const ExactTurns exact_turns;

@@ -25,8 +25,8 @@ struct Format {
     int fraction_bits, exponent_bits;
 
     uint infinity() const { return ((1u << exponent_bits) - 1) << fraction_bits; }
-    /// Returns the value of a magnitude up to infinity. Infinity stands for the value that would
-    /// follow the largest number.
+    // Returns the value of a magnitude up to infinity. Infinity stands for the value that would
+    // follow the largest number.
     double value(uint bits) const {
         const uint exponent = bits >> fraction_bits, fraction = bits & ((1u << fraction_bits) - 1);
         const int bias = (1 << (exponent_bits - 1)) - 1;
@@ -47,7 +47,7 @@ bool is_nan(const Format& format, uint bits) {
     return bits <= 0xffff && (bits & 0x7fffu) > format.infinity();
 }
 
-/// Finds the nearest magnitudes to ascending floats by stepping through the format's values.
+// Finds the nearest magnitudes to ascending floats by stepping through the format's values.
 class Nearest {
    public:
     explicit Nearest(const Format& format) : format_(format) { step(0); }
@@ -70,7 +70,7 @@ class Nearest {
     double middle_ = 0;
 };
 
-/// Narrows four elements as the shader does; returns whether both of its ways agree.
+// Narrows four elements as the shader does; returns whether both of its ways agree.
 bool narrowed(uint element, uvec4 bits, uvec4& h) {
     const vec4 f = uintBitsToFloat(bits);
     uvec4 w[2];
@@ -83,8 +83,8 @@ bool narrowed(uint element, uvec4 bits, uvec4& h) {
            w[0].w == w[0].y && w[1].w == w[0].y;
 }
 
-/// Compares both signs of two magnitudes, narrowed by the shader and by the oracle. A NaN must stay
-/// a NaN.
+// Compares both signs of two magnitudes, narrowed by the shader and by the oracle. A NaN must stay
+// a NaN.
 bool narrows(const Format& format, std::array<uint, 2> floats, std::array<uint, 2> expected) {
     const uint sign = 0x80000000u;
     const uvec4 bits(floats[0], floats[0] | sign, floats[1], floats[1] | sign);
@@ -99,8 +99,8 @@ bool narrows(const Format& format, std::array<uint, 2> floats, std::array<uint, 
            agrees(bits.z, h.z, expected[1]) && agrees(bits.w, h.w, expected[1] | 0x8000u);
 }
 
-/// Returns all values of the format and all midpoints between them, with two floats on both sides
-/// of each, and random floats, in ascending order.
+// Returns all values of the format and all midpoints between them, with two floats on both sides
+// of each, and random floats, in ascending order.
 std::vector<uint> stratified(const Format& format) {
     std::vector<uint> floats;
     const auto around = [&](double value) {

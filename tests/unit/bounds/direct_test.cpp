@@ -15,12 +15,12 @@ using namespace vkrope::bounds;
 
 namespace {
 
-/// Returns an upper bound of |x0|'s factor in the error, in u a, at `angle` in [0, pi / 2]. The
-/// factor of |x1| is the same at another angle, so the largest value is the bound.
-///
-/// Nothing is neglected. Two successive roundings, of product and sum, each at most u / (1 + u) of
-/// the result, are 2 u - u^2 of it. An entry is at most the rounded factor. The phase was truncated
-/// to 2^-64 turn per position. Errors of double in the entry are below 2^-28 u.
+// Returns an upper bound of |x0|'s factor in the error, in u a, at `angle` in [0, pi / 2]. The
+// factor of |x1| is the same at another angle, so the largest value is the bound.
+//
+// Nothing is neglected. Two successive roundings, of product and sum, each at most u / (1 + u) of
+// the result, are 2 u - u^2 of it. An entry is at most the rounded factor. The phase was truncated
+// to 2^-64 turn per position. Errors of double in the entry are below 2^-28 u.
 double estimate(Interval angle, Interval factor, double positions) {
     const double unit = double(u);
     const double cosine = max_cos(angle), entry = factor.high * cosine;
@@ -34,8 +34,9 @@ double estimate(Interval angle, Interval factor, double positions) {
 }
 
 double proved(Interval factor, double positions, double gap) {
-    return supremum<2>({Interval{0, 0x1.921fb54442d19p+0}, factor}, gap,
-                       [&](const auto& box) { return estimate(box[0], box[1], positions); });
+    return supremum<2>(
+        {Interval{0, 0x1.921fb54442d19p+0}, factor}, gap,
+        [&](const auto& box) { return estimate(box[0], box[1], positions); });
 }
 
 double limit(double attention_factor) {

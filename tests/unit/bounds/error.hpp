@@ -9,11 +9,11 @@
 
 namespace vkrope::bounds {
 
-/// The unit of errors: half the spacing of f32 in [1, 2).
+// The unit of errors: half the spacing of f32 in [1, 2).
 inline constexpr long double u = 0x1p-24L;
 inline constexpr long double two_pi = 0x1.921fb54442d18469898cc517p+2L;
 
-/// Whether tests try everything, which --all asks for.
+// Whether tests try everything, which --all asks for.
 extern bool all;
 
 using shader_source::turn_factor;
@@ -49,7 +49,7 @@ inline Rotated rotate(float x0, float x1, CosSin angle) {
     return {y0.a.x, y1.a.x};
 }
 
-/// cos and sin in 80 bits.
+// cos and sin in 80 bits.
 struct Exact {
     long double cos = 1, sin = 0;
 };
@@ -67,7 +67,7 @@ inline Exact exact(std::uint64_t phase) {
     }
 }
 
-/// Returns the larger error of the two, in units of u a (|x0| + |x1|).
+// Returns the larger error of the two, in units of u a (|x0| + |x1|).
 inline double error_of(Rotated y, float x0, float x1, const Exact& angle, double attention_factor) {
     const long double a = attention_factor, c = a * angle.cos, s = a * angle.sin;
     const long double e0 = std::fabs(y.y0 - (x0 * c - x1 * s)),

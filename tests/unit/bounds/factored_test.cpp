@@ -16,16 +16,16 @@ using namespace vkrope::bounds;
 
 namespace {
 
-/// Returns an upper bound of the factor of |x0| in the error, in units of u a.
-///
-/// Angles in [0, pi / 2] are enough, because signs change no rounding. |cos| of the summed angle is
-/// |cos cos - sin sin| or cos cos + sin sin. The products are the same and the second is larger, so
-/// the second is enough. sin of the summed angle is this cos with the coarse angle's complement.
-///
-/// Coarse and fine entries have their rounding errors, times the entry that they are multiplied by.
-/// Then come two products, their sum, and the two roundings of the rotation. 1e-4 covers products
-/// of errors, errors of double, and the phases, truncated to 2^-42 turn. If the exact sum is a
-/// power of two, earlier errors may raise it above, where half an ulp is twice as large.
+// Returns an upper bound of the factor of |x0| in the error, in units of u a.
+//
+// Angles in [0, pi / 2] are enough, because signs change no rounding. |cos| of the summed angle is
+// |cos cos - sin sin| or cos cos + sin sin. The products are the same and the second is larger, so
+// the second is enough. sin of the summed angle is this cos with the coarse angle's complement.
+//
+// Coarse and fine entries have their rounding errors, times the entry that they are multiplied by.
+// Then come two products, their sum, and the two roundings of the rotation. 1e-4 covers products
+// of errors, errors of double, and the phases, truncated to 2^-42 turn. If the exact sum is a
+// power of two, earlier errors may raise it above, where half an ulp is twice as large.
 double estimate(Interval coarse, Interval fine, Interval factor) {
     const double cos0 = max_cos(coarse), sin0 = max_sin(coarse), cos1 = max_cos(fine),
                  sin1 = max_sin(fine);

@@ -10,9 +10,9 @@
 
 namespace vkrope::bounds {
 
-/// While an object of this class lives, this thread flushes subnormal operands and results, if
-/// asked to and if the processor can. Code in its scope calls functions that are not inlined, so
-/// that no arithmetic moves out of the scope.
+// While an object of this class lives, this thread flushes subnormal operands and results, if
+// asked to and if the processor can. Code in its scope calls functions that are not inlined, so
+// that no arithmetic moves out of the scope.
 class Flushing {
    public:
 #if defined(__x86_64__)

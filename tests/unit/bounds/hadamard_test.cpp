@@ -20,7 +20,7 @@ using vkrope::oracle::Approximate;
 
 namespace {
 
-/// Returns a row of blocks of 2^levels channels, transformed by a kernel with units of n elements.
+// Returns a row of blocks of 2^levels channels, transformed by a kernel with units of n elements.
 std::vector<float> transformed(const std::vector<float>& row, shader::uint n, shader::uint levels) {
     std::vector<shader::Unit> units;
     for (std::size_t first = 0; first < row.size(); first += n) {
@@ -45,7 +45,7 @@ std::vector<float> transformed(const std::vector<float>& row, shader::uint n, sh
     return out;
 }
 
-/// Returns the largest share of its allowed error that a channel uses.
+// Returns the largest share of its allowed error that a channel uses.
 double share_of(const std::vector<float>& row, shader::uint levels) {
     std::vector<Approximate> exact;
     for (const float x : row) exact.push_back({x, 0});

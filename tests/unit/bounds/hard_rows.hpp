@@ -34,7 +34,7 @@ inline float random_float(Random& random) {
     return std::bit_cast<float>(std::uint32_t(random()));
 }
 
-/// Returns a finite number with an exponent in [low, high].
+// Returns a finite number with an exponent in [low, high].
 inline float scattered(Random& random, int low, int high) {
     const int exponent = low + int(random() % std::uint64_t(high - low + 1));
     return float(std::ldexp((1 + uniform(random)) * (random() % 2 == 0 ? 1 : -1), exponent));
@@ -42,7 +42,7 @@ inline float scattered(Random& random, int low, int high) {
 
 inline constexpr int kinds = 16;
 
-/// Returns a row that is hard in one of several ways.
+// Returns a row that is hard in one of several ways.
 inline Row hard_row(Random& random, int kind, std::size_t channels) {
     using oracle::narrow;
     using oracle::Type;

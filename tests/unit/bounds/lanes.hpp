@@ -15,19 +15,19 @@ namespace vkrope::bounds {
 
 using shader::uint;
 
-/// A lane's read or write of one word, or of four words in 16 aligned bytes.
+// A lane's read or write of one word, or of four words in 16 aligned bytes.
 struct Access {
     uint first = 0;
     std::size_t words = 1;
     bool writes = false;
 };
 
-/// The shared words, and the accesses of each lane since the last barrier.
+// The shared words, and the accesses of each lane since the last barrier.
 struct SharedWords {
     std::vector<uint> words;
     std::vector<std::vector<Access>> lanes;
-    std::size_t lane = 0;  ///< the lane that takes its steps
-    bool outside = false;  ///< whether a lane accessed a word out of range
+    std::size_t lane = 0;  // the lane that takes its steps
+    bool outside = false;  // whether a lane accessed a word out of range
 
     uint& at(uint index, bool writes) {
         lanes[lane].push_back({index, 1, writes});
@@ -38,7 +38,7 @@ struct SharedWords {
 inline thread_local SharedWords shared;
 inline thread_local uint staged_gaps = 0;
 
-/// A shared word, as the shader names it.
+// A shared word, as the shader names it.
 struct SharedWord {
     uint index;
 
@@ -66,14 +66,14 @@ namespace vkrope::shader {
 
 namespace vkrope::bounds {
 
-/// Runs all lanes up to the next barrier; `step` takes the index of the lane.
+// Runs all lanes up to the next barrier; `step` takes the index of the lane.
 template <class Step>
 void until_barrier(std::size_t lanes, const Step& step) {
     shared.lanes.assign(lanes, {});
     for (shared.lane = 0; shared.lane < lanes; ++shared.lane) step(uint(shared.lane));
 }
 
-/// Returns whether a lane wrote a word that another lane wrote or read since the last barrier.
+// Returns whether a lane wrote a word that another lane wrote or read since the last barrier.
 inline bool raced() {
     std::vector<std::set<std::size_t>> users(shared.words.size()), writers(shared.words.size());
     for (std::size_t lane = 0; lane < shared.lanes.size(); ++lane) {
@@ -83,14 +83,13 @@ inline bool raced() {
             if (access.writes) writers[access.first].insert(lane);
         }
     }
-    for (std::size_t word = 0; word < users.size(); ++word) {
+    for (std::size_t word = 0; word < users.size(); ++word)
         if (!writers[word].empty() && users[word].size() > 1) return true;
-    }
     return false;
 }
 
-/// Returns a lane's accesses, where four in a row to the words of 16 aligned bytes count as one,
-/// because compilers for GPUs join them.
+// Returns a lane's accesses, where four in a row to the words of 16 aligned bytes count as one,
+// because compilers for GPUs join them.
 inline std::vector<Access> joined(const std::vector<Access>& apart) {
     std::vector<Access> made;
     for (std::size_t i = 0; i < apart.size();) {
@@ -108,8 +107,8 @@ inline std::vector<Access> joined(const std::vector<Access>& apart) {
     return made;
 }
 
-/// Returns the most words in one of 32 banks that lanes request at a time. 32 lanes request words
-/// at a time, or 8 lanes if each requests 16 bytes.
+// Returns the most words in one of 32 banks that lanes request at a time. 32 lanes request words
+// at a time, or 8 lanes if each requests 16 bytes.
 inline std::size_t worst_conflict() {
     constexpr std::size_t subgroup = 32, banks = 32;
     std::vector<std::vector<Access>> lanes;

@@ -11,9 +11,8 @@
 bool vkrope::bounds::all = false;
 
 int main(int argc, char** argv) {
-    for (int i = 1; i < argc; ++i) {
+    for (int i = 1; i < argc; ++i)
         if (std::strcmp(argv[i], "--all") == 0) vkrope::bounds::all = true;
-    }
     doctest::Context context(argc, argv);
     return context.run();
 }

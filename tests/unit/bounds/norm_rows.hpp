@@ -15,14 +15,14 @@ inline int levels_of(std::size_t n) {
     return levels;
 }
 
-/// A norm over the rows of `heads` heads.
+// A norm over the rows of `heads` heads.
 struct NormOf {
     bool layer = false;
     std::size_t heads = 1;
     float eps = 1e-6f;
 };
 
-/// Returns the sum over a row of units of `unit_elements`; leaf_of changes units before the sum.
+// Returns the sum over a row of units of `unit_elements`; leaf_of changes units before the sum.
 template <class Leaf>
 float tree_sum(const float* row, std::size_t head_dim, shader::uint unit_elements, Leaf leaf_of) {
     const std::size_t units = head_dim / unit_elements;
@@ -43,13 +43,15 @@ float tree_sum(const float* row, std::size_t head_dim, shader::uint unit_element
 
 inline float row_sum(const std::vector<float>& row, shader::uint unit_elements, float scale,
                      bool squares) {
-    return tree_sum(row.data(), row.size(), unit_elements, [&](shader::Unit u) {
-        u = shader::vkrope_scale(u, scale);
-        return squares ? shader::vkrope_squares(u) : u;
-    });
+    return tree_sum(
+        row.data(), row.size(), unit_elements,
+        [&](shader::Unit u) {
+            u = shader::vkrope_scale(u, scale);
+            return squares ? shader::vkrope_squares(u) : u;
+        });
 }
 
-/// Returns the norm of [heads, head_dim] with a weight of 1 + w.
+// Returns the norm of [heads, head_dim] with a weight of 1 + w.
 inline std::vector<float> normed(const NormOf& of, const std::vector<float>& row,
                                  shader::uint unit_elements, float w) {
     const std::size_t head_dim = row.size() / of.heads;

@@ -24,13 +24,13 @@ struct Kind {
     bool bias = false;
 };
 
-/// The values that the search varies.
+// The values that the search varies.
 struct Row {
     std::vector<float> x, bias;
     float w = 0;
 };
 
-/// Returns the largest error of a channel as a share of the error that the oracle allows.
+// Returns the largest error of a channel as a share of the error that the oracle allows.
 double share_of(const Kind& kind, const Row& row) {
     std::vector<float> biased = row.x;
     for (std::size_t i = 0; i < row.bias.size(); ++i) biased[i] += row.bias[i];
@@ -66,7 +66,7 @@ double share_of(const Kind& kind, const Row& row) {
     return worst;
 }
 
-/// Returns numbers around 0, tiny ones, for which eps matters, or ones that hardly differ.
+// Returns numbers around 0, tiny ones, for which eps matters, or ones that hardly differ.
 Row first_row(const Kind& kind, int start, Random& random) {
     const auto number = [&] {
         const double x = uniform(random) * 2 - 1;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double unit = 0x1p-24;
 
-/// Returns the largest relative error of a normalised channel, in units of u.
+// Returns the largest relative error of a normalised channel, in units of u.
 double error_of(const std::vector<float>& row, shader::uint unit_elements, float eps, float w) {
     long double squares = 0;
     for (const float x : row) squares += static_cast<long double>(x) * x;

@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t pairs = 16;
 constexpr std::int64_t lowest = INT32_MIN, highest = INT32_MAX;
 
-/// Returns positions about 0, the ends of digits, and the ends of a table for `rows` positions.
+// Returns positions about 0, the ends of digits, and the ends of a table for `rows` positions.
 std::vector<std::int64_t> positions_to(std::uint64_t rows, Random& random) {
     const auto end = std::int64_t(rows);
     std::vector<std::int64_t> result;
@@ -42,7 +42,7 @@ std::vector<std::int64_t> positions_to(std::uint64_t rows, Random& random) {
     return result;
 }
 
-/// Returns frequencies of models, and phases up to the largest that a rotation may have.
+// Returns frequencies of models, and phases up to the largest that a rotation may have.
 RopeParams rotation_with_phases(double attention_factor, Random& random, std::uint32_t axes = 1) {
     RopeParams rotation;
     rotation.pairing = VKROPE_HALF_SPLIT;
@@ -59,7 +59,7 @@ RopeParams rotation_with_phases(double attention_factor, Random& random, std::ui
     return rotation;
 }
 
-/// The table or the words of a rotation, where the functions of the shader read them.
+// The table or the words of a rotation, where the functions of the shader read them.
 class Filled {
    public:
     Filled(const RopeParams& rotation, AngleSource source, std::uint64_t rows) {
@@ -77,7 +77,7 @@ class Filled {
 
     const AngleTableLayout& layout() const { return plan_; }
 
-    /// Returns cos and sin in row `row` of a direct_buffer.
+    // Returns cos and sin in row `row` of a direct_buffer.
     CosSin in_row(std::uint64_t row, std::size_t pair) const {
         float of[2];
         const auto* bytes = reinterpret_cast<const std::byte*>(words_.data());
@@ -106,7 +106,7 @@ bool same_bits(CosSin a, CosSin b) {
     return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-/// Returns the sum over axes of position times frequency, plus the phase, in real arithmetic.
+// Returns the sum over axes of position times frequency, plus the phase, in real arithmetic.
 Exact exact_of(const RopeParams& rotation, std::span<const std::int64_t> positions,
                std::size_t pair) {
     Exact sum = exact(1, rotation.phase[pair]);
@@ -117,14 +117,14 @@ Exact exact_of(const RopeParams& rotation, std::span<const std::int64_t> positio
     return sum;
 }
 
-/// Returns the error of the rotation of a random pair; see error_of.
+// Returns the error of the rotation of a random pair; see error_of.
 double error_at(CosSin angle, const Exact& of, double attention_factor, Random& random) {
     const float x0 = float(uniform(random) - 0.5) * 8,
                 x1 = std::ldexp(float(uniform(random) - 0.5), int(random() % 8));
     return error_of(rotate(x0, x1, angle), x0, x1, of, attention_factor);
 }
 
-/// Returns the row of a direct table for a position; see AngleTableLayout.
+// Returns the row of a direct table for a position; see AngleTableLayout.
 std::uint64_t direct_row(std::int64_t position, std::uint64_t rows) {
     return position >= 0 ? std::uint64_t(position) : rows - 1 + std::uint64_t(-position);
 }
@@ -167,8 +167,8 @@ TEST_CASE("vkrope_add_turns: a product and a sum of 64 bits, of positions of eve
                     low.x | std::uint64_t{high.x} << 32, low.y | std::uint64_t{high.y} << 32,
                     low.z | std::uint64_t{high.z} << 32, low.w | std::uint64_t{high.w} << 32};
                 for (std::size_t i = 0; i < 4; ++i) {
-                    const auto sum = static_cast<__int128>(fractions[i]) * std::int32_t(position) +
-                                     static_cast<__int128>(angles[i]);
+                    const auto sum = __int128(fractions[i]) * std::int32_t(position) +
+                                     __int128(angles[i]);
                     wrong += got[i] != std::uint64_t(sum);
                     ++compared;
                 }

@@ -20,9 +20,8 @@ std::vector<std::int64_t> positions() {
     std::vector<std::int64_t> result = {0, 1, -1, -(std::int64_t{1} << 31)};
     for (int k = 1; k <= 31; ++k) {
         const std::int64_t power = std::int64_t{1} << k;
-        for (const std::int64_t p : {power - 1, power, power + 1}) {
+        for (const std::int64_t p : {power - 1, power, power + 1})
             if (p < std::int64_t{1} << 31) result.insert(result.end(), {p, -p});
-        }
     }
     Random random(11);
     const int count = all ? 4000 : 200;
@@ -40,7 +39,7 @@ vkrope::shader::Unit unit_of(const std::array<float, 8>& e) {
     return {{e[0], e[1], e[2], e[3]}, {e[4], e[5], e[6], e[7]}};
 }
 
-/// Returns the largest error of eight pairs, rotated at once: see error_of.
+// Returns the largest error of eight pairs, rotated at once: see error_of.
 double largest_error(const vkrope::shader::Unit& c, const vkrope::shader::Unit& s,
                      const std::array<float, 8>& x0, const std::array<float, 8>& x1,
                      const std::array<Exact, 8>& angles, double attention_factor) {

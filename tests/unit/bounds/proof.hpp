@@ -16,8 +16,8 @@ struct Interval {
     double low = 0, high = 0;
 };
 
-/// Returns the largest rounding error, in units of u, of a result of at most this magnitude: half
-/// the spacing of f32 just below it.
+// Returns the largest rounding error, in units of u, of a result of at most this magnitude: half
+// the spacing of f32 just below it.
 inline double half_ulp(double magnitude) {
     if (magnitude <= 0) return 0;
     int exponent = 0;
@@ -25,13 +25,13 @@ inline double half_ulp(double magnitude) {
     return std::ldexp(1.0, mantissa == 0.5 ? exponent - 2 : exponent - 1);
 }
 
-/// Returns the same for a result that earlier errors may have raised above a power of two.
+// Returns the same for a result that earlier errors may have raised above a power of two.
 inline double half_ulp_near(double magnitude) {
     return half_ulp(magnitude * (1 + 1e-6));
 }
 
-/// Returns an upper bound of `estimate` over the box, at most `gap` above its largest value at the
-/// centres of parts. `estimate` of a box must be at least its value at each point of the box.
+// Returns an upper bound of `estimate` over the box, at most `gap` above its largest value at the
+// centres of parts. `estimate` of a box must be at least its value at each point of the box.
 template <std::size_t N, class Estimate>
 double supremum(const std::array<Interval, N>& whole, double gap, Estimate estimate) {
     struct Part {
@@ -55,10 +55,9 @@ double supremum(const std::array<Interval, N>& whole, double gap, Estimate estim
         const Part part = parts.top();
         parts.pop();
         std::size_t widest = 0;
-        for (std::size_t i = 1; i < N; ++i) {
+        for (std::size_t i = 1; i < N; ++i)
             if (part.box[i].high - part.box[i].low > part.box[widest].high - part.box[widest].low)
                 widest = i;
-        }
         const double middle = (part.box[widest].low + part.box[widest].high) / 2;
         std::array<Interval, N> half = part.box;
         half[widest].high = middle;

@@ -39,7 +39,7 @@ uint bits_of(float x) {
     return std::bit_cast<uint>(x);
 }
 
-/// Returns runs of the oracle's codes of floats of one sign: [i] is the last float with code i.
+// Returns runs of the oracle's codes of floats of one sign: [i] is the last float with code i.
 std::vector<uint> ends_of(const Element& element, uint sign) {
     std::vector<uint> ends;
     const uint most = element.type == element_e4m3fn ? 0x7e
@@ -77,7 +77,7 @@ uint signed_code(const Element& element, uint size, uint sign) {
 [[gnu::noinline]] uvec4 quotient_codes(uint type, uvec4 bits, const VkropeMadeScale& scale) {
     return vkrope_codes(type, vkrope_quotient(uintBitsToFloat(bits), scale));
 }
-/// Computes codes by a product, if the scale has a reciprocal; returns whether they are certain.
+// Computes codes by a product, if the scale has a reciprocal; returns whether they are certain.
 [[gnu::noinline]] bool product_codes(uint type, uvec4 bits, const VkropeMadeScale& scale,
                                      uvec4& codes) {
     bool certain = false;
@@ -92,7 +92,7 @@ uint signed_code(const Element& element, uint size, uint sign) {
     return vkrope_made_scale(type, extremes, as_float(least));
 }
 
-/// Returns the scale `bits`, which no magnitude makes larger.
+// Returns the scale `bits`, which no magnitude makes larger.
 VkropeMadeScale scale_of(uint bits) {
     return made_scale(element_int8, 0, bits);
 }

@@ -19,7 +19,7 @@ inline double uniform(Random& random) {
     return double(random() >> 11) * 0x1p-53;
 }
 
-/// A rotation of one pair.
+// A rotation of one pair.
 struct Trial {
     std::uint64_t phase = 0, fine_phase = 0;  // fine_phase: of the factored source only
     double attention_factor = 1;
@@ -30,8 +30,8 @@ struct Trial {
     double error = 0;
 };
 
-/// Returns a changed x, with a magnitude far from overflow and underflow. Half of the changes
-/// affect few bits, so that there are steps of all sizes.
+// Returns a changed x, with a magnitude far from overflow and underflow. Half of the changes
+// affect few bits, so that there are steps of all sizes.
 inline float varied(Random& random, float x) {
     const auto step = std::uint32_t((random() & 0x7fffff) >> random() % 23);
     std::uint32_t bits = std::bit_cast<std::uint32_t>(x);
@@ -46,11 +46,11 @@ inline float varied(Random& random, float x) {
     return magnitude > 0x1p-30f && magnitude < 0x1p30f ? result : x;
 }
 
-/// Climbs from many starts and returns the worst result.
-///
-/// attention_factor  0: climbs over factors, too
-/// source            CosSin of (phase, fine_phase, attention_factor)
-/// has_fine          whether fine_phase counts
+// Climbs from many starts and returns the worst result.
+//
+// attention_factor  0: climbs over factors, too
+// source            CosSin of (phase, fine_phase, attention_factor)
+// has_fine          whether fine_phase counts
 template <class Source>
 Trial worst_trial(std::uint64_t seed, int starts, int steps, double attention_factor, bool has_fine,
                   Source source) {
@@ -101,12 +101,12 @@ Trial worst_trial(std::uint64_t seed, int starts, int steps, double attention_fa
     return worst;
 }
 
-/// The largest errors of a source without an attention factor, and with one.
+// The largest errors of a source without an attention factor, and with one.
 struct Searched {
     double plain = 0, factor = 0;
 };
 
-/// Climbs at a = 1, close to 1, and over all factors, and prints the largest errors.
+// Climbs at a = 1, close to 1, and over all factors, and prints the largest errors.
 template <class Source>
 Searched searched(const char* name, std::uint64_t seed, int steps, bool has_fine, Source source) {
     const int starts = all ? 10000 : 1000;

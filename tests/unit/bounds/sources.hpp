@@ -15,15 +15,15 @@ namespace vkrope::bounds {
 inline constexpr std::array sources = {VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_ANGLES_FACTORED_TEXTURE,
                                        VKROPE_ANGLES_COMPUTED};
 
-/// Returns the number of positions, from 0 on, that a source covers.
+// Returns the number of positions, from 0 on, that a source covers.
 inline std::uint64_t covered(AngleSource source) {
     return source == VKROPE_ANGLES_FACTORED_TEXTURE ? max_factored_positions : max_positions + 1;
 }
 
 using shader_source::Angles;
 
-/// Returns cos and sin of position times inv_freq in real arithmetic. 31 bits times 53 bits exceed
-/// a long double, and `rest` is the part that the product lost.
+// Returns cos and sin of position times inv_freq in real arithmetic. 31 bits times 53 bits exceed
+// a long double, and `rest` is the part that the product lost.
 inline Exact exact(std::int64_t position, double inv_freq) {
     const auto p = static_cast<long double>(position), f = static_cast<long double>(inv_freq);
     const long double angle = p * f, rest = std::fma(p, f, -angle);
@@ -31,7 +31,7 @@ inline Exact exact(std::int64_t position, double inv_freq) {
     return {c - rest * s, s + rest * c};
 }
 
-/// Returns frequencies of 64 pairs, of several models.
+// Returns frequencies of 64 pairs, of several models.
 inline std::vector<std::vector<double>> models() {
     std::vector<std::vector<double>> result;
     for (const double base : {1e4, 5e5, 1e7}) {

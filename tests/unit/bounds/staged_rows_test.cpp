@@ -20,10 +20,10 @@ using namespace vkrope::shader;
 
 namespace {
 
-/// The rows of a workgroup whose lanes have two or more units of a row each, as on a GPU.
+// The rows of a workgroup whose lanes have two or more units of a row each, as on a GPU.
 struct Rows {
-    uint channels, unit, lanes;  ///< `lanes` is the number per row
-    uint count = 0;              ///< number of rows in the workgroup
+    uint channels, unit, lanes;  // `lanes` is the number per row
+    uint count = 0;              // number of rows in the workgroup
 
     uint words() const { return VKROPE_ROW_WORDS(channels, staged_gaps); }
     VkropeRow of(uint lane) const {
@@ -38,7 +38,7 @@ Rows rows_of(uint channels, uint unit) {
     return rows;
 }
 
-/// The worst bank conflict among the steps of each kind.
+// The worst bank conflict among the steps of each kind.
 struct Worst {
     std::size_t conflict = 0;
     std::string step;
@@ -56,7 +56,7 @@ float channel_of(uint row, uint channel) {
     return std::sin(float(row * 977 + channel) * 0.7f) * float(1 + channel % 7);
 }
 
-/// Stages every lane's units, which are half a row apart, after the levels inside each unit.
+// Stages every lane's units, which are half a row apart, after the levels inside each unit.
 void stage(const Rows& rows, uint levels, Worst& worst) {
     shared.words.assign(std::size_t{rows.count} * rows.words(), 0);
     until_barrier(rows.workgroup(), [&](uint lane) {
@@ -77,7 +77,7 @@ void stage(const Rows& rows, uint levels, Worst& worst) {
     worst.note("units");
 }
 
-/// Transforms the other levels, in the passes of a kernel.
+// Transforms the other levels, in the passes of a kernel.
 void transform(const Rows& rows, uint levels, Worst& worst) {
     const uint inside = VKROPE_UNIT_LEVELS(rows.unit);
     if (levels <= inside) return;
@@ -109,33 +109,32 @@ std::vector<float> by_levels(std::vector<float> row, uint levels) {
 
 // ---- Codes ----
 
-/// The ways to store rows.
+// The ways to store rows.
 struct How {
     uint type = 0;
-    float scale = 0;  ///< a given scale, or the floor of a computed scale
+    float scale = 0;  // a given scale, or the floor of a computed scale
     bool made = false, power_of_two = false;
-    bool flushes = false;  ///< the processor flushes subnormals
+    bool flushes = false;  // the processor flushes subnormals
 
     uint shown_words() const {
         return made ? 1 : type >= element_q8_0 ? VKROPE_SHOWN_WORDS(type) : 0;
     }
 };
 
-/// The bytes that a workgroup stores of these rows, each row from byte `to` on. The steps between
-/// barriers are those of ops_shared.glsl.
+// The bytes that a workgroup stores of these rows, each row from byte `to` on. The steps between
+// barriers are those of ops_shared.glsl.
 struct Stored {
     std::vector<Bytes> rows;
     std::vector<uint> scales;
 };
 
 void put(Bytes& bytes, int at, uint word) {
-    for (int byte = 0; byte < 4; ++byte) {
+    for (int byte = 0; byte < 4; ++byte)
         if (at + byte >= 0 && at + byte < int(bytes.size()))
             bytes[std::size_t(at + byte)] = std::uint8_t(word >> (8 * byte));
-    }
 }
 
-/// Stages codes. If a row has whole words, single codes are stored at once.
+// Stages codes. If a row has whole words, single codes are stored at once.
 [[gnu::noinline]] void make_codes(const Rows& rows, const How& how, bool whole, Worst& worst,
                                   Stored& stored) {
     const uint type = how.type;
@@ -143,19 +142,22 @@ void put(Bytes& bytes, int at, uint word) {
     const auto shown_of = [&](uint lane) { return shown + lane / rows.lanes * rows.lanes; };
     const auto stage_words = [&](uint lane, const auto& word_of) {
         const VkropeRow row = rows.of(lane);
-        for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes) {
+        for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes)
             if (whole)
                 put(stored.rows[lane / rows.lanes], int(4 * quad), word_of(row, quad));
             else
                 VKROPE_STAGED(row.at + vkrope_place(4 * quad)) = word_of(row, quad);
-        }
     };
     if (type < element_q8_0 && !how.made) {
-        until_barrier(rows.workgroup(), [&](uint lane) {
-            stage_words(lane, [&](const VkropeRow& row, uint quad) {
-                return vkrope_given_codes(type, row, quad, how.scale);
+        until_barrier(
+            rows.workgroup(),
+            [&](uint lane) {
+                stage_words(
+                    lane,
+                    [&](const VkropeRow& row, uint quad) {
+                        return vkrope_given_codes(type, row, quad, how.scale);
+                    });
             });
-        });
     } else if (how.made) {
         until_barrier(rows.workgroup(), [&](uint lane) {
             VKROPE_STAGED(shown + lane) = vkrope_staged_most(type, rows.of(lane));
@@ -176,8 +178,8 @@ void put(Bytes& bytes, int at, uint word) {
             });
         });
     } else if (VKROPE_BLOCK_LANES(type, rows.channels, rows.lanes) == 1) {
-        until_barrier(rows.workgroup(),
-                      [&](uint lane) { vkrope_stage_blocks(type, rows.of(lane)); });
+        until_barrier(
+            rows.workgroup(), [&](uint lane) { vkrope_stage_blocks(type, rows.of(lane)); });
     } else {
         std::vector<VkropeShare> shares(rows.workgroup());
         until_barrier(rows.workgroup(), [&](uint lane) {
@@ -225,7 +227,7 @@ Stored store(const Rows& rows, const How& how, const std::vector<Row>& numbers, 
     return stored;
 }
 
-/// Returns whether a row is stored as the oracle stores it.
+// Returns whether a row is stored as the oracle stores it.
 bool right(Store of, const How& how, const Row& row, const Stored& stored, uint number) {
     const Bytes& bytes = stored.rows[number];
     if (how.made) {

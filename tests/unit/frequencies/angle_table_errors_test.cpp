@@ -41,33 +41,46 @@ TEST_CASE("a rotation that has no table is refused") {
         check_invalid(fill_angles(rotation, {}, memory, sizeof memory), words);
     };
     check_refused("rotation.no_rope", [](RopeParams& r) { r.no_rope = true; });
-    check_refused("rotation.rotary_dim 0 2 65534", [](RopeParams& r) {
-        r.rotary_dim = 0;
-        r.inv_freq.clear();
-    });
+    check_refused(
+        "rotation.rotary_dim 0 2 65534",
+        [](RopeParams& r) {
+            r.rotary_dim = 0;
+            r.inv_freq.clear();
+        });
     check_refused("rotation.rotary_dim 5", [](RopeParams& r) { r.rotary_dim = 5; });
-    check_refused("rotation.rotary_dim 65536", [](RopeParams& r) {
-        r.rotary_dim = 65536;
-        r.inv_freq.assign(32768, 1.0);
-    });
-    check_refused("rotation.inv_freq_count 1 2", [](RopeParams& r) { r.inv_freq.pop_back(); });
-    check_refused("rotation.inv_freq 0", [](RopeParams& r) { r.inv_freq = {0, 0}; });
-    check_refused("rotation.head_dim 2 4", [](RopeParams& r) { r.head_dim = 2; });
+    check_refused(
+        "rotation.rotary_dim 65536",
+        [](RopeParams& r) {
+            r.rotary_dim = 65536;
+            r.inv_freq.assign(32768, 1.0);
+        });
+    check_refused(
+        "rotation.inv_freq_count 1 2", [](RopeParams& r) { r.inv_freq.pop_back(); });
+    check_refused(
+        "rotation.inv_freq 0",
+        [](RopeParams& r) {
+            r.inv_freq = {0, 0};
+        });
+    check_refused(
+        "rotation.head_dim 2 4", [](RopeParams& r) { r.head_dim = 2; });
     check_refused("rotation.head_dim 4 6", [](RopeParams& r) { r.windows[0] = {2, 4}; });
     // The axes were forgotten: one position would rotate all pairs.
-    check_refused("rotation.sections.pairs[0] 2", [](RopeParams& r) { r.sections.pairs[0] = 2; });
-    check_refused("rotation.sections.axes 0", [](RopeParams& r) { r.sections.leftover_axis = 2; });
-    check_refused("rotation.sections.axes 0",
-                  [](RopeParams& r) { r.sections.order = VKROPE_SECTIONS_INTERLEAVED; });
+    check_refused(
+        "rotation.sections.pairs[0] 2", [](RopeParams& r) { r.sections.pairs[0] = 2; });
+    check_refused(
+        "rotation.sections.axes 0", [](RopeParams& r) { r.sections.leftover_axis = 2; });
+    check_refused(
+        "rotation.sections.axes 0",
+        [](RopeParams& r) { r.sections.order = VKROPE_SECTIONS_INTERLEAVED; });
     check_refused("rotation.sections.leftover_axis 1", [](RopeParams& r) {
         r.sections = {.axes = 2, .pairs = {1, 1}, .leftover_axis = 1};
     });
-    for (const double bad : {2048.0, -2048.0, infinity, -infinity, not_a_number}) {
+    for (const double bad : {2048.0, -2048.0, infinity, -infinity, not_a_number})
         check_refused("rotation.inv_freq[1] 2048", [=](RopeParams& r) { r.inv_freq[1] = bad; });
-    }
     for (const double bad : {-1.0, infinity, 0x1p65, 0x1p-65, not_a_number}) {
-        check_refused("rotation.attention_factor 2^-64 2^64",
-                      [=](RopeParams& r) { r.attention_factor = bad; });
+        check_refused(
+            "rotation.attention_factor 2^-64 2^64",
+            [=](RopeParams& r) { r.attention_factor = bad; });
     }
 }
 
@@ -146,9 +159,8 @@ TEST_CASE("a float32 product is for direct tables") {
     rotation.precision = vkrope_angle_precision(7);
     for (const AngleSource source :
          {VKROPE_ANGLES_AUTOMATIC, VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
-          VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
+          VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER})
         check_invalid(plan_angles(rotation, source, 37, 4096).status, "rotation.precision 7");
-    }
     check_invalid(
         fill_angles(rotation, plan_angles(two_pairs(), VKROPE_ANGLES_DIRECT_BUFFER, 37, 0).value,
                     memory.data(), memory.size() * 4),

@@ -43,9 +43,7 @@ TEST_CASE("entries are as exact at 2^31 - 1 as at 1") {
         for (int k = 0; k <= 31; ++k) {
             for (const std::int64_t step : {-1, 0, 1}) {
                 const std::int64_t position = (std::int64_t{1} << k) + step;
-                if (position >= (std::int64_t{1} << 31)) {
-                    continue;
-                }
+                if (position >= (std::int64_t{1} << 31)) continue;
                 CAPTURE(j);
                 CAPTURE(position);
                 // The argument of cosl is rounded to 64 bits, which at 2047.9 * 2^31 is an error of

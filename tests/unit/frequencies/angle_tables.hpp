@@ -21,14 +21,13 @@ inline RopeParams rotation_with(std::uint32_t pairs, double attention_factor = 1
     RopeParams rotation;
     rotation.pairing = VKROPE_HALF_SPLIT;
     rotation.head_dim = rotation.rotary_dim = 2 * pairs;
-    for (std::uint32_t j = 0; j < pairs; ++j) {
+    for (std::uint32_t j = 0; j < pairs; ++j)
         rotation.inv_freq.push_back(std::pow(500000.0, -double(j) / pairs));
-    }
     rotation.attention_factor = attention_factor;
     return rotation;
 }
 
-/// Returns whether `got` is within half an ulp of `exact` as a float, plus `slack`.
+// Returns whether `got` is within half an ulp of `exact` as a float, plus `slack`.
 inline bool rounded_once(float got, long double exact, long double slack) {
     int exponent = 0;
     std::frexp(exact, &exponent);
@@ -52,7 +51,7 @@ inline void check_entry(CosSin got, const RopeParams& rotation, std::size_t pair
 
 inline constexpr unsigned char guard = 0xa5;
 
-/// Returns the table of `plan`. Checks that all of its bytes were written, and no other bytes.
+// Returns the table of `plan`. Checks that all of its bytes were written, and no other bytes.
 inline std::vector<float> filled(const RopeParams& rotation, const AngleTableLayout& plan) {
     std::vector<float> memory(plan.bytes / 4 + 8);
     std::memset(memory.data(), guard, memory.size() * 4);
@@ -64,19 +63,17 @@ inline std::vector<float> filled(const RopeParams& rotation, const AngleTableLay
         REQUIRE(bytes[16 + plan.bytes + i] == guard);
     }
     std::vector<float> content(table, table + plan.bytes / 4);
-    for (const float value : content) {
-        REQUIRE(std::bit_cast<std::uint32_t>(value) != 0xa5a5a5a5);
-    }
+    for (const float value : content) REQUIRE(std::bit_cast<std::uint32_t>(value) != 0xa5a5a5a5);
     return content;
 }
 
-/// The meaning of a row of a table.
+// The meaning of a row of a table.
 struct Row {
     std::uint64_t position;
     double factor;
 };
 
-/// Returns the rows in the order that AngleTableLayout documents.
+// Returns the rows in the order that AngleTableLayout documents.
 inline std::vector<Row> documented_rows(const RopeParams& rotation, const AngleTableLayout& plan) {
     std::vector<Row> rows;
     if (plan.source == VKROPE_ANGLES_DIRECT_TEXTURE) {
@@ -91,7 +88,7 @@ inline std::vector<Row> documented_rows(const RopeParams& rotation, const AngleT
     return rows;
 }
 
-/// Checks every texel of a texture where AngleTableLayout documents it. All other texels must be 0.
+// Checks every texel of a texture where AngleTableLayout documents it. All other texels must be 0.
 inline void check_texture(const RopeParams& rotation, const AngleTableLayout& plan) {
     const std::vector<float> texels = filled(rotation, plan);
     std::vector<bool> seen(texels.size(), false);
@@ -109,11 +106,8 @@ inline void check_texture(const RopeParams& rotation, const AngleTableLayout& pl
             seen[first + 2 * j] = seen[first + 2 * j + 1] = true;
         }
     }
-    for (std::size_t i = 0; i < texels.size(); ++i) {
-        if (!seen[i]) {
-            CHECK(texels[i] == 0.0f);
-        }
-    }
+    for (std::size_t i = 0; i < texels.size(); ++i)
+        if (!seen[i]) CHECK(texels[i] == 0.0f);
 }
 
 inline AngleTableLayout planned(const RopeParams& rotation, AngleSource source,

@@ -41,7 +41,7 @@ GridAxis value_of(const Result<GridAxis>& axis) {
     return axis.value;
 }
 
-/// Checks every element of an axis that the rotation is folded with.
+// Checks every element of an axis that the rotation is folded with.
 void check_axis(const GridAxis& axis, const std::function<long double(std::uint32_t)>& coordinate) {
     const RopeParams before = plain(0);
     RopeParams after = before;
@@ -70,8 +70,9 @@ TEST_CASE("grid: frames of a video, counted in frames of the base rate") {
 }
 
 TEST_CASE("grid: patches stretched to the grid that the model was trained with") {
-    check_axis(value_of(result_of<GridAxis>(vkrope_resized_axis, 32, 0, 16)),
-               [](std::uint32_t i) { return i / 32.0L * 16; });
+    check_axis(
+        value_of(result_of<GridAxis>(vkrope_resized_axis, 32, 0, 16)),
+        [](std::uint32_t i) { return i / 32.0L * 16; });
     check_axis(value_of(result_of<GridAxis>(vkrope_resized_axis, 27, 1, 24)),
                [](std::uint32_t i) { return (i + 1) / 27.0L * 24; });
 }
@@ -80,7 +81,8 @@ TEST_CASE("grid: centres of patches") {
     // DINOv3 with an even and an odd number of patches: the ids are odd, or even around 0.
     const GridAxis even = value_of(result_of<GridAxis>(vkrope_interval_axis, 14, -1, 1)),
                    odd = value_of(result_of<GridAxis>(vkrope_interval_axis, 3, -1, 1));
-    check_axis(even, [](std::uint32_t i) { return 2 * (i + 0.5L) / 14 - 1; });
+    check_axis(
+        even, [](std::uint32_t i) { return 2 * (i + 0.5L) / 14 - 1; });
     check_axis(odd, [](std::uint32_t i) { return 2 * (i + 0.5L) / 3 - 1; });
     CHECK(even.first == -13);
     CHECK(odd.first == -2);

@@ -80,13 +80,16 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
         change(changed);
         test::check_invalid(fill_parameters(plan, changed, memory.data(), plan.bytes), words);
     };
-    refuses("tensor[0].bias.count 17 18", [](ParameterSources& s) { s.tensor[Q].bias.count = 17; });
-    refuses("tensor[0].weight.data null 6", [](ParameterSources& s) { s.tensor[Q].weight = {}; });
-    refuses("tensor[1].weight",
-            [](ParameterSources& s) { s.tensor[K].weight = s.tensor[Q].weight; });
-    refuses("tensor[1].weight",
-            [](ParameterSources& s) { s.tensor[K].weight.element = VKROPE_BF16; });
-    refuses("tensor[1].weight", [](ParameterSources& s) { s.tensor[K].weight.count = 1; });
+    refuses(
+        "tensor[0].bias.count 17 18", [](ParameterSources& s) { s.tensor[Q].bias.count = 17; });
+    refuses(
+        "tensor[0].weight.data null 6", [](ParameterSources& s) { s.tensor[Q].weight = {}; });
+    refuses(
+        "tensor[1].weight", [](ParameterSources& s) { s.tensor[K].weight = s.tensor[Q].weight; });
+    refuses(
+        "tensor[1].weight", [](ParameterSources& s) { s.tensor[K].weight.element = VKROPE_BF16; });
+    refuses(
+        "tensor[1].weight", [](ParameterSources& s) { s.tensor[K].weight.count = 1; });
     refuses("tensor[2].bias.element 3",
             [](ParameterSources& s) { s.tensor[V].bias.element = Element(3); });
     CHECK_FALSE(fill_parameters(plan, sources(), memory.data(), plan.bytes - 4));
@@ -124,10 +127,13 @@ TEST_CASE("parameters: a layout that plan_parameters cannot have made is refused
             const std::string at = "layout.tensor[" + std::to_string(t) + "]." + name;
             const auto item = which;  // lambdas cannot capture structured bindings in C++17
             const bool none = (plan.tensor[t].*item).shape == VKROPE_PARAMETER_NONE;
-            refuses(at + ".shape 9",
-                    [&](ParameterLayout& p) { (p.tensor[t].*item).shape = ParameterShape(9); });
-            refuses(at + ".offset", [&](ParameterLayout& p) { (p.tensor[t].*item).offset += 4; });
-            refuses(at + ".added 2", [&](ParameterLayout& p) { (p.tensor[t].*item).added = 2; });
+            refuses(
+                at + ".shape 9",
+                [&](ParameterLayout& p) { (p.tensor[t].*item).shape = ParameterShape(9); });
+            refuses(
+                at + ".offset", [&](ParameterLayout& p) { (p.tensor[t].*item).offset += 4; });
+            refuses(
+                at + ".added 2", [&](ParameterLayout& p) { (p.tensor[t].*item).added = 2; });
             refuses(at + ".count",
                     [&](ParameterLayout& p) { (p.tensor[t].*item).count = none ? 1 : 0; });
         }

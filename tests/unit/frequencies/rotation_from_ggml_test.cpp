@@ -16,8 +16,8 @@ struct Turn {
     long double frequency;
 };
 
-/// Returns the axis and the frequency of each pair. Each axis has an angle, which is multiplied by
-/// theta_scale after every pair. In vision mode the angle starts again where its section begins.
+// Returns the axis and the frequency of each pair. Each axis has an angle, which is multiplied by
+// theta_scale after every pair. In vision mode the angle starts again where its section begins.
 std::vector<Turn> turns_of_ggml(const GgmlRope& rope) {
     const bool vision = rope.mode == 24, imrope = rope.mode == 40;
     const long double step = std::pow((long double)rope.freq_base, -2.0L / rope.n_dims);
@@ -30,9 +30,8 @@ std::vector<Turn> turns_of_ggml(const GgmlRope& rope) {
         int axis = 0;
         if (sum != 0) {
             const int sector = j % sum;
-            for (int other = 0; vision && other < 4; ++other) {
+            for (int other = 0; vision && other < 4; ++other)
                 if (sector == (other == 0 ? 0 : ends[other - 1])) angle[other] = 1;
-            }
             if (imrope) {
                 const int wanted = sector % 3;
                 axis = sector < 3 * int(rope.sections[wanted]) ? wanted : 3;
@@ -125,9 +124,7 @@ TEST_CASE("ggml: freq_scale multiplies, freq_factors divide, and the magnitude g
                                     .freq_factor_count = factors.size()});
     CHECK(scaled.rope_type == "rope_freqs");
     CHECK(scaled.attention_factor == 1.25);
-    for (int j = 0; j < 32; ++j) {
-        CHECK(close(scaled.inv_freq[j], std::pow(1e4L, -j / 32.0L) / 16));
-    }
+    for (int j = 0; j < 32; ++j) CHECK(close(scaled.inv_freq[j], std::pow(1e4L, -j / 32.0L) / 16));
     CHECK(made({.head_dim = 64, .n_dims = 64, .freq_scale = 0.5}).rope_type == "linear");
 
     // The expected numbers are those of rope_yarn in ggml-cpu/ops.cpp, with the whole blend.

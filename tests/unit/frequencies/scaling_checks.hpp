@@ -29,10 +29,10 @@ inline std::vector<double> plain(double base, std::uint32_t rotary_dim) {
     return inv_freq;
 }
 
-/// The frequencies that are given to a scaling that refuses its numbers.
+// The frequencies that are given to a scaling that refuses its numbers.
 inline std::vector<double> unscaled = {1, 0.1};
 
-/// Checks that a scaling of `unscaled` failed, names `words`, and changed no frequency.
+// Checks that a scaling of `unscaled` failed, names `words`, and changed no frequency.
 inline void refused(const Status& status, const std::string& words) {
     check_invalid(status, words);
     CHECK(unscaled == std::vector<double>{1, 0.1});
@@ -40,9 +40,9 @@ inline void refused(const Status& status, const std::string& words) {
 
 inline constexpr double not_positive[] = {0.0, -2.0, infinity, not_a_number};
 
-/// YaRN's range ends at the pairs whose number of turns within the original length is beta_fast and
-/// beta_slow, and the index of a pair is linear in the logarithm of its turns. Hence the blend of a
-/// range that is not truncated follows from the turns alone.
+// YaRN's range ends at the pairs whose number of turns within the original length is beta_fast and
+// beta_slow, and the index of a pair is linear in the logarithm of its turns. Hence the blend of a
+// range that is not truncated follows from the turns alone.
 inline long double yarn_share_divided(double inv_freq, double original, double beta_fast,
                                       double beta_slow) {
     const long double turns = original * inv_freq / two_pi;

@@ -26,24 +26,18 @@ TEST_CASE("ggml's form: linear, factors that divide, YaRN") {
         .freq_scale = 0.25, .ext_factor = 1, .attn_factor = 0.5, .n_ctx_orig = 4096};
     REQUIRE(scale_ggml(ggml, 10000, scaling, attention_factor));
     CHECK(close(attention_factor, 0.5L * (1 + 0.1L * std::log(4.0L))));
-    for (std::size_t j = 0; j < 32; ++j) {
-        CHECK(close(ggml[j], yarn[j]));
-    }
+    for (std::size_t j = 0; j < 32; ++j) CHECK(close(ggml[j], yarn[j]));
     // Half of the blend is halfway to plain interpolation.
     const std::vector<double> before = half;
     scaling.ext_factor = 0.5;
     REQUIRE(scale_ggml(half, 10000, scaling, attention_factor));
-    for (std::size_t j = 0; j < 32; ++j) {
-        CHECK(close(half[j], (ggml[j] + before[j] / 4.0L) / 2));
-    }
+    for (std::size_t j = 0; j < 32; ++j) CHECK(close(half[j], (ggml[j] + before[j] / 4.0L) / 2));
     // Factors divide before the blend and do not change its range.
     std::vector<double> divided = before;
     const std::vector<double> eights(32, 8.0);
     scaling.ext_factor = 1, scaling.freq_factors = eights.data(), scaling.freq_factor_count = 32;
     REQUIRE(scale_ggml(divided, 10000, scaling, attention_factor));
-    for (std::size_t j = 0; j < 32; ++j) {
-        CHECK(close(divided[j], ggml[j] / 8.0L));
-    }
+    for (std::size_t j = 0; j < 32; ++j) CHECK(close(divided[j], ggml[j] / 8.0L));
     // The betas are equal, and the range is so narrow that it is a step.
     std::vector<double> step = before;
     REQUIRE(scale_ggml(

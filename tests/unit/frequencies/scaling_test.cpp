@@ -33,13 +33,9 @@ TEST_CASE("proportional: the whole head's spacing, with a tail that does not tur
     REQUIRE(proportional_inv_freq(1e6, 512, {.factor = 1, .partial_rotary_factor = 0.25},
                                   inv_freq.data()));
     const std::vector<double> whole = plain(1e6, 512);
-    for (std::size_t j = 0; j < 256; ++j) {
-        CHECK(inv_freq[j] == (j < 64 ? whole[j] : 0));
-    }
+    for (std::size_t j = 0; j < 256; ++j) CHECK(inv_freq[j] == (j < 64 ? whole[j] : 0));
     REQUIRE(proportional_inv_freq(1e6, 512, {.factor = 8}, inv_freq.data()));
-    for (std::size_t j = 0; j < 256; ++j) {
-        CHECK(close(inv_freq[j], whole[j] / 8.0L));
-    }
+    for (std::size_t j = 0; j < 256; ++j) CHECK(close(inv_freq[j], whole[j] / 8.0L));
     // floor(0.3 * 10 / 2) = 1 pair turns. 0.1 of 10 channels is half a pair, so none turns.
     REQUIRE(proportional_inv_freq(100, 10, {.partial_rotary_factor = 0.3}, inv_freq.data()));
     CHECK((inv_freq[0] == 1 && inv_freq[1] == 0 && inv_freq[4] == 0));
@@ -93,9 +89,8 @@ TEST_CASE("NTK-aware scaling is another base") {
         std::vector<double> inv_freq = plain(10000, d);
         REQUIRE(scale_ntk(inv_freq, 8));
         const long double base = 10000 * std::pow(8.0L, (long double)d / (d - 2));
-        for (std::uint32_t j = 0; j < d / 2; ++j) {
+        for (std::uint32_t j = 0; j < d / 2; ++j)
             CHECK(close(inv_freq[j], std::pow(base, -2.0L * j / d)));
-        }
         CHECK(close(inv_freq.back(), plain(10000, d).back() / 8.0L));
     }
     // A single pair is the fastest pair, which does not change.
@@ -104,9 +99,7 @@ TEST_CASE("NTK-aware scaling is another base") {
     CHECK(one[0] == 1.0);
     std::vector<double> none;
     CHECK(scale_ntk(none, 8));
-    for (const double alpha : not_positive) {
-        refused(scale_ntk(unscaled, alpha), "alpha");
-    }
+    for (const double alpha : not_positive) refused(scale_ntk(unscaled, alpha), "alpha");
 }
 
 TEST_CASE("dynamic NTK scaling grows with the sequence, from the trained length on") {
@@ -121,9 +114,8 @@ TEST_CASE("dynamic NTK scaling grows with the sequence, from the trained length 
         std::vector<double> inv_freq = trained;
         REQUIRE(scale_dynamic_ntk(inv_freq, scaling, seq_len));
         const long double base = 10000 * std::pow(2.0L * seq_len / 2048 - 1, 64.0L / 62);
-        for (std::size_t j = 0; j < 32; ++j) {
+        for (std::size_t j = 0; j < 32; ++j)
             CHECK(close(inv_freq[j], std::pow(base, -2.0L * j / 64)));
-        }
     }
     for (const double number : not_positive) {
         refused(scale_dynamic_ntk(unscaled, {number, 2048}, 4096), "factor");

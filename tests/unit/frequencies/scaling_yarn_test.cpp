@@ -66,18 +66,14 @@ TEST_CASE("YaRN at its edges") {
                               .beta_slow = 8,
                               .no_truncate = true};
     REQUIRE(scale_yarn(after, 10000, step, attention_factor));
-    for (std::size_t j = 0; j < 32; ++j) {
-        CHECK(after[j] == (j <= 15 ? before[j] : before[j] / 4));
-    }
+    for (std::size_t j = 0; j < 32; ++j) CHECK(after[j] == (j <= 15 ? before[j] : before[j] / 4));
     // A factor of 1 changes nothing but rounding, and its magnitude is 1; factors below 1 also have
     // magnitude 1.
     after = before;
     REQUIRE(scale_yarn(after, 10000, {.factor = 1, .original_max_position_embeddings = 4096},
                        attention_factor));
     CHECK(attention_factor == 1);
-    for (std::size_t j = 0; j < 32; ++j) {
-        CHECK(close(after[j], before[j]));
-    }
+    for (std::size_t j = 0; j < 32; ++j) CHECK(close(after[j], before[j]));
     REQUIRE(scale_yarn(after, 10000, {.factor = 0.5, .original_max_position_embeddings = 4096},
                        attention_factor));
     CHECK(attention_factor == 1);

@@ -203,7 +203,7 @@ TEST_CASE("create: windows are even, ascending and disjoint, and add up to rotar
 
 namespace {
 
-/// Returns arguments with 64 channels of f32 in Q, K and V, and with a norm of Q.
+// Returns arguments with 64 channels of f32 in Q, K and V, and with a norm of Q.
 Given normed() {
     Given given;
     given.info.rotary_dim = 64;

@@ -33,8 +33,8 @@ inline Tensor tensor(VkBuffer buffer, std::uint32_t heads, VkDeviceSize offset =
     return {.where = {buffer, offset, range}, .heads = heads};
 }
 
-/// Valid arguments: 2 sequences of 4 tokens, 4 and 2 heads of 16 channels, in place, with ids and a
-/// table for 100 positions.
+// Valid arguments: 2 sequences of 4 tokens, 4 and 2 heads of 16 channels, in place, with ids and a
+// table for 100 positions.
 struct Given {
     DeviceRef device{.instance = fake<VkInstance>(1),
                      .physical = fake<VkPhysicalDevice>(2),
@@ -60,7 +60,7 @@ struct Given {
                             .attention_factor = 1,
                             .head_groups = 1};
     StorageLimits limits{.offset_alignment = 64, .range = 1u << 20};
-    bool has_layout = true;  ///< whether the call has `layout`
+    bool has_layout = true;  // whether the call has `layout`
     Call call{.batch = 2, .tokens = 4};
 
     Given() {
@@ -72,21 +72,21 @@ struct Given {
 
     Status created() const { return check(device, info); }
 
-    /// Resolves the call as record() does for a kernel that create() made.
+    // Resolves the call as record() does for a kernel that create() made.
     Result<ResolvedCall> resolved() const {
         Call with_layout = call;
         with_layout.angles.layout = has_layout ? &layout : nullptr;
         return resolve(completed(info), ops_needs(info), limits, with_layout);
     }
 
-    /// Returns the call as record() resolves it, which must succeed.
+    // Returns the call as record() resolves it, which must succeed.
     ResolvedCall valid() const {
         const Result<ResolvedCall> result = resolved();
         REQUIRE_MESSAGE(result, result.status.what);
         return result.value;
     }
 
-    /// Returns the range that the device binds for a view.
+    // Returns the range that the device binds for a view.
     VkDescriptorBufferInfo bound(const View& view) const {
         const std::uint64_t span = span_of(
             view, view.heads, {.batch = call.batch, .heads = view.heads, .tokens = call.tokens});
@@ -94,14 +94,14 @@ struct Given {
     }
 };
 
-/// A change, and the names in the error that it causes.
+// A change, and the names in the error that it causes.
 struct Broken {
     std::string names;
     std::function<void(Given& g)> change;
     ErrorCode code = VKROPE_ERROR_INVALID_ARGUMENT;
 };
 
-/// Checks that create() accepts `good`, and refuses it with each change.
+// Checks that create() accepts `good`, and refuses it with each change.
 inline void check_create(const Given& good, std::span<const Broken> rules) {
     CHECK(good.created());
     for (const Broken& rule : rules) {
@@ -115,7 +115,7 @@ inline void refused(const Given& call, const std::string& names) {
     test::check_error(call.resolved().status, VKROPE_ERROR_INVALID_ARGUMENT, names);
 }
 
-/// Checks that record() accepts `good`, and refuses it with each change.
+// Checks that record() accepts `good`, and refuses it with each change.
 inline void check_record(const Given& good, std::span<const Broken> rules) {
     good.valid();
     for (const Broken& rule : rules) {

@@ -13,7 +13,7 @@
 
 namespace vkrope::test {
 
-/// The angle source of a kernel, and the tensors that its dispatches see.
+// The angle source of a kernel, and the tensors that its dispatches see.
 struct KernelKind {
     const char* name;
     std::uint32_t angles;
@@ -44,10 +44,10 @@ inline const std::vector<KernelKind>& kernel_kinds() {
 inline constexpr std::array<std::uint32_t, 3> conversions = {
     shader::conversion_integer, shader::conversion_normals, shader::conversion_native};
 
-/// Other differences between kernels. `batch`: heads per lane, or 0 for all, as on a processor.
+// Other differences between kernels. `batch`: heads per lane, or 0 for all, as on a processor.
 struct KernelVariation {
     std::uint32_t access, unit, element, axes, scatter, positions, pairing_out, windows, batch;
-    std::uint32_t quantised = 0;  ///< element type of the outputs; 0: `element`
+    std::uint32_t quantised = 0;  // element type of the outputs; 0: `element`
 };
 
 inline constexpr std::array<KernelVariation, 5> kernel_variations = {
@@ -57,7 +57,7 @@ inline constexpr std::array<KernelVariation, 5> kernel_variations = {
      {shader::access_word, 2, shader::element_bf16, 3, 1, 1, 0, 1, 0},
      {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2}}};
 
-/// Returns the module, specialised and pruned.
+// Returns the module, specialised and pruned.
 inline Spirv kernel_of(const shader::Constants& values) {
     const auto packed = unpack(rope_module.bytes, rope_module.size);
     REQUIRE(packed.status);
@@ -70,8 +70,8 @@ inline Spirv kernel_of(const shader::Constants& values) {
     return std::move(pruned.value);
 }
 
-/// `counts`: out_of_range has a binding. `ops`: which lanes compute an RMS norm of Q over a head,
-/// and a layer norm of K after the rotation. `weights`: both norms have weights.
+// `counts`: out_of_range has a binding. `ops`: which lanes compute an RMS norm of Q over a head,
+// and a layer norm of K after the rotation. `weights`: both norms have weights.
 inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                            std::uint32_t conversion, bool counts = true,
                            std::uint32_t ops = shader::ops_none, bool weights = true) {
@@ -125,7 +125,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
     return kernel_of(values);
 }
 
-/// Calls visit(kind, variation, conversion) for every kernel.
+// Calls visit(kind, variation, conversion) for every kernel.
 template <class Visit>
 void each_kernel(const Visit& visit) {
     for (const KernelKind& kind : kernel_kinds()) {

@@ -120,9 +120,8 @@ TEST_CASE("record: a counter that nothing can increment is refused") {
         given.info.angles = angles;
         given.info.scatter_kv = scatters;
         given.call.positions.int64 = int64;
-        for (const TensorIndex t : {Q, K}) {
+        for (const TensorIndex t : {Q, K})
             if (t != alone) given.call.in[t] = given.call.out[t] = {};
-        }
         given.call.out_of_range = at(other_buffer, 4096, 4);
         return std::string(given.resolved().status.what).find("out_of_range") == std::string::npos;
     };

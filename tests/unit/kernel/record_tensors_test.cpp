@@ -323,7 +323,7 @@ TEST_CASE("record: rows that alternate are disjoint, at every level") {
 
 namespace {
 
-/// Returns a call with two sequences of 4 tokens of Q, 64 f32 channels and implicit positions.
+// Returns a call with two sequences of 4 tokens of Q, 64 f32 channels and implicit positions.
 Given of_64_channels() {
     Given given;
     given.info.rotary_dim = 64;

@@ -21,13 +21,15 @@ struct Function {
     std::vector<Instruction> body;
 
     std::size_t count(std::uint32_t op) const {
-        return std::size_t(std::count_if(body.begin(), body.end(),
-                                         [=](const Instruction& i) { return i.op == op; }));
+        return std::size_t(std::count_if(
+            body.begin(), body.end(), [=](const Instruction& i) { return i.op == op; }));
     }
     std::size_t calls(const std::set<std::uint32_t>& functions) const {
-        return std::size_t(std::count_if(body.begin(), body.end(), [&](const Instruction& i) {
-            return i.op == spv::OpFunctionCall && functions.count(i.operands[2]) != 0;
-        }));
+        return std::size_t(std::count_if(
+            body.begin(), body.end(),
+            [&](const Instruction& i) {
+                return i.op == spv::OpFunctionCall && functions.count(i.operands[2]) != 0;
+            }));
     }
 };
 
@@ -74,7 +76,7 @@ Branches branches_of(const std::vector<std::uint32_t>& words) {
     return found;
 }
 
-/// Returns the words of a kernel whose axes have these sections.
+// Returns the words of a kernel whose axes have these sections.
 std::vector<std::uint32_t> sectioned(std::uint32_t order,
                                      const std::vector<std::uint32_t>& sections,
                                      std::uint32_t access, std::uint32_t unit,
@@ -108,7 +110,7 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order,
     return words_of(kernel_of(values));
 }
 
-/// Counts how the private arrays of a lane are indexed.
+// Counts how the private arrays of a lane are indexed.
 struct Indices {
     std::size_t constant = 0, counter = 0, other = 0;
     std::size_t of_axes = 0,
@@ -155,10 +157,9 @@ class IndexReader {
                     type = array->second;
                 } else if (const auto members = members_.find(type); members != members_.end()) {
                     type = members->second.at(0);  // arrays only, of one type
-                    for (const std::uint32_t member : members->second) {
+                    for (const std::uint32_t member : members->second)
                         if (element_.count(member) != 0 && member != type)
                             FAIL_CHECK("a structure with arrays of two types");
-                    }
                 } else {
                     type = 0;
                 }

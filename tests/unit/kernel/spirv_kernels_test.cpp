@@ -88,20 +88,17 @@ std::vector<std::string> broken_rules(const std::vector<std::uint32_t>& words) {
     }
     for (const Instruction& i : all) {
         if (const auto found = exact.find(i.op);
-            found != exact.end() && !protected_ids.count(i.operands[1])) {
+            found != exact.end() && !protected_ids.count(i.operands[1]))
             broken.push_back(std::string(found->second) + " without NoContraction");
-        }
         if (exact.count(i.op) && widths[i.operands[1]] != 32)
             broken.push_back("arithmetic that is not of 32 bits");
         // Widening is exact. The modes of the module define how narrowing rounds.
-        if (i.op == spv::OpFConvert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32) {
+        if (i.op == spv::OpFConvert && widths[i.operands[1]] + widths[i.operands[2]] != 16 + 32)
             broken.push_back("OpFConvert other than between 16 and 32 bits");
-        }
         if (const auto found = banned.find(i.op); found != banned.end())
             broken.push_back(found->second);
-        if (i.op == spv::OpExtInst && !allowed_extended.count(i.operands[3])) {
+        if (i.op == spv::OpExtInst && !allowed_extended.count(i.operands[3]))
             broken.push_back("GLSL.std.450 instruction " + std::to_string(i.operands[3]));
-        }
     }
     return broken;
 }
@@ -136,9 +133,8 @@ std::vector<std::string> split(const std::string& list) {
 
 std::string text_of(const std::vector<std::uint32_t>& words) {
     std::string text;
-    for (const std::uint32_t word : words) {
+    for (const std::uint32_t word : words)
         for (std::uint32_t shift = 0; shift < 32; shift += 8) text += char(word >> shift & 0xff);
-    }
     return text.c_str();  // up to the terminating zero
 }
 
@@ -278,11 +274,10 @@ TEST_CASE("a kernel with quantised outputs keeps the rules, and divides no more 
 TEST_CASE("the rules notice a kernel without NoContraction") {
     auto words = words_of(
         kernel_module(kernel_kinds().front(), kernel_variations[0], shader::conversion_integer));
-    for (std::size_t at = 5; at < words.size(); at += words[at] >> 16) {
+    for (std::size_t at = 5; at < words.size(); at += words[at] >> 16)
         if ((words[at] & 0xffff) == spv::OpDecorate &&
             words[at + 2] == spv::DecorationNoContraction)
             words[at + 2] = 0;  // RelaxedPrecision
-    }
     const auto broken = broken_rules(words);
     for (const char* name : {"OpFMul", "OpFAdd", "OpFSub"})
         CHECK(

@@ -43,13 +43,11 @@ TEST_CASE("constants get their values, operations on them are evaluated, everyth
           instruction(spv::OpSpecConstantOp, {2, 8, 169, 4, 3, 5}),
           instruction(spv::OpConstant, {2, 11, 0}),
           instruction(spv::OpSpecConstantOp, {2, 9, 134, 3, 11}),
-          instruction(spv::OpSpecConstantOp, {2, 10, 128, 9, 3})}) {
+          instruction(spv::OpSpecConstantOp, {2, 10, 128, 9, 3})})
         words.insert(words.end(), i.begin(), i.end());
-    }
     const auto find = [](const std::vector<Instruction>& all, std::uint32_t id) {
-        for (const Instruction& i : all) {
+        for (const Instruction& i : all)
             if (i.op != spv::OpDecorate && i.operands.size() >= 2 && i.operands[1] == id) return i;
-        }
         return Instruction{};
     };
     const auto given = instructions(specialized(words, {20, 0}));

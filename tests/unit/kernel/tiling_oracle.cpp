@@ -93,18 +93,16 @@ const char* wrong_in_box(const Tuple& t, const Tiling& tiling, std::uint64_t ind
         number = number * steps(whole, size) + first / size;
     }
     if (number != index) return "a tile is not the one of its number";
-    for (std::uint32_t i = 0; i < t.bound.count; ++i) {
+    for (std::uint32_t i = 0; i < t.bound.count; ++i)
         if (const char* wrong = wrong_in_view(t, *t.bound.views[i], tile, random)) return wrong;
-    }
     Work work = t.work;
     work.z = std::max(tile.count.batch, tile.count.groups);
     work.tokens = tile.count.tokens;
     work.q_heads = tile.count.heads;
     const DispatchShape shape = shape_of(t.geometry, work);
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 3; ++i)
         if (shape.groups[i] == 0 || shape.groups[i] > t.dispatch.workgroup_count[i])
             return "more workgroups than the device dispatches";
-    }
     if (Wide{shape.groups[0]} * t.geometry.group_tokens < work.tokens)
         return "too few workgroups for its tokens";
     const Wide heads = t.geometry.q_batch == 0
@@ -201,9 +199,8 @@ const char* wrong_in(const Tuple& t, Random& random, Seen& seen) {
         return nullptr;
     }
     for (const std::uint64_t i :
-         {std::uint64_t{0}, random.below(std::uint64_t(count)), std::uint64_t(count) - 1}) {
+         {std::uint64_t{0}, random.below(std::uint64_t(count)), std::uint64_t(count) - 1})
         if (const char* wrong = wrong_in_box(t, tiling, i, random)) return wrong;
-    }
     seen.tiles += 3;
     return nullptr;
 }

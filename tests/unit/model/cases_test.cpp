@@ -25,7 +25,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Returns the document of a file. Fails if an object has a key twice.
+// Returns the document of a file. Fails if an object has a key twice.
 Json parsed(const std::filesystem::path& path) {
     std::ifstream stream(path);
     REQUIRE_MESSAGE(stream.good(), path.string());
@@ -52,13 +52,13 @@ std::vector<Json> list_of(const Json& one_or_more) {
 
 using Keys = std::set<std::string>;
 
-/// Fails if `in` has a key that is neither among `known` nor among `more`.
+// Fails if `in` has a key that is neither among `known` nor among `more`.
 void check_keys(const Json& in, const Keys& known, const Keys& more = {}) {
     for (const auto& item : in.items())
         REQUIRE_MESSAGE((known.count(item.key()) || more.count(item.key())), item.key());
 }
 
-/// Returns `value`. Fails if it is not a whole number or does not fit in an Integer.
+// Returns `value`. Fails if it is not a whole number or does not fit in an Integer.
 template <class Integer>
 Integer integer_of(const Json& value) {
     REQUIRE_MESSAGE(value.is_number_integer(), value.dump());
@@ -69,7 +69,7 @@ Integer integer_of(const Json& value) {
     return value.get<Integer>();
 }
 
-/// Returns `in` with `name`, which may be part of a string, replaced by `value`.
+// Returns `in` with `name`, which may be part of a string, replaced by `value`.
 Json replaced(const Json& in, const std::string& name, const Json& value) {
     Json out = in;
     if (in.is_string()) {
@@ -94,19 +94,20 @@ const Keys of_document = {"model", "fields", "architecture", "keys", "file", "te
            errors = {"invalid_data", "not_supported", "invalid_argument", "refused"};
 
 bool has_error(const Json& one) {
-    return std::any_of(one.items().begin(), one.items().end(),
-                       [](const auto& item) { return errors.count(item.key()); });
+    return std::any_of(
+        one.items().begin(), one.items().end(),
+        [](const auto& item) { return errors.count(item.key()); });
 }
 
-/// Returns true if `key` states an expectation.
+// Returns true if `key` states an expectation.
 bool is_expectation(const std::string& key) {
     return !of_document.count(key) && !of_people.count(key) && key != "differs";
 }
 
 bool has_expectation(const Json& one) {
-    return std::any_of(one.items().begin(), one.items().end(), [](const auto& item) {
-        return is_expectation(item.key()) || item.key() == "file";
-    });
+    return std::any_of(
+        one.items().begin(), one.items().end(),
+        [](const auto& item) { return is_expectation(item.key()) || item.key() == "file"; });
 }
 
 Json document_of(const Json& group) {
@@ -116,7 +117,7 @@ Json document_of(const Json& group) {
     return document;
 }
 
-/// Returns a copy of a pair of group and case for each value of each name of "for" in the pair.
+// Returns a copy of a pair of group and case for each value of each name of "for" in the pair.
 std::vector<Json> for_values(Json pair, const Json& names, Keys& used) {
     std::vector<Json> chosen = {std::move(pair)};
     for (const auto& [name, values] : names.items()) {
@@ -133,7 +134,7 @@ std::vector<Json> for_values(Json pair, const Json& names, Keys& used) {
 
 std::vector<Json> cases_of(const Json& whole);
 
-/// Returns the case combined with its group, once for each element of "fields".
+// Returns the case combined with its group, once for each element of "fields".
 std::vector<Json> joined(const Json& group, Json own) {
     Json common = has_error(own) ? document_of(group) : group;  // errors have no rotation
     Json fields = common.value("fields", Json::object());
@@ -167,7 +168,7 @@ std::vector<Json> joined(const Json& group, Json own) {
     return all;
 }
 
-/// Returns the cases of a group, each combined with the group's keys for all cases.
+// Returns the cases of a group, each combined with the group's keys for all cases.
 std::vector<Json> cases_of(const Json& whole) {
     Json group = whole;
     const Json shared = group.value("for", Json::object());
@@ -188,7 +189,7 @@ std::vector<Json> cases_of(const Json& whole) {
     return all;
 }
 
-/// Returns a file with a case's keys and tensors. Whole numbers are uint32, others float32.
+// Returns a file with a case's keys and tensors. Whole numbers are uint32, others float32.
 GgufBuilder gguf_of(const Json& one) {
     GgufBuilder file(one.at("architecture").get<std::string>());
     for (const auto& [key, value] : one.at("keys").items()) {
@@ -230,7 +231,7 @@ GgufBuilder gguf_of(const Json& one) {
     return file;
 }
 
-/// Returns the query that `said` describes, with pointers to strings in `said`.
+// Returns the query that `said` describes, with pointers to strings in `said`.
 ModelQuery query_of(const Json& said, std::vector<const char*>& ignored) {
     ModelQuery query;
     check_keys(said, {"layer", "seq_len", "layer_type", "tower", "pairing", "ignore"});
@@ -244,9 +245,8 @@ ModelQuery query_of(const Json& said, std::vector<const char*>& ignored) {
         } else if (key == "tower") {
             query.tower = value.get_ref<const std::string&>().c_str();
         } else if (key == "ignore") {
-            for (const Json& name : value) {
+            for (const Json& name : value)
                 ignored.push_back(name.get_ref<const std::string&>().c_str());
-            }
             query.ignore = ignored.data(), query.ignore_count = ignored.size();
         } else {
             REQUIRE((value == "half_split" || value == "interleaved"));
@@ -268,7 +268,7 @@ Result<RopeParams> read_case(const Json& one, const Json& said) {
     return read(gguf_of(one), query);
 }
 
-/// Compares a number exactly, or with {"near": x} up to the relative error "within".
+// Compares a number exactly, or with {"near": x} up to the relative error "within".
 bool agrees(double actual, const Json& said) {
     if (!said.is_object()) return actual == said.get<double>();
     check_keys(said, {"near", "within"});
@@ -276,7 +276,7 @@ bool agrees(double actual, const Json& said) {
     return std::abs(actual - near) <= said.value("within", 1e-12) * std::abs(near);
 }
 
-/// Checks base^(-2j / dim) for each window. With several axes, window i belongs to axis i.
+// Checks base^(-2j / dim) for each window. With several axes, window i belongs to axis i.
 void check_formulas(const RopeParams& rotation, const Json& said) {
     std::size_t pair = 0;
     const std::vector<Json> windows = list_of(said);
@@ -395,15 +395,14 @@ void check_norm(const Norm& norm, const Json& said) {
         {"bias", name_of(shapes, norm.bias)}};
     for (const auto& field : expected.items()) {
         CAPTURE(field.key());
-        if (field.key() == "eps") {
+        if (field.key() == "eps")
             CHECK(norm.eps == field.value().get<float>());
-        } else {
+        else
             CHECK(actual.at(field.key()) == field.value());
-        }
     }
 }
 
-/// The facts that a case may state about a rotation, as JSON values.
+// The facts that a case may state about a rotation, as JSON values.
 const std::map<std::string, Json (*)(const RopeParams&)> facts = {
     {"head_dim", [](const RopeParams& r) { return Json(r.head_dim); }},
     {"rotary_dim", [](const RopeParams& r) { return Json(r.rotary_dim); }},
@@ -512,7 +511,7 @@ void check_same(const Norm& of_config, const Norm& of_file) {
     CHECK(of_config.bias == of_file.bias);
 }
 
-/// Checks that config.json and GGUF of a model agree, except for the stated difference.
+// Checks that config.json and GGUF of a model agree, except for the stated difference.
 void check_agree(const RopeParams& config, const RopeParams& file, const Json& differs) {
     REQUIRE((differs.is_null() || differs == "pairing" || differs == "ramp"));
     CHECK(!config.no_rope == !file.no_rope);
@@ -579,8 +578,8 @@ void check_read(const Json& one, const Json& query) {
     }
 }
 
-/// Checks the numbers of tests/data/models/expected for each length in the file. Warnings are
-/// checked only for the variant without a length.
+// Checks the numbers of tests/data/models/expected for each length in the file. Warnings are
+// checked only for the variant without a length.
 void check_expected(const Json& one) {
     REQUIRE((one["expected"] == true && !one.contains("query")));
     const std::string model = one.at("model").get<std::string>();
@@ -602,7 +601,7 @@ void check_expected(const Json& one) {
     }
 }
 
-/// Returns the layers of a list such as "0 2-4".
+// Returns the layers of a list such as "0 2-4".
 std::vector<std::uint32_t> layers_of(const std::string& numbers) {
     std::vector<std::uint32_t> all;
     std::istringstream each(numbers);

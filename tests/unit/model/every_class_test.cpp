@@ -16,7 +16,7 @@ using namespace vkrope::test;
 
 namespace {
 
-/// A key, with a value that asks for something, and a value that asks for something else.
+// A key, with a value that asks for something, and a value that asks for something else.
 struct Key {
     const char* name;
     const char* value;
@@ -47,7 +47,7 @@ constexpr Key keys[] = {
     {"use_logn_attn", "true", "false"},
 };
 
-/// Returns a configuration that every class reads.
+// Returns a configuration that every class reads.
 std::string config_of(const ModelType& type, const std::string& fields) {
     std::string json = R"({"model_type": ")" + std::string(type.name) +
                        R"(", "hidden_size": 4096, "num_attention_heads": 32, "rope_theta": 10000,
@@ -83,16 +83,15 @@ std::size_t named(const Result<RopeParams>& result, const std::string& key) {
         [&](const std::string& warning) { return warning.find(key) != warning.npos; }));
 }
 
-/// Returns whether `fields` with the key give an error or a warning that names it, or new numbers.
+// Returns whether `fields` with the key give an error or a warning that names it, or new numbers.
 bool noticed(const ModelType& type, const Key& key, const char* value, const ModelQuery& query) {
     std::string others = std::string(key.name).ends_with("_only_types")
                              ? R"(, "rope_scaling": {"type": "yarn", "factor": 4,
                                          "original_max_position_embeddings": 2048})"
                              : "";
     const bool lists = type.layers.rule == LayerRule::scaled_on_listed;
-    if (!others.empty() && lists && key.name != std::string("yarn_only_types")) {
+    if (!others.empty() && lists && key.name != std::string("yarn_only_types"))
         others += R"(, "yarn_only_types": ["full_attention"])";
-    }
     const auto with = [&](const std::string& json) {
         return from_hf_config(config_of(type, others + ", \"" + key.name + "\": " + json), query);
     };

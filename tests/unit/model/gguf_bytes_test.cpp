@@ -185,7 +185,7 @@ GgufBuilder part(int number, int count, bool metadata) {
     return file.value_of("split.no", 2, two(number)).value_of("split.count", 2, two(count));
 }
 
-/// Writes the parts of a split file to a new folder and returns the name of the first part.
+// Writes the parts of a split file to a new folder and returns the name of the first part.
 std::string written(const std::string& folder, const std::vector<GgufBuilder>& parts) {
     const std::filesystem::path path = std::filesystem::path(VKROPE_TEST_SCRATCH) / folder;
     std::filesystem::remove_all(path);

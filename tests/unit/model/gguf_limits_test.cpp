@@ -35,41 +35,35 @@ TEST_CASE("GGUF: counts and lengths beyond the file") {
     check_refused(plain().value_of("s", 9, GgufBuilder::little(99, 4) + GgufBuilder::little(0, 8)),
                   VKROPE_ERROR_INVALID_DATA, "s 99");
     std::string deep;
-    for (int i = 0; i < 100000; ++i) {
-        deep += GgufBuilder::little(9, 4) + GgufBuilder::little(1, 8);
-    }
+    for (int i = 0; i < 100000; ++i) deep += GgufBuilder::little(9, 4) + GgufBuilder::little(1, 8);
     check_refused(plain().value_of("s", 9, deep), VKROPE_ERROR_INVALID_DATA, "s 8");
     check_refused(plain().value_of(std::string(70000, 'k'), 0, "a"), VKROPE_ERROR_INVALID_DATA,
                   "70000");
     GgufBuilder many;
-    for (int i = 0; i < 20; ++i) {
-        many.value_of(std::string(60000, char('a' + i)), 0, "a");
-    }
+    for (int i = 0; i < 20; ++i) many.value_of(std::string(60000, char('a' + i)), 0, "a");
     check_refused(many, VKROPE_ERROR_INVALID_DATA, "keys 1048576");
 }
 
 namespace {
 
-/// A file of `bytes` bytes that begins with `head` and continues with zeros, like a sparse file. If
-/// the reader asks for more than a head may have, reading fails.
+// A file of `bytes` bytes that begins with `head` and continues with zeros, like a sparse file. If
+// the reader asks for more than a head may have, reading fails.
 class Holed {
    public:
     Holed(std::string head, std::uint64_t bytes) : head_(std::move(head)), bytes_(bytes) {}
 
     Result<RopeParams> rotation() {
-        return from_gguf(bytes_,
-                         [this](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
-                             read_ += count;
-                             if (read_ > most) {
-                                 return 0;
-                             }
-                             std::memset(to, 0, count);
-                             if (offset < head_.size()) {
-                                 std::memcpy(to, head_.data() + offset,
-                                             std::min<std::uint64_t>(count, head_.size() - offset));
-                             }
-                             return count;
-                         });
+        return from_gguf(
+            bytes_,
+            [this](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
+                read_ += count;
+                if (read_ > most) return 0;
+                std::memset(to, 0, count);
+                if (offset < head_.size())
+                    std::memcpy(to, head_.data() + offset,
+                                std::min<std::uint64_t>(count, head_.size() - offset));
+                return count;
+            });
     }
 
     void check_refused(const std::string& words) {
@@ -133,9 +127,7 @@ TEST_CASE("GGUF: what a head may ask for is bounded, however long the file is") 
 
 TEST_CASE("GGUF: at most 100 warnings, and the number of others") {
     GgufBuilder file = plain();
-    for (int i = 0; i < 1000; ++i) {
-        file.u32("attention.qk_norm" + std::to_string(i), 1);
-    }
+    for (int i = 0; i < 1000; ++i) file.u32("attention.qk_norm" + std::to_string(i), 1);
     const std::string bytes = file.file();
     const Result<RopeParams> result = from_gguf(bytes.data(), bytes.size());
     REQUIRE(result);
@@ -156,9 +148,7 @@ TEST_CASE("GGUF: a file that is asked for several RoPEs is parsed once") {
     });
     CHECK(read > 100000);
     read = 0;
-    for (const std::uint64_t length : {0, 1, 8192}) {
-        CHECK(model.rotation({.seq_len = length}));
-    }
+    for (const std::uint64_t length : {0, 1, 8192}) CHECK(model.rotation({.seq_len = length}));
     CHECK(read == 3 * 64 * sizeof(float));
 }
 

@@ -36,7 +36,7 @@ inline void check_refused(const GgufBuilder& file, ErrorCode code, const std::st
     check_refused(file.file(), code, words);
 }
 
-/// Returns a file with only what a head of 128 channels needs.
+// Returns a file with only what a head of 128 channels needs.
 inline GgufBuilder plain(const std::string& architecture = "llama") {
     GgufBuilder file(architecture);
     file.u32("block_count", 12).u32("context_length", 8192).u32("attention.key_length", 128);
@@ -57,7 +57,7 @@ inline std::vector<double> scaled(double base, std::uint32_t rotary_dim, const G
     return inv_freq;
 }
 
-/// Compares frequencies from two ways of the same arithmetic in double.
+// Compares frequencies from two ways of the same arithmetic in double.
 inline void check_close(const std::vector<double>& actual, const std::vector<double>& expected) {
     REQUIRE(actual.size() == expected.size());
     for (std::size_t j = 0; j < actual.size(); ++j) {

@@ -67,9 +67,7 @@ TEST_CASE("GGUF: divisors of each pair (Llama 3), wherever the alignment puts th
     for (const std::uint32_t alignment : {0u, 1u, 8u, 32u, 4096u}) {
         CAPTURE(alignment);
         GgufBuilder file = plain();
-        if (alignment != 0) {
-            file.alignment(alignment);
-        }
+        if (alignment != 0) file.alignment(alignment);
         file.tensor("token_embd.weight", {1, 2, 3})
             .tensor("rope_freqs.weight", factors)
             .tensor("output.weight", {4});

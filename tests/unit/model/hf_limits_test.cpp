@@ -36,17 +36,16 @@ std::string nested(std::size_t depth) {
                       std::string(depth, ']'));
 }
 
-/// Returns `count` elements, with a comma between them.
+// Returns `count` elements, with a comma between them.
 template <class Element>
 std::string listed(std::size_t count, Element&& element) {
     std::string list;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < count; ++i)
         list += (i == 0 ? "" : ", ") + element(std::to_string(i));
-    }
     return list;
 }
 
-/// Returns the seconds of processor time that it takes to read a valid document.
+// Returns the seconds of processor time that it takes to read a valid document.
 double seconds_to_read(const std::string& json) {
     const std::clock_t begin = std::clock();
     const Result<RopeParams> result = from_hf_config(json);
@@ -137,9 +136,7 @@ TEST_CASE("text that is not the JSON of a configuration") {
         {nested(64), "nested 64"},
         {nested(1000000), "nested 64"},
     };
-    for (const Bad& b : bad) {
-        check_refused(b, VKROPE_ERROR_INVALID_DATA);
-    }
+    for (const Bad& b : bad) check_refused(b, VKROPE_ERROR_INVALID_DATA);
     CHECK(from_hf_config(nested(63)));
     // The same key in two objects is not a duplicate.
     CHECK(from_hf_config(
@@ -195,7 +192,5 @@ TEST_CASE("floats that are not finite are ignored where nothing reads them, and 
         {"NaN", "NaN"},
         {R"({"a": NaN, "b": "\)", "JSON"},
     };
-    for (const Bad& b : bad) {
-        check_refused(b, VKROPE_ERROR_INVALID_DATA);
-    }
+    for (const Bad& b : bad) check_refused(b, VKROPE_ERROR_INVALID_DATA);
 }

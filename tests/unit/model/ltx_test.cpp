@@ -25,21 +25,19 @@ RopeParams imported(const std::string& json, const ModelQuery& query = {}) {
 
 constexpr long double pi = 3.141592653589793238462643383279502884L;
 
-/// Returns the angles of a row of `channels` / 2 pairs for a token with coordinates in [0, 1].
+// Returns the angles of a row of `channels` / 2 pairs for a token with coordinates in [0, 1].
 std::vector<long double> row_of(std::size_t channels, const std::vector<long double>& grid) {
     const std::size_t steps = channels / (2 * grid.size());
     std::vector<long double> freqs;
-    for (std::size_t f = 0; f < steps; ++f) {
-        for (const long double x : grid) {
+    for (std::size_t f = 0; f < steps; ++f)
+        for (const long double x : grid)
             freqs.push_back(std::pow(1e4L, f / (long double)(steps - 1)) * pi / 2 * (x * 2 - 1));
-        }
-    }
     std::vector<long double> row(channels / 2 - freqs.size(), 0);
     row.insert(row.end(), freqs.begin(), freqs.end());
     return row;
 }
 
-/// Returns the angle of a pair of a head for a token with these ids, as RopeParams defines it.
+// Returns the angle of a pair of a head for a token with these ids, as RopeParams defines it.
 long double angle_of(const RopeParams& rotation, std::size_t head, std::size_t pair,
                      const std::vector<std::int32_t>& ids) {
     const std::size_t pairs = rotation.rotary_dim / 2;
@@ -76,8 +74,8 @@ std::string ltx2(const std::string& fields) {
            fields + "}";
 }
 
-/// The coordinates of diffusers' prepare_video_coords and prepare_audio_coords, and the ids that
-/// the importer names.
+// The coordinates of diffusers' prepare_video_coords and prepare_audio_coords, and the ids that
+// the importer names.
 struct Frame {
     long double start, end;
     std::int32_t id() const { return std::int32_t(start + end); }

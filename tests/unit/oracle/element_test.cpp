@@ -20,7 +20,7 @@ long double next(long double value, long double towards) {
     return std::nextafter(value, towards);
 }
 
-/// Checks all values of a 16-bit type, and the reals around the ends of their rounding cells.
+// Checks all values of a 16-bit type, and the reals around the ends of their rounding cells.
 void check_16_bits(Type type, std::uint32_t infinity_bits) {
     for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
         const float value = widen(type, bits);
@@ -32,9 +32,7 @@ void check_16_bits(Type type, std::uint32_t infinity_bits) {
         }
         REQUIRE(narrow(type, value) == bits);
         REQUIRE(std::signbit(value) == (bits >= 0x8000));
-        if (magnitude >= infinity_bits - 1) {
-            continue;
-        }
+        if (magnitude >= infinity_bits - 1) continue;
         const long double above = widen(type, bits + 1);
         const long double tie = (static_cast<long double>(value) + above) / 2;
         REQUIRE(narrow(type, tie) == bits + bits % 2);
@@ -82,8 +80,7 @@ TEST_CASE("f32 rounds as the hardware does") {
         const auto fraction = static_cast<long double>(random()) * 0x1p-64L;
         const long double value = std::ldexp(fraction, int(random() % 300) - 160) *
                                   (random() % 2 == 0 ? 1 : -1);
-        REQUIRE(narrow(Type::f32, value) ==
-                std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+        REQUIRE(narrow(Type::f32, value) == std::bit_cast<std::uint32_t>(float(value)));
     }
 }
 

@@ -13,15 +13,13 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Returns the verdict on (y0, y1) as the rotation of (x0, x1) at position 0: cos is `gain`, sin 0.
+// Returns the verdict on (y0, y1) as the rotation of (x0, x1) at position 0: cos is `gain`, sin 0.
 Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::uint32_t y0,
               std::uint32_t y1, double allowance = 0) {
     const Tensor tensor = {type, 1, 1, 1, 2, 2, 2, 2};
     const auto stored = [&](std::uint32_t first,
                             std::uint32_t second) -> std::vector<std::uint32_t> {
-        if (type == Type::f32) {
-            return {first, second};
-        }
+        if (type == Type::f32) return {first, second};
         return {first | second << 16};
     };
     Operation operation;
@@ -32,7 +30,7 @@ Verdict judge(Type type, double gain, std::uint32_t x0, std::uint32_t x1, std::u
     return compare({tensor, tensor, operation}, stored(x0, x1).data(), stored(y0, y1).data());
 }
 
-/// Returns the error of (y0, y1) as the rotation of (x0, 0), for f32 numbers.
+// Returns the error of (y0, y1) as the rotation of (x0, 0), for f32 numbers.
 double error_of(const Operation& operation, float x0, float y0, float y1) {
     const Tensor tensor = {Type::f32, 1, 1, 1, 2, 2, 2, 2};
     const float in[] = {x0, 0}, out[] = {y0, y1};

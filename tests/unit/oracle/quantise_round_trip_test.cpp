@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::size_t head_dim = 128, rows = 200;
 
-/// Standard normal numbers, as sums of twelve uniform numbers, the same with every library.
+// Standard normal numbers, as sums of twelve uniform numbers, the same with every library.
 class Normal {
    public:
     double next() {
         double sum = -6;
         for (int draw = 0; draw < 12; ++draw) {
             state_ = state_ * 6364136223846793005u + 1442695040888963407u;
-            sum += static_cast<double>(state_ >> 11) * 0x1p-53;
+            sum += double(state_ >> 11) * 0x1p-53;
         }
         return sum;
     }
@@ -33,33 +33,26 @@ class Normal {
     std::uint64_t state_ = 1;
 };
 
-/// Returns rows of 128 standard normal channels; outliers are channels 20 and 90, 30 times as big.
+// Returns rows of 128 standard normal channels; outliers are channels 20 and 90, 30 times as big.
 std::vector<std::vector<float>> make_rows(bool outliers) {
     Normal normal;
     std::vector<std::vector<float>> made(rows, std::vector<float>(head_dim));
-    for (std::vector<float>& row : made) {
-        for (std::size_t c = 0; c < head_dim; ++c) {
-            row[c] = static_cast<float>((outliers && (c == 20 || c == 90) ? 30 : 1) *
-                                        normal.next());
-        }
-    }
+    for (std::vector<float>& row : made)
+        for (std::size_t c = 0; c < head_dim; ++c)
+            row[c] = float((outliers && (c == 20 || c == 90) ? 30 : 1) * normal.next());
     return made;
 }
 
 std::vector<float> transformed(const std::vector<float>& row) {
     std::vector<Approximate> channels;
-    for (const float x : row) {
-        channels.push_back({x, 0});
-    }
+    for (const float x : row) channels.push_back({x, 0});
     hadamard(channels, head_dim, 0);
     std::vector<float> values;
-    for (const Approximate& channel : channels) {
-        values.push_back(static_cast<float>(channel.value));
-    }
+    for (const Approximate& channel : channels) values.push_back(float(channel.value));
     return values;
 }
 
-/// Returns the root mean square of what storing changes, over that of the rows.
+// Returns the root mean square of what storing changes, over that of the rows.
 double relative_error(Store store, bool made, const std::vector<std::vector<float>>& of,
                       bool with_hadamard) {
     double changed = 0, all = 0;
@@ -74,9 +67,7 @@ double relative_error(Store store, bool made, const std::vector<std::vector<floa
         } else {
             back = dequantise(store, quantise_given(store, given, 1));
         }
-        if (with_hadamard) {
-            back = transformed(back);  // the transform is its own inverse
-        }
+        if (with_hadamard) back = transformed(back);  // the transform is its own inverse
         for (std::size_t c = 0; c < head_dim; ++c) {
             changed += std::pow(double(back[c]) - double(row[c]), 2);
             all += std::pow(double(row[c]), 2);
@@ -118,10 +109,10 @@ TEST_CASE("round trip: of a million codes, few differ between x times 1 / scale 
     Normal normal;
     int differ = 0, furthest = 0;
     for (int i = 0; i < 4000000; ++i) {
-        const auto x = static_cast<float>(normal.next());
+        const auto x = float(normal.next());
         const float scale = 0.013f, product = x * (1 / scale), quotient = x / scale;
         const auto code = [](float number) {
-            return static_cast<std::int8_t>(quantise_given(Store::int8, {&number, 1}, 1).front());
+            return std::int8_t(quantise_given(Store::int8, {&number, 1}, 1).front());
         };
         const int distance = product == quotient ? 0 : std::abs(code(product) - code(quotient));
         furthest = std::max(furthest, distance);

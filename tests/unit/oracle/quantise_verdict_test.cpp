@@ -28,9 +28,7 @@ struct Stored {
 };
 
 Stored stored(const QuantisedStore& store, const Row& row) {
-    if (block_channels(store.type) != 1) {
-        return {quantise_blocks(store.type, row)};
-    }
+    if (block_channels(store.type) != 1) return {quantise_blocks(store.type, row)};
     if (store.made) {
         const MadeRow made = quantise_made(store.type, row, store.floor);
         return {made.codes, made.scale};
@@ -38,7 +36,7 @@ Stored stored(const QuantisedStore& store, const Row& row) {
     return {quantise_given(store.type, row, store.given.empty() ? 1 : store.given[0])};
 }
 
-/// Returns the verdict on a row whose channels may have the relative error `error`.
+// Returns the verdict on a row whose channels may have the relative error `error`.
 CodesVerdict judged(const QuantisedStore& store, const Row& exact, double error,
                     const Stored& got) {
     std::vector<Approximate> row;
@@ -55,7 +53,7 @@ CodesVerdict judged(const QuantisedStore& store, const Row& exact, double error,
     return verdict;
 }
 
-/// Returns all ways to store: with and without scales, given and computed.
+// Returns all ways to store: with and without scales, given and computed.
 std::vector<QuantisedStore> every_way() {
     std::vector<QuantisedStore> ways;
     for (const Store type : every_store) {
@@ -69,22 +67,20 @@ std::vector<QuantisedStore> every_way() {
     return ways;
 }
 
-/// Returns rows of 64 channels, from ordinary to awkward.
+// Returns rows of 64 channels, from ordinary to awkward.
 std::vector<Row> rows() {
     std::mt19937 random(5);
     std::normal_distribution<float> normal;
     std::vector<Row> made;
     for (const float size : {1.f, 1e-3f, 40.f, 1e4f}) {
         Row row(64);
-        for (float& x : row) {
-            x = size * normal(random);
-        }
+        for (float& x : row) x = size * normal(random);
         made.push_back(row);
     }
     Row ties(64), zeros(64, 0.f), special = made[0];
     for (int i = 0; i < 64; ++i) {
-        ties[static_cast<std::size_t>(i)] = float(i % 32 - 16) * 0.5f;
-        zeros[static_cast<std::size_t>(i)] = i % 3 == 0 ? -0.f : 0.f;
+        ties[std::size_t(i)] = float(i % 32 - 16) * 0.5f;
+        zeros[std::size_t(i)] = i % 3 == 0 ? -0.f : 0.f;
     }
     special[3] = not_a_number;
     special[40] = -infinity;
@@ -112,7 +108,7 @@ TEST_CASE(
             const std::size_t step = block_channels(store.type) == 1 ? 7 : 1;
             for (std::size_t bit = 0; bit < 8 * right.bytes.size(); bit += step) {
                 Stored wrong = right;
-                wrong.bytes[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
+                wrong.bytes[bit / 8] ^= std::uint8_t(1u << bit % 8);
                 missed += judged(store, row, 0, wrong).right() ? 1 : 0;
             }
             CHECK(missed == 0);
@@ -142,11 +138,10 @@ TEST_CASE("verdict on codes: the codes of any row within the error are right") {
                         // Half of the channels are at an end of the range.
                         const double off = trial % 2 == 0 ? share(random)
                                                           : std::copysign(1, share(random));
-                        x = static_cast<float>(x * (1 + 0.999 * error * off));
+                        x = float(x * (1 + 0.999 * error * off));
                     }
-                    if (error < 1e-6) {  // no float may be that close
+                    if (error < 1e-6)  // no float may be that close
                         near = row;
-                    }
                     const CodesVerdict verdict = judged(store, row, error, stored(store, near));
                     INFO(verdict.first_wrong);
                     CHECK(verdict.right());
@@ -159,9 +154,7 @@ TEST_CASE("verdict on codes: the codes of any row within the error are right") {
 TEST_CASE("verdict on codes: a code that is off by one is wrong unless the error reaches it") {
     // 127 makes d and the scale 1. Then channel c is as far from its neighbours as possible.
     Row row(32);
-    for (int c = 0; c < 32; ++c) {
-        row[static_cast<std::size_t>(c)] = float(4 * c - 60);
-    }
+    for (int c = 0; c < 32; ++c) row[std::size_t(c)] = float(4 * c - 60);
     row[31] = 127;
     row[7] = 20.4999f;
     for (const QuantisedStore& store :
@@ -174,7 +167,7 @@ TEST_CASE("verdict on codes: a code that is off by one is wrong unless the error
         for (std::size_t c = 0; c < 32; ++c) {
             for (const int off : {-1, 1}) {
                 Stored wrong = right;
-                wrong.bytes[header + c] = static_cast<std::uint8_t>(right.bytes[header + c] + off);
+                wrong.bytes[header + c] = std::uint8_t(right.bytes[header + c] + off);
                 const bool reached = c == 7 && off == 1;
                 CHECK(judged(store, row, 1e-3, wrong).wrong_codes == (reached ? 0 : 1));
                 CHECK(judged(store, row, 1e-6, wrong).wrong_codes == 1);
@@ -190,9 +183,8 @@ TEST_CASE(
         Row row(32, 1.f), last(32, 1.f);
         row[4] = last[20] = 3;
         row[20] = last[4] = -3;
-        for (float& x : last) {  // d of the last one is d of the first with the other sign
+        for (float& x : last)  // d of the last one is d of the first with the other sign
             x = -x;
-        }
         const Stored first = stored({.type = type}, row);
         Stored other = first;
         other.bytes[1] ^= 0x80;

@@ -19,7 +19,7 @@ namespace {
 
 using verify::Unplaced;
 
-/// The values that each field has taken, and the number of possible values.
+// The values that each field has taken, and the number of possible values.
 class SeenValues {
    public:
     void add(const std::string& field, std::size_t value, std::size_t count) {
@@ -32,10 +32,9 @@ class SeenValues {
     std::string missing() const {
         std::string missing;
         for (const auto& [field, values] : fields_) {
-            for (std::size_t value = 0; value < values.count; ++value) {
+            for (std::size_t value = 0; value < values.count; ++value)
                 if (values.seen.count(value) == 0)
                     missing += field + " is never " + std::to_string(value) + "; ";
-            }
         }
         return missing;
     }
@@ -48,7 +47,7 @@ class SeenValues {
     std::map<std::string, Values> fields_;
 };
 
-/// Returns 0 for a packed stride, 1 for an explicit stride and 2 for broadcast.
+// Returns 0 for a packed stride, 1 for an explicit stride and 2 for broadcast.
 std::size_t kind_of(std::int64_t stride) {
     return stride == 0 ? 0 : stride == broadcast ? 2 : 1;
 }
@@ -132,7 +131,7 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
     }
 }
 
-/// Adds the special values of rows, which few rows contain.
+// Adds the special values of rows, which few rows contain.
 void add_rows(SeenValues& seen, const Unplaced& operation) {
     bool nan = false, infinity = false, subnormal = false, minus_zero = false, zeros = false;
     for (const TensorIndex which : every_tensor) {

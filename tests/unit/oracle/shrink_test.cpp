@@ -16,7 +16,7 @@ namespace {
 
 using verify::Unplaced;
 
-/// Returns what is left of the first random operation with `limits` that fails.
+// Returns what is left of the first random operation with `limits` that fails.
 std::string shrunk_text(const std::function<bool(const Unplaced&)>& fails) {
     for (std::uint64_t kernel = 0;; ++kernel) {
         Unplaced operation = verify::random_operation(kernel * verify::operations_of_a_kernel);

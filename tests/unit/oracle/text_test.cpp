@@ -30,7 +30,7 @@ TEST_CASE("random operations are the same after they are printed and read") {
     for (std::uint64_t kernel = 0; kernel < 40; ++kernel) {
         CAPTURE(kernel);
         Unplaced operation = verify::random_operation(kernel * verify::operations_of_a_kernel);
-        operation.limits.storage_range = static_cast<std::uint32_t>(kernel);
+        operation.limits.storage_range = std::uint32_t(kernel);
         const std::string text = verify::text_of(operation);
         Unplaced read = verify::operation_of(text);
         CHECK(verify::text_of(read) == text);

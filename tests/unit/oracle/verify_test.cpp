@@ -22,7 +22,7 @@ void put(Bytes& memory, std::size_t at, const std::vector<Number>& numbers) {
     std::memcpy(&memory[at], numbers.data(), numbers.size() * sizeof(Number));
 }
 
-/// Returns Q, or K in pages, of one sequence at the positions 0, 1 and one that is not covered.
+// Returns Q, or K in pages, of one sequence at the positions 0, 1 and one that is not covered.
 Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
     Operation operation;
     operation.info.pairing = VKROPE_HALF_SPLIT;
@@ -34,9 +34,8 @@ Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
     operation.max_position = 2;
     operation.memory.resize(512, std::byte{0x5a});
     std::vector<float> rows;
-    for (std::uint32_t i = 0; i < tokens * heads * head_dim; ++i) {
-        rows.push_back(1 + static_cast<float>(i % 7) - 0.3f * static_cast<float>(i));
-    }
+    for (std::uint32_t i = 0; i < tokens * heads * head_dim; ++i)
+        rows.push_back(1 + float(i % 7) - 0.3f * float(i));
     put(operation.memory, in_at, rows);
     put<std::uint32_t>(operation.memory, counter_at, {7});
     vkrope_call& call = operation.call;
@@ -49,7 +48,7 @@ Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
     return operation;
 }
 
-/// Returns the memory after the call, by the definition.
+// Returns the memory after the call, by the definition.
 Bytes done(const Operation& operation, vkrope_tensor_index which) {
     const oracle::Definition of = verify::definition_of(operation, which, false);
     Bytes after = operation.memory;
@@ -58,13 +57,10 @@ Bytes done(const Operation& operation, vkrope_tensor_index which) {
         [&](std::uint64_t, std::uint64_t token, std::span<const oracle::Approximate> channels) {
             for (std::uint32_t head = 0; head < heads; ++head) {
                 std::vector<float> row;
-                for (const auto& channel : channels.subspan(head * head_dim, head_dim)) {
-                    row.push_back(static_cast<float>(channel.value));
-                }
+                for (const auto& channel : channels.subspan(head * head_dim, head_dim))
+                    row.push_back(float(channel.value));
                 verify::each_stored_row(operation, which, [&](std::uint64_t at, std::size_t byte) {
-                    if (at != token * heads + head) {
-                        return;
-                    }
+                    if (at != token * heads + head) return;
                     if (!of.store) {
                         put(after, byte, row);
                         return;
@@ -80,7 +76,7 @@ Bytes done(const Operation& operation, vkrope_tensor_index which) {
     return after;
 }
 
-/// Returns the memory after a call that stores change(row) for each row.
+// Returns the memory after a call that stores change(row) for each row.
 template <class Change>
 Bytes with_rows(const Operation& operation, const Change& change) {
     Bytes after = operation.memory;
@@ -94,8 +90,8 @@ Bytes with_rows(const Operation& operation, const Change& change) {
     return after;
 }
 
-/// Checks that the memory is right after the calls, and that a change of any byte is noticed except
-/// for those that `may_differ`.
+// Checks that the memory is right after the calls, and that a change of any byte is noticed except
+// for those that `may_differ`.
 void check_bytes(const Operation& operation, const Bytes& after,
                  std::span<const vkrope_call> calls = {},
                  const std::function<bool(std::size_t)>& may_differ = {}) {
@@ -156,7 +152,7 @@ TEST_CASE("verdict on an operation: calls one after another, each with its own t
     for (std::uint32_t token = 0; token < tokens; ++token) {
         vkrope_call& call = calls[token];
         call.tokens = 1;
-        call.positions.first = static_cast<std::int32_t>(token);
+        call.positions.first = std::int32_t(token);
         call.in[VKROPE_Q].where.offset += token * bytes;
         call.out[VKROPE_Q].where.offset += token * bytes;
     }
@@ -201,9 +197,8 @@ TEST_CASE("verdict on an operation: an RMS norm in floats, and its mistakes") {
         const Bytes after = with_rows(operation, [&](std::vector<float> x) {
             const float square = (x[0] * x[0] + x[1] * x[1]) + (x[2] * x[2] + x[3] * x[3]);
             const float root = 1 / std::sqrt(square / 4 + eps);
-            for (std::size_t c = 0; c < head_dim; ++c) {
+            for (std::size_t c = 0; c < head_dim; ++c)
                 x[c] = x[c] * root * (weight[c] + weight_offset);
-            }
             return x;
         });
         return verify::compare(operation, after, false).problem.empty();

@@ -24,7 +24,7 @@ struct Way {
     Pairing pairing;
     AngleSource source;
 
-    /// Returns the largest |position|, which sets the length of the table if the source has one.
+    // Returns the largest |position|, which sets the length of the table if the source has one.
     std::int64_t farthest() const {
         return source == VKROPE_ANGLES_COMPUTED           ? INT32_MAX
                : source == VKROPE_ANGLES_FACTORED_TEXTURE ? (std::int64_t{1} << 22) - 1
@@ -37,7 +37,7 @@ Trial at(const std::vector<std::int64_t>& positions, const Way& way, const Bytes
     Trial trial = trial_of(VKROPE_F32, head_dim, tokens, way.pairing);
     trial.shape.q_per_group = heads;
     trial.info.angles = way.source;
-    trial.max_position = static_cast<std::uint32_t>(way.farthest() + 1);
+    trial.max_position = std::uint32_t(way.farthest() + 1);
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.ids = positions;
     trial.rows[Q] = q;
@@ -50,8 +50,8 @@ std::vector<float> floats(const Bytes& bytes) {
     return values;
 }
 
-/// Compares two results of x that should be equal, element by element. The tolerance is
-/// `factor` * b, where b is computed from the pair of the element in x.
+// Compares two results of x that should be equal, element by element. The tolerance is
+// `factor` * b, where b is computed from the pair of the element in x.
 void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, double factor,
                 const char* what, Test& test) {
     const std::vector<float> left = floats(a), right = floats(b), from = floats(x);
@@ -72,31 +72,30 @@ void hold_close(const Bytes& a, const Bytes& b, const Bytes& x, const Way& way, 
 
 double length(const std::vector<float>& values, std::size_t row) {
     double sum = 0;
-    for (std::size_t i = 0; i < head_dim; ++i) {
+    for (std::size_t i = 0; i < head_dim; ++i)
         sum += double{values[row * head_dim + i]} * double{values[row * head_dim + i]};
-    }
     return std::sqrt(sum);
 }
 
 void add_way(Checks& checks, const Way& way) {
     const std::string name = fmt::format("{}_{}", name_of(way.pairing), name_of(way.source));
-    checks.add("composition_" + name, [=](Test& test) {
-        const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 91);
-        const std::int64_t half = way.farthest() / 2;
-        for (const std::int64_t q : {std::int64_t{1}, std::int64_t{777}, -half}) {
-            const std::vector<std::int64_t> p = random_positions(tokens, -half, half, 92);
-            std::vector<std::int64_t> sum = p;
-            for (std::int64_t& position : sum) {
-                position += q;
+    checks.add(
+        "composition_" + name,
+        [=](Test& test) {
+            const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 91);
+            const std::int64_t half = way.farthest() / 2;
+            for (const std::int64_t q : {std::int64_t{1}, std::int64_t{777}, -half}) {
+                const std::vector<std::int64_t> p = random_positions(tokens, -half, half, 92);
+                std::vector<std::int64_t> sum = p;
+                for (std::int64_t& position : sum) position += q;
+                const Bytes once = test.run(at(p, way, x)).rows[Q];
+                const Bytes twice = test.run(at(std::vector(tokens, q), way, once)).rows[Q];
+                const Bytes together = test.run(at(sum, way, x)).rows[Q];
+                hold_close(twice, together, x, way, 2 * std::sqrt(2.0) + 1, "R(p) R(q) = R(p + q)",
+                           test);
+                test.hold(once != twice, "a rotation by {} positions changes nothing", q);
             }
-            const Bytes once = test.run(at(p, way, x)).rows[Q];
-            const Bytes twice = test.run(at(std::vector(tokens, q), way, once)).rows[Q];
-            const Bytes together = test.run(at(sum, way, x)).rows[Q];
-            hold_close(twice, together, x, way, 2 * std::sqrt(2.0) + 1, "R(p) R(q) = R(p + q)",
-                       test);
-            test.hold(once != twice, "a rotation by {} positions changes nothing", q);
-        }
-    });
+        });
     checks.add("inverse_" + name, [=](Test& test) {
         const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 93);
         const std::vector<std::int64_t> p = random_positions(tokens, -way.farthest(),
@@ -114,18 +113,20 @@ void add_way(Checks& checks, const Way& way) {
         test.hold(test.run(negative).rows[Q] == undone,
                   "the inverse at p and forward at -p have different bits");
     });
-    checks.add("norm_" + name, [=](Test& test) {
-        const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 95);
-        const Bytes y = test.run(at(random_positions(tokens, -way.farthest(), way.farthest(), 96),
-                                    way, x))
-                            .rows[Q];
-        const std::vector<float> before = floats(x), after = floats(y);
-        for (std::size_t row = 0; row < before.size() / head_dim; ++row) {
-            const double was = length(before, row), is = length(after, row);
-            test.hold(std::fabs(is - was) <= 2 * way.bound() * was,
-                      "row {} had a length of {:.9g}, but now has {:.9g}", row, was, is);
-        }
-    });
+    checks.add(
+        "norm_" + name,
+        [=](Test& test) {
+            const Bytes x = random_elements(VKROPE_F32, std::size_t{tokens} * heads * head_dim, 95);
+            const Bytes y =
+                test.run(at(random_positions(tokens, -way.farthest(), way.farthest(), 96), way, x))
+                    .rows[Q];
+            const std::vector<float> before = floats(x), after = floats(y);
+            for (std::size_t row = 0; row < before.size() / head_dim; ++row) {
+                const double was = length(before, row), is = length(after, row);
+                test.hold(std::fabs(is - was) <= 2 * way.bound() * was,
+                          "row {} had a length of {:.9g}, but now has {:.9g}", row, was, is);
+            }
+        });
     checks.add("identity_at_position_0_" + name, [=](Test& test) {
         for (const Element element : elements) {
             Trial trial = trial_of(element, head_dim, tokens, way.pairing);
@@ -146,9 +147,8 @@ void add_way(Checks& checks, const Way& way) {
 }  // namespace
 
 void add_algebra(Checks& checks) {
-    for (const AngleSource source : our_sources) {
-        add_way(checks, {pairings[static_cast<std::size_t>(source) % 2], source});
-    }
+    for (const AngleSource source : our_sources)
+        add_way(checks, {pairings[std::size_t(source) % 2], source});
 }
 
 }  // namespace vkrope::conformance

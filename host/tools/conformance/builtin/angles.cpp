@@ -25,7 +25,7 @@ constexpr AngleSource far_sources[] = {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_AN
 constexpr double factors[] = {1, 1.01, 1.1386, 1.19, 2};
 constexpr std::uint32_t max_rows = max_factored_positions;
 
-/// Returns 0, +-1, 2^k - 1, 2^k and 2^k + 1 of either sign, and the ends of the source's range.
+// Returns 0, +-1, 2^k - 1, 2^k and 2^k + 1 of either sign, and the ends of the source's range.
 std::vector<std::int64_t> special_positions(AngleSource source) {
     std::vector<std::int64_t> positions = {0, 1, -1};
     const int bits = source == VKROPE_ANGLES_COMPUTED ? 31 : 22;
@@ -37,13 +37,11 @@ std::vector<std::int64_t> special_positions(AngleSource source) {
     }
     const std::int64_t last = (std::int64_t{1} << bits) - 1;
     positions.insert(positions.end(), {last, -last, last - 1, 1 - last});
-    if (source == VKROPE_ANGLES_COMPUTED) {
-        positions.push_back(INT32_MIN);
-    }
+    if (source == VKROPE_ANGLES_COMPUTED) positions.push_back(INT32_MIN);
     return positions;
 }
 
-/// Returns random positions over the range that the source covers.
+// Returns random positions over the range that the source covers.
 std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, std::uint32_t seed) {
     const std::int64_t last = source == VKROPE_ANGLES_COMPUTED ? INT32_MAX
                                                                : std::int64_t{max_rows} - 1;
@@ -51,17 +49,16 @@ std::vector<std::int64_t> far_positions(AngleSource source, std::size_t count, s
                             seed);
 }
 
-/// Puts every third token at a special position, in the order of the list and starting at index
-/// `part` * (tokens / 3); the other tokens are at random positions.
+// Puts every third token at a special position, in the order of the list and starting at index
+// `part` * (tokens / 3); the other tokens are at random positions.
 Trial far_trial(AngleSource source, Element element, Pairing pairing, std::uint32_t part) {
     Trial trial = from_source(source, element, pairing);
     trial.max_position = max_rows;
     trial.info.positions = VKROPE_POSITIONS_IDS;
     trial.ids = far_positions(source, tokens, part);
     const std::vector<std::int64_t> special = special_positions(source);
-    for (std::uint32_t i = 0; i < tokens / 3; ++i) {
+    for (std::uint32_t i = 0; i < tokens / 3; ++i)
         trial.ids[3 * i] = special[(part * (tokens / 3) + i) % special.size()];
-    }
     trial.seed = part + 1;
     return trial;
 }
@@ -69,7 +66,7 @@ Trial far_trial(AngleSource source, Element element, Pairing pairing, std::uint3
 void add_far(Checks& checks, AngleSource source) {
     const std::string name = name_of(source);
     for (const Element element : elements) {
-        const Pairing pairing = pairings[static_cast<std::size_t>(element) % 2];
+        const Pairing pairing = pairings[std::size_t(element) % 2];
         checks.add(fmt::format("{}_{}_{}", name, name_of(element), name_of(pairing)),
                    [=](Test& test) {
                        std::uint32_t part = 0;
@@ -92,7 +89,7 @@ void add_far(Checks& checks, AngleSource source) {
         trial.max_position = max_rows;
         trial.info.positions = VKROPE_POSITIONS_IDS;
         trial.ids = special_positions(source);
-        trial.shape.tokens = static_cast<std::uint32_t>(trial.ids.size());
+        trial.shape.tokens = std::uint32_t(trial.ids.size());
         const Rotated rotated = test.run(trial);
         test.hold(rotated.has_outside(0),
                   "positions are counted as outside although the table covers them");
@@ -109,26 +106,29 @@ void add_far(Checks& checks, AngleSource source) {
     });
 }
 
-/// Checks that the number of positions of a table does not change the bits at any position.
+// Checks that the number of positions of a table does not change the bits at any position.
 void add_table_sizes(Checks& checks) {
     for (const AngleSource source : our_sources) {
-        checks.add(fmt::format("{}_size_changes_no_bit", name_of(source)), [=](Test& test) {
-            Trial trial = from_source(source, VKROPE_F32);
-            trial.attention_factor = 1.1386;
-            trial.info.positions = VKROPE_POSITIONS_IDS;
-            trial.ids = random_positions(tokens, -99, 99, 54);
-            trial.max_position = 100;
-            const Rotated small = test.run(trial);
-            const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
-                                source == VKROPE_ANGLES_DIRECT_BUFFER;
-            for (const std::uint32_t rows :
-                 {2047u, 2048u, 2049u, 131072u, direct ? 131073u : max_rows}) {
-                trial.max_position = rows;
-                const Rotated large = test.run(trial);
-                test.hold(same_bits(small, large),
-                          "a table for {} positions gives different bits than one for 100", rows);
-            }
-        });
+        checks.add(
+            fmt::format("{}_size_changes_no_bit", name_of(source)),
+            [=](Test& test) {
+                Trial trial = from_source(source, VKROPE_F32);
+                trial.attention_factor = 1.1386;
+                trial.info.positions = VKROPE_POSITIONS_IDS;
+                trial.ids = random_positions(tokens, -99, 99, 54);
+                trial.max_position = 100;
+                const Rotated small = test.run(trial);
+                const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
+                                    source == VKROPE_ANGLES_DIRECT_BUFFER;
+                for (const std::uint32_t rows :
+                     {2047u, 2048u, 2049u, 131072u, direct ? 131073u : max_rows}) {
+                    trial.max_position = rows;
+                    const Rotated large = test.run(trial);
+                    test.hold(same_bits(small, large),
+                              "a table for {} positions gives different bits than one for 100",
+                              rows);
+                }
+            });
     }
     // Below 2048 the coarse angle is 0, with cos 1 and sin 0: adding it changes no bit. The same is
     // true of the fine angle at multiples of 2048, if the factor, which is in the fine rows, is 1.
@@ -162,35 +162,37 @@ void add_table_sizes(Checks& checks) {
     });
 }
 
-/// Records the largest f32 errors at positions around each power of two that a source covers.
+// Records the largest f32 errors at positions around each power of two that a source covers.
 void add_errors_by_position(Checks& checks) {
-    checks.add("error_by_position", [](Test& test) {
-        for (const AngleSource source : our_sources) {
-            ErrorCurve curve = {
-                .source = name_of(source), .bound_u = error_bound(source, 1), .points = {}};
-            for (std::uint32_t log2 = 0; log2 <= 30; log2 += 2) {
-                Trial trial = trial_of(VKROPE_F32, 64, 4);
-                trial.info.angles = source;
-                trial.shape.q_per_group = 4;
-                trial.call.positions.first = (1 << log2) - 1;
-                const std::int64_t last = std::int64_t{trial.call.positions.first} + 3;
-                const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
-                                    source == VKROPE_ANGLES_DIRECT_BUFFER;
-                if (source != VKROPE_ANGLES_COMPUTED && last >= (direct ? 1 << 13 : 1 << 21)) {
-                    break;  // the table would be too large
+    checks.add(
+        "error_by_position",
+        [](Test& test) {
+            for (const AngleSource source : our_sources) {
+                ErrorCurve curve = {
+                    .source = name_of(source), .bound_u = error_bound(source, 1), .points = {}};
+                for (std::uint32_t log2 = 0; log2 <= 30; log2 += 2) {
+                    Trial trial = trial_of(VKROPE_F32, 64, 4);
+                    trial.info.angles = source;
+                    trial.shape.q_per_group = 4;
+                    trial.call.positions.first = (1 << log2) - 1;
+                    const std::int64_t last = std::int64_t{trial.call.positions.first} + 3;
+                    const bool direct = source == VKROPE_ANGLES_DIRECT_TEXTURE ||
+                                        source == VKROPE_ANGLES_DIRECT_BUFFER;
+                    if (source != VKROPE_ANGLES_COMPUTED && last >= (direct ? 1 << 13 : 1 << 21))
+                        break;  // the table would be too large
+                    trial.max_position = std::uint32_t(
+                        std::min<std::int64_t>(last + 1, std::int64_t{1} << 30));
+                    Test found(test.device);
+                    test.run(trial);
+                    const Outcome outcome = found.outcome();
+                    test.hold(!found.wrong(), "{}", outcome.reason);
+                    test.measure_u(outcome.max_u.value_or(0));
+                    curve.points.emplace_back(trial.call.positions.first,
+                                              outcome.max_u.value_or(0));
                 }
-                trial.max_position = static_cast<std::uint32_t>(
-                    std::min<std::int64_t>(last + 1, std::int64_t{1} << 30));
-                Test found(test.device);
-                test.run(trial);
-                const Outcome outcome = found.outcome();
-                test.hold(!found.wrong(), "{}", outcome.reason);
-                test.measure_u(outcome.max_u.value_or(0));
-                curve.points.emplace_back(trial.call.positions.first, outcome.max_u.value_or(0));
+                test.add_curve(std::move(curve));
             }
-            test.add_curve(std::move(curve));
-        }
-    });
+        });
 }
 
 }  // namespace
@@ -216,21 +218,21 @@ void add_angles(Checks& checks) {
         test.hold(same_bits(ours, callers), "a cos_sin_cache with our values gives different bits");
     });
     for (const Element table : elements) {
-        checks.add(fmt::format("cos_sin_cache_{}", name_of(table)), [=](Test& test) {
-            for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
-                Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32,
-                                          VKROPE_INTERLEAVED);
-                trial.info.positions = VKROPE_POSITIONS_IDS;
-                trial.ids = random_positions(tokens, -9, 72, 44);  // some are out of range
-                trial.call.direction = direction;
-                add_cos_sin_cache(trial, table, rotary_dim / 2 + 3, false);
-                test.run(trial);
-            }
-        });
+        checks.add(
+            fmt::format("cos_sin_cache_{}", name_of(table)),
+            [=](Test& test) {
+                for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {
+                    Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32,
+                                              VKROPE_INTERLEAVED);
+                    trial.info.positions = VKROPE_POSITIONS_IDS;
+                    trial.ids = random_positions(tokens, -9, 72, 44);  // some are out of range
+                    trial.call.direction = direction;
+                    add_cos_sin_cache(trial, table, rotary_dim / 2 + 3, false);
+                    test.run(trial);
+                }
+            });
     }
-    for (const AngleSource source : far_sources) {
-        add_far(checks, source);
-    }
+    for (const AngleSource source : far_sources) add_far(checks, source);
     add_table_sizes(checks);
     add_errors_by_position(checks);
 }

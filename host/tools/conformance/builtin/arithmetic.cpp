@@ -15,7 +15,7 @@ namespace {
 
 constexpr double yarn_factor = 1.2079441541679836;  // 0.1 ln 8 + 1
 
-/// Returns 8 pairs, 4 heads, and 512 tokens at positions between -131071 and 131071.
+// Returns 8 pairs, 4 heads, and 512 tokens at positions between -131071 and 131071.
 Trial far_positions(Element element, Pairing pairing, std::uint32_t seed) {
     Trial trial = trial_of(element, 16, 512, pairing);
     trial.shape.q_per_group = 4;
@@ -28,7 +28,7 @@ Trial far_positions(Element element, Pairing pairing, std::uint32_t seed) {
     return trial;
 }
 
-/// Calls visit(token, pair, first, second) with the elements of each pair of Q, packed.
+// Calls visit(token, pair, first, second) with the elements of each pair of Q, packed.
 template <class Visit>
 void each_pair(const Trial& trial, Visit visit) {
     const std::uint32_t D = trial.info.tensor[Q].head_dim, pairs = trial.info.rotary_dim / 2;
@@ -41,8 +41,8 @@ void each_pair(const Trial& trial, Visit visit) {
     }
 }
 
-/// Returns pairs that a rotation turns onto an axis: the two products nearly cancel, and only
-/// rounding error is left.
+// Returns pairs that a rotation turns onto an axis: the two products nearly cancel, and only
+// rounding error is left.
 Bytes cancelling(const Trial& trial, Element element) {
     Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 7);
     const shader_source::Angles angles(inv_freq_of(trial), trial.attention_factor);
@@ -50,19 +50,17 @@ Bytes cancelling(const Trial& trial, Element element) {
         const CosSin angle = angles.at(trial.info.angles, trial.ids[token], j);
         const long double c = angle.cos, s = angle.sin;
         const long double x0 = value(element, q, first);
-        if (s != 0 && std::fabs(x0 * c / s) < 60000) {
-            set(element, q, second, x0 * c / s);
-        }
+        if (s != 0 && std::fabs(x0 * c / s) < 60000) set(element, q, second, x0 * c / s);
     });
     return q;
 }
 
-/// Returns pairs whose members differ by a factor of up to 2^`spread`.
+// Returns pairs whose members differ by a factor of up to 2^`spread`.
 Bytes unequal(const Trial& trial, Element element, int spread) {
     Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 8);
     std::mt19937 random(trial.seed);
     each_pair(trial, [&](std::size_t, std::size_t, std::size_t first, std::size_t second) {
-        const int exponent = static_cast<int>(random() % static_cast<unsigned>(spread));
+        const int exponent = int(random() % unsigned(spread));
         const std::size_t member = random() % 2 == 0 ? first : second;
         set(element, q, member,
             std::ldexp(static_cast<long double>(value(element, q, member)), -exponent));
@@ -70,33 +68,30 @@ Bytes unequal(const Trial& trial, Element element, int spread) {
     return q;
 }
 
-/// Returns random values, of which at most one per pair is replaced by one of `specials`.
+// Returns random values, of which at most one per pair is replaced by one of `specials`.
 Bytes with_specials(const Trial& trial, Element element, const std::vector<float>& specials) {
     Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 9);
     std::mt19937 random(trial.seed);
     each_pair(trial, [&](std::size_t, std::size_t, std::size_t first, std::size_t second) {
         const std::size_t member = random() % 2 == 0 ? first : second;
-        if (random() % 5 == 0) {
-            set(element, q, member, specials[random() % specials.size()]);
-        }
+        if (random() % 5 == 0) set(element, q, member, specials[random() % specials.size()]);
     });
     return q;
 }
 
-/// Returns values below 2^-120, whose operands, products and sums are subnormal in f32.
+// Returns values below 2^-120, whose operands, products and sums are subnormal in f32.
 Bytes tiny(const Trial& trial, Element element) {
     Bytes q = random_elements(element, elements_of(trial, Q), trial.seed + 10);
     std::mt19937 random(trial.seed);
     const int deepest = element == VKROPE_F16 ? 24 : 150, from = element == VKROPE_F16 ? 10 : 120;
     for (std::size_t i = 0; i < elements_of(trial, Q); ++i) {
-        const int exponent = from +
-                             static_cast<int>(random() % static_cast<unsigned>(deepest - from));
+        const int exponent = from + int(random() % unsigned(deepest - from));
         set(element, q, i, std::ldexp(static_cast<long double>(value(element, q, i)), -exponent));
     }
     return q;
 }
 
-/// Returns values near the largest value, whose sums may overflow.
+// Returns values near the largest value, whose sums may overflow.
 Bytes huge(const Trial& trial, Element element) {
     Bytes q(elements_of(trial, Q) * element_bytes(element));
     std::mt19937 random(trial.seed);
@@ -112,31 +107,31 @@ using Fill = Bytes (*)(const Trial&, Element);
 
 void add_values(Checks& checks, const char* name, Fill values) {
     for (const Element element : elements) {
-        checks.add(fmt::format("{}_{}", name, name_of(element)), [=](Test& test) {
-            for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
-                                             VKROPE_ANGLES_DIRECT_TEXTURE}) {
-                const auto sum = static_cast<std::size_t>(element) +
-                                 static_cast<std::size_t>(source);
-                Trial trial = far_positions(element, pairings[sum % 2], 11);
-                trial.info.angles = source;
-                trial.rows[Q] = values(trial, element);
-                test.run(trial);
-            }
-        });
+        checks.add(
+            fmt::format("{}_{}", name, name_of(element)),
+            [=](Test& test) {
+                for (const AngleSource source :
+                     {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
+                      VKROPE_ANGLES_DIRECT_TEXTURE}) {
+                    const auto sum = std::size_t(element) + std::size_t(source);
+                    Trial trial = far_positions(element, pairings[sum % 2], 11);
+                    trial.info.angles = source;
+                    trial.rows[Q] = values(trial, element);
+                    test.run(trial);
+                }
+            });
     }
 }
 
-/// Checks that the device treats f32 as it reports. Kernels declare these reported properties on
-/// all devices that are not CPUs.
+// Checks that the device treats f32 as it reports. Kernels declare these reported properties on
+// all devices that are not CPUs.
 void hold_promises(Test& test) {
     VkPhysicalDeviceFloatControlsProperties promised = {};
     promised.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FLOAT_CONTROLS_PROPERTIES;
     const bool declared = (test.device.device().ref().enabled &
                            VKROPE_DEVICE_FEATURE_FLOAT_CONTROLS) &&
                           test.device.info().type != VK_PHYSICAL_DEVICE_TYPE_CPU;
-    if (declared) {
-        add_properties(test.device.device().ref(), &promised);
-    }
+    if (declared) add_properties(test.device.device().ref(), &promised);
     const Traits& does = test.device.traits();
     test.hold(!promised.shaderDenormPreserveFloat32 || does.subnormals == "kept",
               "shaders declare DenormPreserve, which the device reports "
@@ -155,9 +150,11 @@ void hold_promises(Test& test) {
 }  // namespace
 
 void add_arithmetic(Checks& checks) {
-    add_values(checks, "random", [](const Trial& trial, Element element) {
-        return random_elements(element, elements_of(trial, Q), trial.seed);
-    });
+    add_values(
+        checks, "random",
+        [](const Trial& trial, Element element) {
+            return random_elements(element, elements_of(trial, Q), trial.seed);
+        });
     add_values(checks, "random_bits", [](const Trial& trial, Element element) {
         return random_bits(element, elements_of(trial, Q), trial.seed);
     });
@@ -167,12 +164,16 @@ void add_arithmetic(Checks& checks) {
     });
     add_values(checks, "subnormals", tiny);
     add_values(checks, "largest", huge);
-    add_values(checks, "infinities", [](const Trial& trial, Element element) {
-        return with_specials(trial, element, {INFINITY, -INFINITY});
-    });
-    add_values(checks, "nan_stays_in_its_pair", [](const Trial& trial, Element element) {
-        return with_specials(trial, element, {NAN, -NAN});
-    });
+    add_values(
+        checks, "infinities",
+        [](const Trial& trial, Element element) {
+            return with_specials(trial, element, {INFINITY, -INFINITY});
+        });
+    add_values(
+        checks, "nan_stays_in_its_pair",
+        [](const Trial& trial, Element element) {
+            return with_specials(trial, element, {NAN, -NAN});
+        });
     add_values(checks, "signed_zeros", [](const Trial& trial, Element element) {
         Bytes q(elements_of(trial, Q) * element_bytes(element));
         for (std::size_t i = 0; i < elements_of(trial, Q); ++i) {

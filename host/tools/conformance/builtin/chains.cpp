@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint32_t tokens = 48, heads = 3, head_dim = 64;
 
-/// Runs three calls. Not in place: from the first buffer to the second, to the third, and back to
-/// the second. In place: within the first, from the first to the second, and within the second.
+// Runs three calls. Not in place: from the first buffer to the second, to the third, and back to
+// the second. In place: within the first, from the first to the second, and within the second.
 void hold_chain(Test& test, Element element, Pairing pairing, bool in_place) {
     Trial trial = trial_of(element, head_dim, tokens, pairing);
     trial.shape.groups = heads;
@@ -30,16 +30,13 @@ void hold_chain(Test& test, Element element, Pairing pairing, bool in_place) {
             Call call = {.tokens = tokens};
             call.in[Q] = places[from];
             call.out[Q] = places[to];
-            call.positions.first = static_cast<std::int32_t>(7 * calls.size() + 1);
+            call.positions.first = std::int32_t(7 * calls.size() + 1);
             calls.push_back(there.call(call));
         }
-        if (together) {
+        if (together)
             test.device.rotate_in_order(operation.info, calls);
-        } else {
-            for (const Call& call : calls) {
-                test.device.rotate({operation.info, call});
-            }
-        }
+        else
+            for (const Call& call : calls) test.device.rotate({operation.info, call});
         Bytes after(before.size());
         test.device.download(there.memory(), after.data(), after.size());
         return after;
@@ -57,9 +54,10 @@ void add_chains(Checks& checks) {
     for (const Element element : elements) {
         for (const Pairing pairing : pairings) {
             for (const bool in_place : {false, true}) {
-                checks.add(fmt::format("{}_{}_{}", name_of(element), name_of(pairing),
-                                       in_place ? "in_place" : "out_of_place"),
-                           [=](Test& test) { hold_chain(test, element, pairing, in_place); });
+                checks.add(
+                    fmt::format("{}_{}_{}", name_of(element), name_of(pairing),
+                                in_place ? "in_place" : "out_of_place"),
+                    [=](Test& test) { hold_chain(test, element, pairing, in_place); });
             }
         }
     }

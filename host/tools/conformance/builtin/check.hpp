@@ -13,49 +13,46 @@ namespace vkrope::conformance {
 struct Trial;
 struct Rotated;
 
-/// A running check: the device and the findings. The reason of a failure is the first problem
-/// found.
+// A running check: the device and the findings. The reason of a failure is the first problem
+// found.
 class Test {
    public:
     explicit Test(DeviceUnderTest& on) : device(on) {}
 
     DeviceUnderTest& device;
 
-    /// Runs a trial and compares its result with the definition. Throws Refusal if the library
-    /// refuses the trial or the device fails.
+    // Runs a trial and compares its result with the definition. Throws Refusal if the library
+    // refuses the trial or the device fails.
     Rotated run(const Trial& trial);
 
-    /// Fails the check unless `right`.
+    // Fails the check unless `right`.
     template <class... Values>
     void hold(bool right, fmt::format_string<Values...> otherwise, Values&&... values) {
         ++held_;
-        if (!right && problem_.empty()) {
+        if (!right && problem_.empty())
             problem_ = fmt::format(otherwise, std::forward<Values>(values)...);
-        }
     }
 
-    /// Adds a clause to the reason of a check that fails: what the device may have done. Only the
-    /// first clause is kept.
+    // Adds a clause to the reason of a check that fails: what the device may have done. Only the
+    // first clause is kept.
     void explain(const std::string& clause) {
-        if (explanation_.empty()) {
-            explanation_ = clause;
-        }
+        if (explanation_.empty()) explanation_ = clause;
     }
 
-    /// Replaces the clause, for a caller that knows more.
+    // Replaces the clause, for a caller that knows more.
     void explain_instead(const std::string& clause) { explanation_ = clause; }
-    /// Adds the text of a smaller operation that fails, too.
+    // Adds the text of a smaller operation that fails, too.
     void show(std::string operation) { operation_ = std::move(operation); }
     bool wrong() const { return !problem_.empty(); }
 
-    /// Keep the largest errors so far: as |actual - exact|, in units of the contract, and in units
-    /// of the last place.
+    // Keep the largest errors so far: as |actual - exact|, in units of the contract, and in units
+    // of the last place.
     void measure_error(double error) { largest(error_, error); }
     void measure_u(double u) { largest(u_, u); }
     void measure_ulp(double ulp) { largest(ulp_, ulp); }
     void add_curve(ErrorCurve curve) { curves_.push_back(std::move(curve)); }
 
-    /// Returns the result. A check that compared nothing is an error.
+    // Returns the result. A check that compared nothing is an error.
     Outcome outcome() const {
         Outcome outcome = {.reason = problem_,
                            .operation = operation_,
@@ -107,9 +104,8 @@ class BuiltinCheck : public Check {
             // A later refusal as unsupported does not hide an earlier failure.
             Outcome so_far = test.outcome();
             if (refusal.outcome().verdict == Verdict::unsupported &&
-                so_far.verdict == Verdict::fail) {
+                so_far.verdict == Verdict::fail)
                 return so_far;
-            }
             throw;
         }
         return test.outcome();
@@ -120,7 +116,7 @@ class BuiltinCheck : public Check {
     Function function_;
 };
 
-/// Collects the checks of one group, and keeps checks of Level::full only if requested.
+// Collects the checks of one group, and keeps checks of Level::full only if requested.
 class Checks {
    public:
     Checks(Group& group, std::string prefix, const Extent& of)
@@ -133,7 +129,7 @@ class Checks {
             add_with(of == Level::full ? "--level full" : "", name, std::move(function));
     }
 
-    /// Adds a check that these options select.
+    // Adds a check that these options select.
     void add_with(const std::string& options, const std::string& name,
                   BuiltinCheck::Function function) {
         group_.checks.push_back(

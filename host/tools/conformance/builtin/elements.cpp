@@ -14,28 +14,26 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Returns pairs (x, 0) at position 0, which the rotation does not change: 64 per row.
+// Returns pairs (x, 0) at position 0, which the rotation does not change: 64 per row.
 Trial identity(Element in, Element out, const std::vector<std::uint32_t>& bits) {
     constexpr std::uint32_t pairs = 64;
-    const auto rows = static_cast<std::uint32_t>((bits.size() + pairs - 1) / pairs);
+    const auto rows = std::uint32_t((bits.size() + pairs - 1) / pairs);
     Trial trial = trial_of(in, 2 * pairs, 1);
     trial.info.tensor[Q].out = out;
     trial.shape.batch = rows;
     trial.max_position = 1;
     trial.rows[Q].resize(elements_of(trial, Q) * element_bytes(in));
-    for (std::size_t i = 0; i < bits.size(); ++i) {
+    for (std::size_t i = 0; i < bits.size(); ++i)
         store(in, trial.rows[Q], i / pairs * 2 * pairs + i % pairs, bits[i]);
-    }
     return trial;
 }
 
-/// Runs a trial with each conversion that the device supports.
+// Runs a trial with each conversion that the device supports.
 template <class Try>
 void each_conversion(Test& test, Trial trial, Try attempt) {
     for (const Conversion conversion : {VKROPE_CONVERSION_INTEGER, VKROPE_CONVERSION_NATIVE}) {
-        if (conversion == VKROPE_CONVERSION_NATIVE && !test.device.traits().converts_f16) {
+        if (conversion == VKROPE_CONVERSION_NATIVE && !test.device.traits().converts_f16)
             continue;  // the check `native` gives the reason
-        }
         trial.info.conversion = conversion;
         attempt(trial);
     }
@@ -60,19 +58,18 @@ void hold_identity(Test& test, const Trial& trial, const std::vector<std::uint32
 }
 
 void hold_identities(Test& test, Element in, Element out, const std::vector<std::uint32_t>& bits) {
-    each_conversion(test, identity(in, out, bits),
-                    [&](const Trial& trial) { hold_identity(test, trial, bits); });
+    each_conversion(
+        test, identity(in, out, bits),
+        [&](const Trial& trial) { hold_identity(test, trial, bits); });
 }
 
 std::vector<std::uint32_t> all_halves() {
     std::vector<std::uint32_t> bits(1u << 16);
-    for (std::uint32_t i = 0; i < bits.size(); ++i) {
-        bits[i] = i;
-    }
+    for (std::uint32_t i = 0; i < bits.size(); ++i) bits[i] = i;
     return bits;
 }
 
-/// Returns the f32 values halfway between two neighbours of `type`, and the neighbours of these.
+// Returns the f32 values halfway between two neighbours of `type`, and the neighbours of these.
 std::vector<std::uint32_t> ties(Element type) {
     std::vector<std::uint32_t> bits;
     const std::uint32_t infinity = type == VKROPE_F16 ? 0x7c00 : 0x7f80;
@@ -80,7 +77,7 @@ std::vector<std::uint32_t> ties(Element type) {
         const double low = oracle::widen(type_of(type), half);
         const double high = half + 1 < infinity ? double{oracle::widen(type_of(type), half + 1)}
                                                 : (type == VKROPE_F16 ? 65536.0 : 0x1p128);
-        const auto middle = static_cast<float>((low + high) / 2);  // exact
+        const auto middle = float((low + high) / 2);  // exact
         std::uint32_t of_middle = 0;
         std::memcpy(&of_middle, &middle, sizeof middle);
         for (const std::uint32_t sign : {0u, 0x80000000u}) {
@@ -91,9 +88,9 @@ std::vector<std::uint32_t> ties(Element type) {
     return bits;
 }
 
-/// Pairs whose y0, rounded to f32, is halfway between two neighbours of `element`, although the
-/// exact sum of the two products is not. Rounding twice gives one neighbour, and rounding once
-/// would give the other.
+// Pairs whose y0, rounded to f32, is halfway between two neighbours of `element`, although the
+// exact sum of the two products is not. Rounding twice gives one neighbour, and rounding once
+// would give the other.
 struct RoundedTwice {
     Trial trial;
     std::vector<std::uint32_t> once;  // y0 of each pair without rounding the sum to f32
@@ -119,7 +116,7 @@ RoundedTwice rounded_twice(Element element) {
             // The exponents are close together, so that a double holds the exact sum. Both signs
             // occur, because a difference is often exact in f32.
             const auto member = [&random] {
-                const auto bits = static_cast<std::uint32_t>(random());
+                const auto bits = std::uint32_t(random());
                 return (bits & 0x807fffffu) | (127 - bits % 8) << 23;
             };
             store(VKROPE_F32, trial.rows[Q], first, member());
@@ -130,9 +127,7 @@ RoundedTwice rounded_twice(Element element) {
             const double exact = double{a} - double{b};
             const bool tie = (std::bit_cast<std::uint32_t>(sum) & ((1u << dropped) - 1)) ==
                              1u << (dropped - 1);
-            if (!tie || double{sum} == exact || std::fabs(sum) < 0x1p-10f) {
-                continue;
-            }
+            if (!tie || double{sum} == exact || std::fabs(sum) < 0x1p-10f) continue;
             const std::uint32_t once = oracle::narrow(type, static_cast<long double>(exact));
             if (once != oracle::narrow(type, static_cast<long double>(sum))) {
                 found.once.push_back(once);
@@ -148,45 +143,55 @@ RoundedTwice rounded_twice(Element element) {
 void add_elements(Checks& checks) {
     for (const Element in : elements) {
         for (const Element out : elements) {
-            checks.add(fmt::format("{}_to_{}", name_of(in), name_of(out)), [=](Test& test) {
-                // Unrotated channels contain random bits, which are kept, or rounded to the other
-                // type.
-                const auto i = static_cast<std::size_t>(in) + static_cast<std::size_t>(out);
-                Trial trial = trial_of(in, 48, 16, pairings[i % 2]);
-                trial.info.rotary_dim = 24;
-                trial.info.tensor[Q].rotary_offset = 8;
-                trial.info.tensor[Q].out = out;
-                trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
-                trial.rows[Q] = random_bits(in, elements_of(trial, Q), 5);
-                each_conversion(test, trial, [&](const Trial& each) { test.run(each); });
-            });
+            checks.add(
+                fmt::format("{}_to_{}", name_of(in), name_of(out)),
+                [=](Test& test) {
+                    // Unrotated channels contain random bits, which are kept, or rounded to the
+                    // other type.
+                    const auto i = std::size_t(in) + std::size_t(out);
+                    Trial trial = trial_of(in, 48, 16, pairings[i % 2]);
+                    trial.info.rotary_dim = 24;
+                    trial.info.tensor[Q].rotary_offset = 8;
+                    trial.info.tensor[Q].out = out;
+                    trial.shape = {.batch = 2, .tokens = 16, .groups = 2, .q_per_group = 2};
+                    trial.rows[Q] = random_bits(in, elements_of(trial, Q), 5);
+                    each_conversion(
+                        test, trial, [&](const Trial& each) { test.run(each); });
+                });
         }
     }
     for (const Element in : {VKROPE_F16, VKROPE_BF16}) {
         for (const Element out : elements) {
-            checks.add(fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),
-                       [=](Test& test) { hold_identities(test, in, out, all_halves()); });
+            checks.add(
+                fmt::format("all_65536_{}_to_{}", name_of(in), name_of(out)),
+                [=](Test& test) { hold_identities(test, in, out, all_halves()); });
         }
     }
     for (const Element out : {VKROPE_F16, VKROPE_BF16}) {
-        checks.add(fmt::format("ties_and_next_to_ties_f32_to_{}", name_of(out)),
-                   [=](Test& test) { hold_identities(test, VKROPE_F32, out, ties(out)); });
+        checks.add(
+            fmt::format("ties_and_next_to_ties_f32_to_{}", name_of(out)),
+            [=](Test& test) { hold_identities(test, VKROPE_F32, out, ties(out)); });
     }
     for (const Element element : {VKROPE_F16, VKROPE_BF16}) {
-        checks.add(fmt::format("rounded_twice_{}", name_of(element)), [=](Test& test) {
-            const RoundedTwice of = rounded_twice(element);
-            each_conversion(test, of.trial, [&](const Trial& trial) {
-                const Rotated rotated = test.run(trial);
-                const std::uint32_t pairs = trial.info.rotary_dim / 2;
-                for (std::size_t i = 0; i < of.once.size(); ++i) {
-                    const std::uint32_t got = stored(element, rotated.rows[Q],
-                                                     i / pairs * 2 * pairs + i % pairs);
-                    test.hold(got != of.once[i],
-                              "token {} pair {} has been rounded to {} alone, not to f32 before",
-                              i / pairs, i % pairs, name_of(element));
-                }
+        checks.add(
+            fmt::format("rounded_twice_{}", name_of(element)),
+            [=](Test& test) {
+                const RoundedTwice of = rounded_twice(element);
+                each_conversion(
+                    test, of.trial,
+                    [&](const Trial& trial) {
+                        const Rotated rotated = test.run(trial);
+                        const std::uint32_t pairs = trial.info.rotary_dim / 2;
+                        for (std::size_t i = 0; i < of.once.size(); ++i) {
+                            const std::uint32_t got = stored(element, rotated.rows[Q],
+                                                             i / pairs * 2 * pairs + i % pairs);
+                            test.hold(
+                                got != of.once[i],
+                                "token {} pair {} has been rounded to {} alone, not to f32 before",
+                                i / pairs, i % pairs, name_of(element));
+                        }
+                    });
             });
-        });
     }
     checks.add("native", [](Test& test) {
         Trial trial = trial_of(VKROPE_F16, 32, 16);

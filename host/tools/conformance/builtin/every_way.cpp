@@ -11,14 +11,14 @@
 namespace vkrope::conformance {
 namespace {
 
-/// The result of storing the rows of one tensor as a quantised type.
+// The result of storing the rows of one tensor as a quantised type.
 struct Quantised {
     Bytes codes;
     std::vector<float> scales;  // only scales that the kernel computes
 };
 
-/// given  the scales from the caller; empty: none
-/// rows   f32 values before the store
+// given  the scales from the caller; empty: none
+// rows   f32 values before the store
 Quantised quantised(const TensorInfo& info, const std::vector<float>& given, std::uint32_t heads,
                     const Bytes& rows) {
     const oracle::Store store = verify::store_of(info.out);
@@ -61,9 +61,8 @@ void hold_codes(Test& test, const Trial& trial, const Rotated& stored) {
                                              operation.call.in[which].heads, floats.rows[which]);
         const Bytes& codes = stored.rows[which];
         std::size_t differing = 0;
-        for (std::size_t at = 0; at < std::min(codes.size(), expected.codes.size()); ++at) {
+        for (std::size_t at = 0; at < std::min(codes.size(), expected.codes.size()); ++at)
             differing += codes[at] != expected.codes[at];
-        }
         test.hold(codes.size() == expected.codes.size() && differing == 0,
                   "{}: {} of {} bytes differ from the definition", "QKV"[which], differing,
                   codes.size());
@@ -95,9 +94,7 @@ void run_every_way(Test& test, Trial trial) {
     const bool quantised = is_quantised(trial.info.tensor[Q].out);
     trial.info.mapping = VKROPE_MAPPING_CPU;
     const Rotated first = test.run(trial);
-    if (quantised) {
-        hold_codes(test, trial, first);
-    }
+    if (quantised) hold_codes(test, trial, first);
     const auto same = [&](const char* what, const auto& change) {
         Trial way = trial;
         change(way);
@@ -109,17 +106,16 @@ void run_every_way(Test& test, Trial trial) {
         way.lead = usual ? 2 : 0;  // narrower accesses than those of the first run
     });
     if (usual) {
-        same("a cache", [](Trial& way) {
-            way.info.mapping = VKROPE_MAPPING_GPU;
-            way.info.scatter_kv = true;
-            for (std::int64_t row = way.shape.rows(); row-- > 0;) {
-                way.slots.push_back(row);
-            }
-        });
+        same(
+            "a cache",
+            [](Trial& way) {
+                way.info.mapping = VKROPE_MAPPING_GPU;
+                way.info.scatter_kv = true;
+                for (std::int64_t row = way.shape.rows(); row-- > 0;) way.slots.push_back(row);
+            });
     }
-    if (trial.info.tensor[Q].in == trial.info.tensor[Q].out) {
+    if (trial.info.tensor[Q].in == trial.info.tensor[Q].out)
         same("in place", [](Trial& way) { way.in_place.fill(true); });
-    }
 }
 
 }  // namespace vkrope::conformance

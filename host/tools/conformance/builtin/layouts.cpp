@@ -56,16 +56,18 @@ void add_layouts(Checks& checks) {
         }
     }
     for (const bool by_head : {false, true}) {
-        checks.add(by_head ? "pages_by_head" : "pages", [=](Test& test) {
-            for (const std::uint32_t page_size : {1u, 16u}) {
-                Trial trial = small(VKROPE_F16, 32, false);
-                trial.info.scatter_kv = true;
-                trial.call.paged_cache.page_size = page_size;
-                trial.pages_by_head = by_head;
-                trial.call.paged_cache.int64 = page_size == 1;
-                test.run(trial);
-            }
-        });
+        checks.add(
+            by_head ? "pages_by_head" : "pages",
+            [=](Test& test) {
+                for (const std::uint32_t page_size : {1u, 16u}) {
+                    Trial trial = small(VKROPE_F16, 32, false);
+                    trial.info.scatter_kv = true;
+                    trial.call.paged_cache.page_size = page_size;
+                    trial.pages_by_head = by_head;
+                    trial.call.paged_cache.int64 = page_size == 1;
+                    test.run(trial);
+                }
+            });
     }
 }
 

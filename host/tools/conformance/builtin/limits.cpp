@@ -89,22 +89,26 @@ void add_limits(Checks& checks) {
                 i == 0 || i % 3 == j ? Level::quick : Level::full);
         }
     }
-    checks.add("4_storage_buffers", [](Test& test) {
-        for (const std::uint32_t head_dim : {32u, 9u}) {
-            Trial trial = trial_of(VKROPE_F16, head_dim, 20);
-            trial.info.rotary_dim = 8;
-            trial.info.tensor[K] = trial.info.tensor[Q];
-            trial.in = trial.out = Arrangement::packed_qkv;
-            trial.in_place.fill(true);
-            const Rotated whole = test.run(trial);
-            trial.limits = {.storage_buffers = 4};
-            const Rotated apart = test.run(trial);
-            test.hold(apart.dispatches == 2,
-                      "Q and K took {} dispatches, but with 4 storage buffers each needs its own",
-                      apart.dispatches);
-            test.hold(same_bits(whole, apart), "Q and K apart from each other have different bits");
-        }
-    });
+    checks.add(
+        "4_storage_buffers",
+        [](Test& test) {
+            for (const std::uint32_t head_dim : {32u, 9u}) {
+                Trial trial = trial_of(VKROPE_F16, head_dim, 20);
+                trial.info.rotary_dim = 8;
+                trial.info.tensor[K] = trial.info.tensor[Q];
+                trial.in = trial.out = Arrangement::packed_qkv;
+                trial.in_place.fill(true);
+                const Rotated whole = test.run(trial);
+                trial.limits = {.storage_buffers = 4};
+                const Rotated apart = test.run(trial);
+                test.hold(
+                    apart.dispatches == 2,
+                    "Q and K took {} dispatches, but with 4 storage buffers each needs its own",
+                    apart.dispatches);
+                test.hold(same_bits(whole, apart),
+                          "Q and K apart from each other have different bits");
+            }
+        });
     checks.add(
         "range_of_the_device",
         [](Test& test) {
@@ -117,7 +121,7 @@ void add_limits(Checks& checks) {
                     "bytes at most",
                     range, most);
             }
-            Trial trial = trial_of(VKROPE_F32, 128, static_cast<std::uint32_t>(range / row + 100));
+            Trial trial = trial_of(VKROPE_F32, 128, std::uint32_t(range / row + 100));
             trial.shape.q_per_group = 32;
             trial.max_position = 1 << 14;
             trial.in_place.fill(true);

@@ -10,7 +10,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Compares one call with four heads per lane with two calls that are too small for four heads.
+// Compares one call with four heads per lane with two calls that are too small for four heads.
 void hold_four_heads(Test& test, Element element, Arrangement rows, std::uint32_t lanes_of_token) {
     constexpr std::uint32_t enough = 1u << 16;  // in lanes; see host/kernel/plan.cpp
     Trial trial = two_tensors(element, 32, 32);
@@ -27,7 +27,7 @@ void hold_four_heads(Test& test, Element element, Arrangement rows, std::uint32_
     const auto rotate = [&](std::uint32_t first, std::uint32_t count) {
         Call call = operation.call;
         call.tokens = count;
-        call.positions.first += static_cast<std::int32_t>(first);
+        call.positions.first += std::int32_t(first);
         for (const TensorIndex which : {Q, K}) {
             for (Tensor* tensor : {&call.in[which], &call.out[which]}) {
                 const std::uint64_t skipped =
@@ -79,9 +79,11 @@ void add_mappings(Checks& checks) {
         {"f16_elements", VKROPE_F16, Arrangement::odd_offsets, 16 * 4 * 2},
         {"f32_16_bytes", VKROPE_F32, Arrangement::bshd, 4 * 8}};
     for (const Access& access : accesses) {
-        checks.add(fmt::format("four_heads_a_lane_{}", access.name), [=](Test& test) {
-            hold_four_heads(test, access.element, access.rows, access.lanes_of_token);
-        });
+        checks.add(
+            fmt::format("four_heads_a_lane_{}", access.name),
+            [=](Test& test) {
+                hold_four_heads(test, access.element, access.rows, access.lanes_of_token);
+            });
     }
     // For interleaved pairs the units of a chunk are not adjacent, and a row may have more chunks
     // than a workgroup has lanes.

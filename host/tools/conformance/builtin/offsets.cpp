@@ -19,7 +19,7 @@ constexpr std::uint64_t from_q_to_k = 2048, row_room = 512, near_rows = 1024;  /
 constexpr std::uint64_t rows_room = near_rows + from_q_to_k +
                                     row_room;  // size of two adjacent rows of Q and of K
 
-/// The unit of row access, which follows from the distance of a row from a multiple of 16 bytes.
+// The unit of row access, which follows from the distance of a row from a multiple of 16 bytes.
 struct Access {
     const char* name;
     Element element;
@@ -30,32 +30,28 @@ constexpr Access accesses[] = {{"f32_16_bytes", VKROPE_F32, 0}, {"f32_words", VK
                                {"f16_elements", VKROPE_F16, 2}, {"bf16_16_bytes", VKROPE_BF16, 0},
                                {"bf16_words", VKROPE_BF16, 4},  {"bf16_elements", VKROPE_BF16, 2}};
 
-/// The axis along which the two rows of a tensor follow each other.
+// The axis along which the two rows of a tensor follow each other.
 enum class Along { tokens, batch, heads };
 
-/// Returns VkPhysicalDeviceMaintenance4Properties::maxBufferSize, or 0 if it is not reported.
+// Returns VkPhysicalDeviceMaintenance4Properties::maxBufferSize, or 0 if it is not reported.
 std::uint64_t max_buffer_bytes(DeviceUnderTest& device) {
-    if (device.info().api_version < VK_API_VERSION_1_3) {
-        return 0;
-    }
+    if (device.info().api_version < VK_API_VERSION_1_3) return 0;
     VkPhysicalDeviceMaintenance4Properties buffers = {};
     buffers.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES;
     add_properties(device.device().ref(), &buffers);
     return buffers.maxBufferSize;
 }
 
-/// Allocates a buffer, or throws Refusal (unsupported) with the name of the limit that it exceeds.
+// Allocates a buffer, or throws Refusal (unsupported) with the name of the limit that it exceeds.
 Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
     const auto hold_limit = [bytes](const char* name, std::uint64_t most) {
-        if (bytes > most) {
+        if (bytes > most)
             unsupported("rows so far apart take a buffer of {} bytes, the device allows {} ({})",
                         bytes, most, name);
-        }
     };
     hold_limit("largest device-local heap", device.info().memory_bytes);
-    if (const std::uint64_t most = max_buffer_bytes(device); most != 0) {
+    if (const std::uint64_t most = max_buffer_bytes(device); most != 0)
         hold_limit("maxBufferSize", most);
-    }
     Result<Buffer> made = Buffer::make(device.device(), bytes);
     if (made.status.code == VKROPE_ERROR_OUT_OF_DEVICE_MEMORY ||
         made.status.code == VKROPE_ERROR_OUT_OF_HOST_MEMORY) {
@@ -65,7 +61,7 @@ Buffer buffer_of(DeviceUnderTest& device, std::uint64_t bytes) {
     return value_of(std::move(made));
 }
 
-/// The packed rows of Q and K, before and after the rotation.
+// The packed rows of Q and K, before and after the rotation.
 struct Rows {
     Bytes q, k, rotated_q, rotated_k;
 };
@@ -87,7 +83,7 @@ Trial near_trial(const Access& access, Along along) {
     return trial;
 }
 
-/// The buffer and offsets of the two rows of Q; the rows of K are `from_q_to_k` bytes after them.
+// The buffer and offsets of the two rows of Q; the rows of K are `from_q_to_k` bytes after them.
 struct Placement {
     Buffer& buffer;
     std::uint64_t first, apart;  // bytes
@@ -97,11 +93,11 @@ struct Placement {
     }
 };
 
-/// The value of bytes around rows, and of output rows before the call.
+// The value of bytes around rows, and of output rows before the call.
 constexpr std::byte nothing_there{0x5a};
 
-/// Rotates two rows of Q and two of K from `in` to `out`, or in place, and checks that the result
-/// has the bits of `near`.
+// Rotates two rows of Q and two of K from `in` to `out`, or in place, and checks that the result
+// has the bits of `near`.
 void hold_far_rows(Test& test, const Access& access, Along along, const Rows& near,
                    const Placement& in, const Placement& out) {
     const std::uint64_t size = element_bytes(access.element), row_bytes = head_dim * size;
@@ -122,7 +118,7 @@ void hold_far_rows(Test& test, const Access& access, Along along, const Rows& ne
     }
     const Shape shape = shape_along(along);
     const auto tensor = [&](const Placement& placed, bool key) {
-        const auto stride = static_cast<std::int64_t>(placed.apart / size);
+        const auto stride = std::int64_t(placed.apart / size);
         const VkDescriptorBufferInfo whole = placed.buffer.whole();
         const std::uint64_t first = placed.byte(key, 0) + access.first_byte;
         Tensor made = {.where = {whole.buffer, first, placed.apart + row_bytes},
@@ -130,9 +126,7 @@ void hold_far_rows(Test& test, const Access& access, Along along, const Rows& ne
         (along == Along::tokens  ? made.token_stride
          : along == Along::batch ? made.batch_stride
                                  : made.head_stride) = stride;
-        if (along == Along::heads) {
-            made.token_stride = 2 * stride;
-        }
+        if (along == Along::heads) made.token_stride = 2 * stride;
         made.buffer_size = whole.range;
         return made;
     };
@@ -144,7 +138,7 @@ void hold_far_rows(Test& test, const Access& access, Along along, const Rows& ne
     const AngleTable table = value_of(
         AngleTable::make(test.device.device(), rotation, trial.info.angles, trial.max_position));
     call.call.angles = table.angles();
-    call.call.positions = {.first = static_cast<std::int32_t>(trial.call.positions.first),
+    call.call.positions = {.first = std::int32_t(trial.call.positions.first),
                            .batch_stride = broadcast};
     call.call.in[Q] = tensor(in, false);
     call.call.out[Q] = tensor(out, false);
@@ -167,7 +161,7 @@ void hold_far_rows(Test& test, const Access& access, Along along, const Rows& ne
     }
 }
 
-/// Checks distances of 2^first_bit to 2^last_bit bytes.
+// Checks distances of 2^first_bit to 2^last_bit bytes.
 void hold_offsets(Test& test, const Access& access, std::uint32_t first_bit, std::uint32_t last_bit,
                   bool in_place) {
     const std::uint64_t bytes = (std::uint64_t{1} << last_bit) + 2 * rows_room;
@@ -209,8 +203,9 @@ void add_offsets(Checks& checks) {
     constexpr Far farther[] = {
         {"256_MiB", 28}, {"512_MiB", 29}, {"1_GiB", 30}, {"2_GiB", 31}, {"4_GiB", 32}};
     for (const Access& access : accesses) {
-        checks.add(fmt::format("beyond_4_MiB_{}", access.name),
-                   [=](Test& test) { hold_offsets(test, access, 20, 23, false); });
+        checks.add(
+            fmt::format("beyond_4_MiB_{}", access.name),
+            [=](Test& test) { hold_offsets(test, access, 20, 23, false); });
         checks.add(fmt::format("beyond_128_MiB_{}", access.name),
                    [=](Test& test) { hold_offsets(test, access, 24, 27, true); });
         for (const Far& far : farther) {

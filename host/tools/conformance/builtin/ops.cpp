@@ -45,7 +45,7 @@ constexpr Named norms[] = {
      norm_of(layer, head, after, channel, 0, channel)},
 };
 
-/// The shape of a row with a window: units of 8, 4 and 2 elements, and single elements.
+// The shape of a row with a window: units of 8, 4 and 2 elements, and single elements.
 struct RowShape {
     std::uint32_t head_dim, rotary_dim, rotary_offset;
     Pairing pairing;
@@ -60,7 +60,7 @@ Trial of_shape(Element in, Element out, const RowShape& shape) {
                        shape.pairing);
 }
 
-/// Checks rows of zeros, largest numbers and subnormals, and rows with an infinity or a NaN.
+// Checks rows of zeros, largest numbers and subnormals, and rows with an infinity or a NaN.
 void hold_extremes(Test& test, NormKind kind) {
     const float largest = std::numeric_limits<float>::max(),
                 infinity = std::numeric_limits<float>::infinity();
@@ -81,9 +81,7 @@ void hold_extremes(Test& test, NormKind kind) {
         add_row(1e30f, 2);
     }
     Trial trial = three_alike(VKROPE_F32, VKROPE_F32, head_dim, 4, 6);
-    for (TensorInfo& info : trial.info.tensor) {
-        info.ops.norm = norm_of(kind, head, before, none, 0);
-    }
+    for (TensorInfo& info : trial.info.tensor) info.ops.norm = norm_of(kind, head, before, none, 0);
     fill_rows(trial, bytes_of(rows));
     run_every_way(test, trial);
 }
@@ -98,7 +96,7 @@ void add_ops(Checks& checks) {
                 [=](Test& test) {
                     // Each type runs the usual row shape and one other shape. For layer norms,
                     // whose kernels take longest to compile, the usual shape is a shorter one.
-                    const auto own = 1 + static_cast<std::size_t>(element);
+                    const auto own = 1 + std::size_t(element);
                     const std::size_t usual = named.q.kind == layer ? 1 : 0;
                     for (const std::size_t shape : {usual, own}) {
                         Trial trial = of_shape(element, element, row_shapes[shape]);
@@ -110,18 +108,21 @@ void add_ops(Checks& checks) {
                 element == named.quick ? Level::quick : Level::full);
         }
     }
-    checks.add("bias_clip_and_scale", [](Test& test) {
-        for (const std::size_t shape : {0, 2}) {
-            Trial trial = of_shape(VKROPE_BF16, VKROPE_F32, row_shapes[shape]);
-            trial.call.q_scale = 0.3f;
-            trial.info.tensor[Q].ops = {
-                .bias = each_head, .clip = 2.5f, .scale = 0.7f, .scale_call = true};
-            trial.info.tensor[K].ops = {.bias = channel, .clip = 2.5f, .scale_tokens = true};
-            trial.info.tensor[V].ops = {.bias = each_head, .clip = 2.5f, .scale = -3};
-            run_every_way(test, trial);
-        }
-    });
-    checks.add("extreme_rows_rms", [](Test& test) { hold_extremes(test, rms); });
+    checks.add(
+        "bias_clip_and_scale",
+        [](Test& test) {
+            for (const std::size_t shape : {0, 2}) {
+                Trial trial = of_shape(VKROPE_BF16, VKROPE_F32, row_shapes[shape]);
+                trial.call.q_scale = 0.3f;
+                trial.info.tensor[Q].ops = {
+                    .bias = each_head, .clip = 2.5f, .scale = 0.7f, .scale_call = true};
+                trial.info.tensor[K].ops = {.bias = channel, .clip = 2.5f, .scale_tokens = true};
+                trial.info.tensor[V].ops = {.bias = each_head, .clip = 2.5f, .scale = -3};
+                run_every_way(test, trial);
+            }
+        });
+    checks.add(
+        "extreme_rows_rms", [](Test& test) { hold_extremes(test, rms); });
     checks.add(
         "extreme_rows_layer_norm", [](Test& test) { hold_extremes(test, layer); }, Level::full);
     add_ops_shapes(checks);

@@ -20,7 +20,7 @@ constexpr Norm of_token = {.kind = VKROPE_NORM_RMS,
                            .eps = 1e-6f,
                            .weight = VKROPE_PARAMETER_HEAD_CHANNEL};
 constexpr Ops made = {.store_scale = VKROPE_STORE_SCALE_MADE};
-/// Limits that calls of more than 100 tokens exceed.
+// Limits that calls of more than 100 tokens exceed.
 constexpr ReportedLimits few_workgroups = {.workgroups_x = 7, .workgroups_y = 2, .workgroups_z = 7};
 constexpr ReportedLimits short_range = {.storage_range = 1u << 14};
 
@@ -34,8 +34,8 @@ Trial sized(Trial trial, std::uint32_t batch, std::uint32_t tokens, std::uint32_
     return trial;
 }
 
-/// Runs the trial on both mappings, without and with each of the limits, which must split the call
-/// into several dispatches on at least one mapping.
+// Runs the trial on both mappings, without and with each of the limits, which must split the call
+// into several dispatches on at least one mapping.
 void hold_parts(Test& test, Trial trial, std::initializer_list<ReportedLimits> limits) {
     trial.info.mapping = VKROPE_MAPPING_CPU;
     const Rotated whole = test.run(trial);

@@ -22,11 +22,12 @@ Trial two_tensors(Element element, Pairing pairing, std::uint32_t head_dim,
 void add_window(Checks& checks, std::uint32_t head_dim, std::uint32_t rotary_dim,
                 std::uint32_t offset) {
     for (const Pairing pairing : pairings) {
-        checks.add(fmt::format("{}_{}_of_{}_at_{}", name_of(pairing), rotary_dim, head_dim, offset),
-                   [=](Test& test) {
-                       test.run(two_tensors(pairing == VKROPE_HALF_SPLIT ? VKROPE_F32 : VKROPE_F16,
-                                            pairing, head_dim, rotary_dim, offset));
-                   });
+        checks.add(
+            fmt::format("{}_{}_of_{}_at_{}", name_of(pairing), rotary_dim, head_dim, offset),
+            [=](Test& test) {
+                test.run(two_tensors(pairing == VKROPE_HALF_SPLIT ? VKROPE_F32 : VKROPE_F16,
+                                     pairing, head_dim, rotary_dim, offset));
+            });
     }
 }
 
@@ -37,9 +38,8 @@ void add_pairings(Checks& checks) {
     // whose halves end within a word or a vector.
     constexpr std::uint32_t windows[][3] = {{128, 128, 0}, {96, 24, 0}, {64, 16, 48}, {2, 2, 0},
                                             {10, 4, 3},    {7, 6, 1},   {34, 30, 2}};
-    for (const auto& [head_dim, rotary_dim, offset] : windows) {
+    for (const auto& [head_dim, rotary_dim, offset] : windows)
         add_window(checks, head_dim, rotary_dim, offset);
-    }
     for (const Pairing pairing : pairings) {
         const Pairing other = pairing == VKROPE_HALF_SPLIT ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT;
         checks.add(fmt::format("{}_to_{}", name_of(pairing), name_of(other)), [=](Test& test) {

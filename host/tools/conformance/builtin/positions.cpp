@@ -22,7 +22,7 @@ Trial two_sequences(std::uint32_t tokens, PositionSource source) {
     return trial;
 }
 
-/// Compares the output of record_positions() with `expected`.
+// Compares the output of record_positions() with `expected`.
 void hold_expanded(Test& test, PositionCall call, const std::vector<std::int64_t>& expected) {
     constexpr std::int32_t around = 77;
     const std::vector<std::int32_t> before(expected.size() + 8, around);
@@ -31,9 +31,7 @@ void hold_expanded(Test& test, PositionCall call, const std::vector<std::int64_t
            counter = test.device.upload(&zero, sizeof zero);
     call.out = {out.handle(), 16, expected.size() * 4};
     const bool counts = test.device.info().limits->maxPerStageDescriptorStorageBuffers >= 4;
-    if (counts) {
-        call.out_of_range = counter.whole();
-    }
+    if (counts) call.out_of_range = counter.whole();
     test.device.expand(call);
     std::vector<std::int32_t> after(before.size());
     test.device.download(out, after.data(), after.size() * 4);
@@ -67,16 +65,16 @@ void hold_ragged(Test& test, bool wide) {
     std::mt19937 random(17);
     for (int round = 0; round < 6; ++round) {
         std::vector<std::int64_t> starts = {0};
-        const std::uint32_t sequences = 1 + static_cast<std::uint32_t>(random() % 40);
+        const std::uint32_t sequences = 1 + std::uint32_t(random() % 40);
         for (std::uint32_t i = 0; i < sequences; ++i) {
             const bool empty = random() % 3 == 0;
-            starts.push_back(starts.back() + (empty ? 0 : static_cast<int>(random() % 50)));
+            starts.push_back(starts.back() + (empty ? 0 : int(random() % 50)));
         }
-        const std::vector<std::int64_t> offsets = random_positions(
-            sequences, -100, 100, static_cast<std::uint32_t>(round));
+        const std::vector<std::int64_t> offsets = random_positions(sequences, -100, 100,
+                                                                   std::uint32_t(round));
         const Buffer starts_buffer = integers(test.device, starts, wide),
                      offsets_buffer = integers(test.device, offsets, wide);
-        PositionCall call = {.tokens = static_cast<std::uint32_t>(starts.back()) + 9,
+        PositionCall call = {.tokens = std::uint32_t(starts.back()) + 9,
                              .first = 3};  // the last tokens are of no sequence
         call.cu_seqlens = starts_buffer.whole();
         call.cu_seqlens_int64 = wide;
@@ -86,38 +84,34 @@ void hold_ragged(Test& test, bool wide) {
             call.offsets_int64 = wide;
         }
         std::vector<std::int64_t> expected(call.tokens, no_position);
-        for (std::uint32_t i = 0; i < sequences; ++i) {
-            for (std::int64_t t = starts[i]; t < starts[i + 1]; ++t) {
-                expected[static_cast<std::size_t>(t)] = 3 + t - starts[i] +
-                                                        (round % 2 == 1 ? offsets[i] : 0);
-            }
-        }
+        for (std::uint32_t i = 0; i < sequences; ++i)
+            for (std::int64_t t = starts[i]; t < starts[i + 1]; ++t)
+                expected[std::size_t(t)] = 3 + t - starts[i] + (round % 2 == 1 ? offsets[i] : 0);
         hold_expanded(test, call, expected);
     }
 }
 
-/// Converts f32 ids: the ends of int32, numbers around them and far beyond, then any bits.
+// Converts f32 ids: the ends of int32, numbers around them and far beyond, then any bits.
 void hold_f32(Test& test, std::uint32_t fraction_bits) {
     std::mt19937 random(fraction_bits);
     std::vector<float> ids = {0.f, -0.f, HUGE_VALF, -HUGE_VALF};
     for (const int exponent : {-149, -126, -1, 0, 1, 22, 23, 24, 29, 30, 31, 32, 63, 64, 127}) {
         for (const float mantissa : {1.f, 0x1.000002p0f, 1.5f, 0x1.fffffep0f}) {
-            ids.push_back(std::ldexp(mantissa, exponent - static_cast<int>(fraction_bits)));
+            ids.push_back(std::ldexp(mantissa, exponent - int(fraction_bits)));
             ids.push_back(-ids.back());
         }
     }
-    for (std::size_t i = 0; i < 200; ++i) {
-        ids.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
-    }
+    for (std::size_t i = 0; i < 200; ++i)
+        ids.push_back(std::bit_cast<float>(std::uint32_t(random())));
     std::vector<std::int64_t> expected;
     for (const float id : ids) {
-        const double units = std::ldexp(double{id}, static_cast<int>(fraction_bits));
+        const double units = std::ldexp(double{id}, int(fraction_bits));
         const bool fits = units == std::floor(units) && units >= lowest && units <= highest;
-        expected.push_back(fits ? static_cast<std::int64_t>(units) : no_position);
+        expected.push_back(fits ? std::int64_t(units) : no_position);
     }
     const Buffer buffer = test.device.upload(ids.data(), ids.size() * sizeof(float));
     hold_expanded(test,
-                  {.tokens = static_cast<std::uint32_t>(ids.size()),
+                  {.tokens = std::uint32_t(ids.size()),
                    .ids = buffer.whole(),
                    .ids_f32 = true,
                    .fraction_bits = fraction_bits},
@@ -131,11 +125,8 @@ void hold_shards(Test& test, std::uint32_t cp_size) {
     for (std::uint32_t rank = 0; rank < cp_size; ++rank) {
         std::vector<std::int64_t> expected;
         for (const std::int64_t start : starts) {
-            for (const std::uint32_t first : {rank * chunk, (2 * cp_size - 1 - rank) * chunk}) {
-                for (std::uint32_t i = 0; i < chunk; ++i) {
-                    expected.push_back(start + first + i);
-                }
-            }
+            for (const std::uint32_t first : {rank * chunk, (2 * cp_size - 1 - rank) * chunk})
+                for (std::uint32_t i = 0; i < chunk; ++i) expected.push_back(start + first + i);
         }
         hold_expanded(test,
                       {.batch = 2,
@@ -150,14 +141,11 @@ void hold_shards(Test& test, std::uint32_t cp_size) {
         const Buffer cu_seqlens = integers(test.device, {0, whole, 3 * whole}, true);
         expected.clear();
         for (const std::uint32_t length : {chunk, 2 * chunk}) {
-            for (const std::uint32_t first : {rank * length, (2 * cp_size - 1 - rank) * length}) {
-                for (std::uint32_t i = 0; i < length; ++i) {
-                    expected.push_back(first + i);
-                }
-            }
+            for (const std::uint32_t first : {rank * length, (2 * cp_size - 1 - rank) * length})
+                for (std::uint32_t i = 0; i < length; ++i) expected.push_back(first + i);
         }
         hold_expanded(test,
-                      {.tokens = static_cast<std::uint32_t>(expected.size()),
+                      {.tokens = std::uint32_t(expected.size()),
                        .cu_seqlens = cu_seqlens.whole(),
                        .sequences = 2,
                        .cu_seqlens_int64 = true,
@@ -172,11 +160,13 @@ void hold_shards(Test& test, std::uint32_t cp_size) {
 void add_positions(Checks& checks) {
     for (const std::int32_t first :
          {0, 5, -3, -60, 40}) {  // the last two exceed the table of 64 rows
-        checks.add(fmt::format("implicit_from_{}", first), [=](Test& test) {
-            Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
-            trial.call.positions.first = first;
-            test.run(trial);
-        });
+        checks.add(
+            fmt::format("implicit_from_{}", first),
+            [=](Test& test) {
+                Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
+                trial.call.positions.first = first;
+                test.run(trial);
+            });
     }
     checks.add("implicit_each_sequence_further_on", [](Test& test) {
         Trial trial = two_sequences(30, VKROPE_POSITIONS_IMPLICIT);
@@ -186,68 +176,75 @@ void add_positions(Checks& checks) {
     });
     for (const bool wide : {false, true}) {
         const char* bits = wide ? "64" : "32";
-        checks.add(fmt::format("ids_of_{}_bits", bits), [=](Test& test) {
-            Trial trial = two_sequences(50, VKROPE_POSITIONS_IDS);
-            trial.ids = random_positions(100, -63, 63, 31);
-            trial.call.positions.int64 = wide;
-            test.run(trial);
-        });
-        checks.add(fmt::format("ids_of_{}_bits_outside", bits), [=](Test& test) {
-            for (const Element element : elements) {
-                Trial trial = two_sequences(8, VKROPE_POSITIONS_IDS);
-                trial.info.tensor[Q].in = trial.info.tensor[Q].out = trial.info.tensor[K].in =
-                    trial.info.tensor[K].out = element;
-                trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
-                             1, -1, 2,  100, -100, 3, 65535,   4};
+        checks.add(
+            fmt::format("ids_of_{}_bits", bits),
+            [=](Test& test) {
+                Trial trial = two_sequences(50, VKROPE_POSITIONS_IDS);
+                trial.ids = random_positions(100, -63, 63, 31);
                 trial.call.positions.int64 = wide;
-                if (wide) {  // the low words of these ids are in range
-                    trial.ids[1] = (std::int64_t{1} << 32) + 5;
-                    trial.ids[5] = (std::int64_t{1} << 32) - 7;
-                    trial.ids[8] = INT64_MIN;
+                test.run(trial);
+            });
+        checks.add(
+            fmt::format("ids_of_{}_bits_outside", bits),
+            [=](Test& test) {
+                for (const Element element : elements) {
+                    Trial trial = two_sequences(8, VKROPE_POSITIONS_IDS);
+                    trial.info.tensor[Q].in = trial.info.tensor[Q].out = trial.info.tensor[K].in =
+                        trial.info.tensor[K].out = element;
+                    trial.ids = {0, 63, 64, -63, -64,  5, highest, lowest,
+                                 1, -1, 2,  100, -100, 3, 65535,   4};
+                    trial.call.positions.int64 = wide;
+                    if (wide) {  // the low words of these ids are in range
+                        trial.ids[1] = (std::int64_t{1} << 32) + 5;
+                        trial.ids[5] = (std::int64_t{1} << 32) - 7;
+                        trial.ids[8] = INT64_MIN;
+                    }
+                    const Rotated rotated = test.run(trial);
+                    test.hold(rotated.has_outside((wide ? 10u : 7u)),
+                              "other tokens than these are counted as outside");
                 }
-                const Rotated rotated = test.run(trial);
-                test.hold(rotated.has_outside((wide ? 10u : 7u)),
-                          "other tokens than these are counted as outside");
-            }
-        });
-        checks.add(fmt::format("offsets_of_{}_bits", bits), [=](Test& test) {
-            std::vector<std::int64_t> offsets = {0, -1000, highest - 130, highest, lowest + 5};
-            if (wide) {
-                offsets[4] = std::int64_t{1} << 60;
-            }
-            const Buffer buffer = integers(test.device, offsets, wide);
-            std::vector<std::int64_t> expected;
-            for (const std::int64_t offset : offsets) {
-                for (std::int64_t t = 0; t < 131; ++t) {
-                    expected.push_back(offset - 7 + t);
+            });
+        checks.add(
+            fmt::format("offsets_of_{}_bits", bits),
+            [=](Test& test) {
+                std::vector<std::int64_t> offsets = {0, -1000, highest - 130, highest, lowest + 5};
+                if (wide) {
+                    offsets[4] = std::int64_t{1} << 60;
                 }
-            }
-            hold_expanded(test,
-                          {.batch = 5,
-                           .tokens = 131,
-                           .first = -7,
-                           .offsets = buffer.whole(),
-                           .offsets_int64 = wide},
-                          expected);
-        });
+                const Buffer buffer = integers(test.device, offsets, wide);
+                std::vector<std::int64_t> expected;
+                for (const std::int64_t offset : offsets) {
+                    for (std::int64_t t = 0; t < 131; ++t) {
+                        expected.push_back(offset - 7 + t);
+                    }
+                }
+                hold_expanded(test,
+                              {.batch = 5,
+                               .tokens = 131,
+                               .first = -7,
+                               .offsets = buffer.whole(),
+                               .offsets_int64 = wide},
+                              expected);
+            });
         checks.add(fmt::format("ragged_of_{}_bits", bits),
                    [=](Test& test) { hold_ragged(test, wide); });
     }
     checks.add("ids_of_64_bits_made_32", [](Test& test) {
         std::vector<std::int64_t> ids = random_positions(5 * 131, INT64_MIN / 4, INT64_MAX / 4, 9);
-        for (std::size_t i = 0; i < ids.size(); i += 2) {
+        for (std::size_t i = 0; i < ids.size(); i += 2)
             ids[i] >>= 31;  // half of the ids fit in int32, or nearly
-        }
         const Buffer buffer = integers(test.device, ids, true);
         hold_expanded(test, {.batch = 5, .tokens = 131, .ids = buffer.whole()}, ids);
     });
     for (const std::uint32_t fraction_bits : {0u, 8u, 31u, 63u}) {
-        checks.add(fmt::format("ids_of_f32_with_{}_fraction_bits", fraction_bits),
-                   [=](Test& test) { hold_f32(test, fraction_bits); });
+        checks.add(
+            fmt::format("ids_of_f32_with_{}_fraction_bits", fraction_bits),
+            [=](Test& test) { hold_f32(test, fraction_bits); });
     }
     for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
-        checks.add(fmt::format("zig_zag_shards_of_{}", cp_size),
-                   [=](Test& test) { hold_shards(test, cp_size); });
+        checks.add(
+            fmt::format("zig_zag_shards_of_{}", cp_size),
+            [=](Test& test) { hold_shards(test, cp_size); });
     }
 }
 

@@ -26,7 +26,7 @@ using verify::operations_of_a_kernel, verify::Unplaced;
 // of 61 store blocks of zeros.
 constexpr std::uint32_t of_quick[] = {3, 15, 16, 17, 18, 19, 20, 61}, kernels_of_full = 68;
 
-/// Limits of the second run. None of them may change a bit.
+// Limits of the second run. None of them may change a bit.
 ReportedLimits other_limits(std::uint64_t seed, const KernelInfo& info) {
     std::mt19937_64 random(seed);
     ReportedLimits limits = {.no_push_descriptors = true};
@@ -57,7 +57,7 @@ KernelInfo other_kernel(KernelInfo info) {
     return info;
 }
 
-/// Runs an operation. Returns nothing if the library or the device does not support it.
+// Runs an operation. Returns nothing if the library or the device does not support it.
 std::optional<Rotated> run_if_taken(Test& test, Trial trial) {
     if (trial.info.conversion == VKROPE_CONVERSION_NATIVE && !test.device.traits().converts_f16)
         trial.info.conversion = VKROPE_CONVERSION_INTEGER;
@@ -71,15 +71,14 @@ std::optional<Rotated> run_if_taken(Test& test, Trial trial) {
     }
 }
 
-/// Returns true if the bits are the same, except those of NaNs, which depend on the device.
+// Returns true if the bits are the same, except those of NaNs, which depend on the device.
 bool same_rows(Element element, const Bytes& a, const Bytes& b) {
     if (a == b) return true;
     if (is_quantised(element) || a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size() / element_bytes(element); ++i) {
+    for (std::size_t i = 0; i < a.size() / element_bytes(element); ++i)
         if (stored(element, a, i) != stored(element, b, i) &&
             !(std::isnan(value(element, a, i)) && std::isnan(value(element, b, i))))
             return false;
-    }
     return true;
 }
 
@@ -93,7 +92,7 @@ std::string words_of(const KernelInfo& info) {
     return words;
 }
 
-/// The results of an operation, and of one in other memory.
+// The results of an operation, and of one in other memory.
 struct Runs {
     Test first, second;
     bool both = false;            // are supported
@@ -117,10 +116,10 @@ Runs run_both(DeviceUnderTest& device, const Unplaced& operation, const Unplaced
     return runs;
 }
 
-/// Returns the smallest operation found with a problem, as text after a comment with the problem,
-/// or nothing if it is too long to paste.
-///
-/// problem_of  returns what is wrong with an operation; empty: nothing
+// Returns the smallest operation found with a problem, as text after a comment with the problem,
+// or nothing if it is too long to paste.
+//
+// problem_of  returns what is wrong with an operation; empty: nothing
 std::string smallest(const Unplaced& operation,
                      const std::function<std::string(const Unplaced&)>& problem_of) {
     std::string text;
@@ -141,19 +140,17 @@ std::string smallest(const Unplaced& operation,
     return text.size() < 1u << 16 ? text : "";
 }
 
-/// Returns the lines as comments.
+// Returns the lines as comments.
 std::string commented(const std::string& text) {
     std::istringstream lines(text);
     std::string comments;
-    for (std::string line; std::getline(lines, line);) {
-        comments += "// " + line + '\n';
-    }
+    for (std::string line; std::getline(lines, line);) comments += "// " + line + '\n';
     return comments;
 }
 
-/// Runs an operation twice. Returns true if both runs were supported.
-///
-/// shrinks  whether a failing one is reduced; false afterwards, because each costs up to a minute
+// Runs an operation twice. Returns true if both runs were supported.
+//
+// shrinks  whether a failing one is reduced; false afterwards, because each costs up to a minute
 bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
                 const ReportedLimits& limits, bool& shrinks) {
     const auto other_of = [&](const Unplaced& first) {
@@ -189,7 +186,7 @@ bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
     return runs.both;
 }
 
-/// Checks all operations of a kernel. Every fourth kernel also runs one with many elements.
+// Checks all operations of a kernel. Every fourth kernel also runs one with many elements.
 void hold_kernel(Test& test, std::uint64_t number, bool& shrinks) {
     const std::uint64_t first = number * operations_of_a_kernel;
     const ReportedLimits limits = other_limits(first,

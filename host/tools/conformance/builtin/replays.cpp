@@ -17,7 +17,7 @@ Function function(const DeviceRef& ref, const char* name) {
     return reinterpret_cast<Function>(ref.get_instance_proc_addr(ref.instance, name));
 }
 
-/// A command buffer that may be submitted repeatedly.
+// A command buffer that may be submitted repeatedly.
 class Recording {
    public:
     Recording(DeviceUnderTest& device, const DeviceUnderTest::KernelCall& call)
@@ -47,11 +47,10 @@ class Recording {
         }
     }
     ~Recording() {
-        if (!busy_) {
+        if (!busy_)
             destroy_all();
-        } else {
+        else
             static_cast<void>(arena_.release());
-        }
     }
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
@@ -73,9 +72,8 @@ class Recording {
    private:
     static void need(VkResult result) {
         if (result != VK_SUCCESS) {
-            throw Refusal(
-                Verdict::error, tools::ExitCode::device_failed,
-                fmt::format("a Vulkan call returned {} around a replay", static_cast<int>(result)));
+            throw Refusal(Verdict::error, tools::ExitCode::device_failed,
+                          fmt::format("a Vulkan call returned {} around a replay", int(result)));
         }
     }
 
@@ -115,10 +113,10 @@ class Recording {
     bool busy_ = false;
 };
 
-/// Rotates a hundred times. Before each rotation, writes new values and positions to memory.
+// Rotates a hundred times. Before each rotation, writes new values and positions to memory.
 void hold_replays(Test& test, Element element, bool in_place) {
     const auto of_replay = [&](int replay) {
-        const auto seed = static_cast<std::uint32_t>(replay);
+        const auto seed = std::uint32_t(replay);
         Trial trial = trial_of(element, head_dim, tokens);
         trial.shape.q_per_group = heads;
         trial.info.positions = VKROPE_POSITIONS_IDS;

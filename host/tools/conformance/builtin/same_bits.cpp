@@ -22,12 +22,12 @@ struct Combination {
     AngleSource source;
 };
 
-/// Returns any finite f16 values; for the other types magnitudes from 2^-40 to 2^24, so that no
-/// product or sum is subnormal or overflows.
+// Returns any finite f16 values; for the other types magnitudes from 2^-40 to 2^24, so that no
+// product or sum is subnormal or overflows.
 Bytes random_words(Element element, std::size_t bytes, Random& random) {
     Bytes words(bytes);
     for (std::size_t at = 0; at < bytes; at += sizeof(std::uint32_t)) {
-        const auto bits = static_cast<std::uint32_t>(random() >> 32);
+        const auto bits = std::uint32_t(random() >> 32);
         const auto exponent = [bits](int from) { return ((bits >> from & 0x3fu) + 87) << 23; };
         const std::uint32_t beyond = bits & (bits << 1) & (bits << 2) & (bits << 3) & (bits << 4) &
                                      0x40004000u;
@@ -48,8 +48,7 @@ std::vector<std::int64_t> random_ids(AngleSource source, std::uint32_t tokens, R
     std::vector<std::int64_t> ids(tokens);
     for (std::int64_t& id : ids) {
         // Covers all magnitudes: half of the ids are large, the others increasingly small.
-        const auto magnitude = static_cast<std::int64_t>(random() %
-                                                         static_cast<std::uint64_t>(last + 1)) >>
+        const auto magnitude = std::int64_t(random() % std::uint64_t(last + 1)) >>
                                std::min<int>(std::countr_zero(random()), 31);
         id = random() % 2 == 0 ? magnitude : -magnitude;
     }
@@ -94,10 +93,8 @@ void add_same_bits(Checks& checks) {
                 const std::string name = fmt::format("{}_{}_{}", name_of(element), name_of(pairing),
                                                      name_of(source));
                 // Quick runs each source with one type and pairing; group arithmetic has more.
-                const auto sum = static_cast<std::size_t>(element) +
-                                 static_cast<std::size_t>(source);
-                const bool quick = sum % 3 == 0 &&
-                                   pairing == pairings[static_cast<std::size_t>(source) % 2];
+                const auto sum = std::size_t(element) + std::size_t(source);
+                const bool quick = sum % 3 == 0 && pairing == pairings[std::size_t(source) % 2];
                 checks.add(
                     name, [=](Test& test) { hold_same_bits(test, of, 6, 1303); },
                     quick ? Level::quick : Level::full);

@@ -19,8 +19,8 @@ bool is_subnormal(float x) {
     return x != 0 && std::fabs(x) < std::numeric_limits<float>::min();
 }
 
-/// The value of a b + c d, one component of a rotated pair; `flushed` is true if a subnormal took
-/// part. The products are volatile, so that no compiler fuses the operations.
+// The value of a b + c d, one component of a rotated pair; `flushed` is true if a subnormal took
+// part. The products are volatile, so that no compiler fuses the operations.
 struct Rounded {
     float value = 0;
     bool flushed = false;
@@ -32,7 +32,7 @@ Rounded product_sum(float a, float b, float c, float d) {
     return {sum, std::any_of(std::begin(given), std::end(given), is_subnormal)};
 }
 
-/// Returns the distance between neighbours of `type` around `exact`.
+// Returns the distance between neighbours of `type` around `exact`.
 long double spacing(oracle::Type type, long double exact) {
     const int lowest = type == oracle::Type::f16 ? -14 : -126;
     const int fraction_bits = type == oracle::Type::f32 ? 23 : type == oracle::Type::f16 ? 10 : 7;
@@ -48,9 +48,8 @@ ShaderBits::ShaderBits(const verify::Operation& operation, bool flushes)
               {.phase = operation.phase,
                .head_groups = head_groups_of(operation.info),
                .axes = summed_axes(operation.info.sections)}) {
-    for (std::uint32_t j = 0; j < operation.info.rotary_dim / 2; ++j) {
+    for (std::uint32_t j = 0; j < operation.info.rotary_dim / 2; ++j)
         axis_.push_back(verify::axis_of(operation.info.sections, j));
-    }
 }
 
 std::int64_t ShaderBits::position(const Turn& turn) const {
@@ -63,13 +62,12 @@ CosSin ShaderBits::cos_sin(const Turn& turn) const {
     const KernelInfo& info = operation_.info;
     const double attention_factor = operation_.attention_factor;
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
-        const auto member = static_cast<std::size_t>(turn.member);
+        const auto member = std::size_t(turn.member);
         const std::size_t column = !info.channel_angles ? turn.pair
                                    : info.pairing == VKROPE_HALF_SPLIT
                                        ? turn.pair + member * axis_.size()
                                        : 2 * turn.pair + member;
-        const std::size_t at = static_cast<std::size_t>(position(turn)) * operation_.row_stride +
-                               column;
+        const std::size_t at = std::size_t(position(turn)) * operation_.row_stride + column;
         const oracle::Type type = verify::type_of(info.table);
         const auto in_table = [&](const VkDescriptorBufferInfo& table) {
             return oracle::widen(
@@ -80,12 +78,11 @@ CosSin ShaderBits::cos_sin(const Turn& turn) const {
     if (operation_.precision == VKROPE_ANGLE_PRECISION_FLOAT32) {
         const oracle::CosSin exact = oracle::float32_cos_sin(position(turn),
                                                              operation_.inv_freq[turn.pair]);
-        const auto factor = static_cast<float>(attention_factor);
-        return {static_cast<float>(exact.cos) * factor, static_cast<float>(exact.sin) * factor};
+        const auto factor = float(attention_factor);
+        return {float(exact.cos) * factor, float(exact.sin) * factor};
     }
-    if (info.sections.order != VKROPE_SECTIONS_SUM) {
+    if (info.sections.order != VKROPE_SECTIONS_SUM)
         return angles_.at(info.angles, position(turn), turn.pair);
-    }
     std::array<std::int64_t, max_axes> positions = {};
     for (std::uint32_t axis = 0; axis < info.sections.axes; ++axis) {
         positions[axis] = positions_[axis * verify::tokens_of(operation_) + turn.token] +
@@ -96,9 +93,7 @@ CosSin ShaderBits::cos_sin(const Turn& turn) const {
 
 CosSin ShaderBits::directed(const Turn& turn) const {
     const CosSin forward = cos_sin(turn);
-    if (operation_.call.direction != VKROPE_INVERSE) {
-        return forward;
-    }
+    if (operation_.call.direction != VKROPE_INVERSE) return forward;
     // The inverse rotation is the transposed matrix of the pair.
     Turn other = turn;
     other.member = 1 - turn.member;
@@ -106,13 +101,9 @@ CosSin ShaderBits::directed(const Turn& turn) const {
 }
 
 void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test) const {
-    if (!verify::has(operation_, which)) {
-        return;
-    }
+    if (!verify::has(operation_, which)) return;
     const oracle::Definition definition = verify::definition_of(operation_, which, flushes_);
-    if (definition.store || oracle::has_steps(definition.ops)) {
-        return;
-    }
+    if (definition.store || oracle::has_steps(definition.ops)) return;
     const oracle::Tensor &in = definition.in, &out = definition.out;
     const oracle::Operation& operation = definition.operation;
     const KernelInfo& info = operation_.info;
@@ -131,9 +122,7 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
     std::vector<std::uint64_t> from(in.batch * in.tokens * in.heads);
     oracle::each_row(in, [&](std::uint64_t row, std::uint64_t first) { from[row] = first; });
     std::vector<bool> rotated(in.head_dim);
-    for (const oracle::Pair& pair : pairs) {
-        rotated[pair.in[0]] = rotated[pair.in[1]] = true;
-    }
+    for (const oracle::Pair& pair : pairs) rotated[pair.in[0]] = rotated[pair.in[1]] = true;
 
     struct Angle {
         CosSin rounded[2];  // for each member
@@ -223,9 +212,9 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
                     continue;
                 }
                 const long double away = std::fabs(static_cast<long double>(got) - exact);
-                error = std::max(error, static_cast<double>(away));
+                error = std::max(error, double(away));
                 if (away > operation.absolute_allowance) {
-                    ulp = std::max(ulp, static_cast<double>(away / spacing(out.type, exact)));
+                    ulp = std::max(ulp, double(away / spacing(out.type, exact)));
                 }
             }
         }

@@ -13,15 +13,15 @@ namespace vkrope::conformance {
 
 class ShaderBits {
    public:
-    /// Keeps a reference to the operation, which must outlive this object.
+    // Keeps a reference to the operation, which must outlive this object.
     ShaderBits(const verify::Operation& operation, bool flushes);
 
-    /// Compares every element of an output, unless it has ops around the rotation, and measures the
-    /// distance of each element from the exact value.
+    // Compares every element of an output, unless it has ops around the rotation, and measures the
+    // distance of each element from the exact value.
     void hold(TensorIndex which, const verify::Bytes& after, Test& test) const;
 
    private:
-    /// The index of a token and a pair; `pair` counts [head groups, pairs].
+    // The index of a token and a pair; `pair` counts [head groups, pairs].
     struct Turn {
         std::uint64_t token = 0;
         std::size_t pair = 0;
@@ -31,10 +31,10 @@ class ShaderBits {
 
     std::int64_t position(const Turn& turn) const;
 
-    /// Returns cos and sin without regard to the direction.
+    // Returns cos and sin without regard to the direction.
     CosSin cos_sin(const Turn& turn) const;
 
-    /// Returns cos and sin for the direction of the call.
+    // Returns cos and sin for the direction of the call.
     CosSin directed(const Turn& turn) const;
 
     const verify::Operation& operation_;

@@ -15,7 +15,7 @@ namespace {
 
 using Random = std::mt19937_64;
 
-/// Returns the values of fill_angles for a direct table: (cos, sin) pairs, [max_position, pairs].
+// Returns the values of fill_angles for a direct table: (cos, sin) pairs, [max_position, pairs].
 std::vector<float> angle_pairs(const Trial& trial) {
     RopeParams rotation = verify::rotation_of(trial);
     rotation.inv_freq = inv_freq_of(trial);
@@ -26,7 +26,7 @@ std::vector<float> angle_pairs(const Trial& trial) {
     return pairs;
 }
 
-/// Returns true if the kernel has a binding left for the counter on this device.
+// Returns true if the kernel has a binding left for the counter on this device.
 bool has_counter(const DeviceUnderTest& device, const Trial& trial) {
     const std::uint32_t of_device = device.info().limits->maxPerStageDescriptorStorageBuffers;
     return (trial.limits.storage_buffers != 0 ? trial.limits.storage_buffers : of_device) >= 8 ||
@@ -39,9 +39,7 @@ void fill_rows(Trial& trial, const Bytes& values) {
     for (const TensorIndex which : every_tensor) {
         Bytes& rows = trial.rows[which];
         rows.resize(elements_of(trial, which) * element_bytes(trial.info.tensor[which].in));
-        for (std::size_t i = 0; i < rows.size(); ++i) {
-            rows[i] = values[i % values.size()];
-        }
+        for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = values[i % values.size()];
     }
 }
 
@@ -49,8 +47,7 @@ void add_phases(Trial& trial, std::uint32_t seed) {
     Random random(seed);
     trial.info.phase = true;
     trial.phase.resize(std::size_t{head_groups_of(trial.info)} * trial.info.rotary_dim / 2);
-    for (double& phase : trial.phase)
-        phase = static_cast<double>(static_cast<std::int64_t>(random() >> 11)) * 0x1p-48 - 16;
+    for (double& phase : trial.phase) phase = double(std::int64_t(random() >> 11)) * 0x1p-48 - 16;
 }
 
 void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
@@ -78,9 +75,8 @@ Rotated Test::run(const Trial& trial) {
     if (verify::must_count(trial) && !has_counter(device, trial)) {
         counted.call.positions.first = 0;  // within the table
         counted.call.positions.batch_stride = broadcast;
-        if (trial.info.angles != VKROPE_ANGLES_COS_SIN_CACHE) {
+        if (trial.info.angles != VKROPE_ANGLES_COS_SIN_CACHE)
             counted.max_position = std::max(trial.max_position, trial.shape.tokens);
-        }
     }
     const verify::Operation operation = verify::placed(counted);
     verify::OnDevice there = value_of(verify::OnDevice::make(device.device(), operation));
@@ -92,9 +88,7 @@ Rotated Test::run(const Trial& trial) {
     const bool flushes = device.traits().flushes_subnormals;
     const verify::Verdict verdict = verify::compare(operation, after, flushes);
     hold(verdict.problem.empty(), "{}", verdict.problem);
-    if (verdict.largest_error_u) {
-        measure_u(*verdict.largest_error_u);
-    }
+    if (verdict.largest_error_u) measure_u(*verdict.largest_error_u);
     const ShaderBits bits(operation, flushes);
     for (const TensorIndex which : every_tensor) {
         bits.hold(which, after, *this);
@@ -124,10 +118,8 @@ std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowes
                                            std::int64_t highest, std::uint32_t seed) {
     Random random(seed);
     std::vector<std::int64_t> positions(count);
-    for (std::int64_t& position : positions) {
-        position = lowest + static_cast<std::int64_t>(
-                                random() % static_cast<std::uint64_t>(highest - lowest + 1));
-    }
+    for (std::int64_t& position : positions)
+        position = lowest + std::int64_t(random() % std::uint64_t(highest - lowest + 1));
     return positions;
 }
 

@@ -19,14 +19,14 @@ using verify::bytes_of, verify::random_bits, verify::random_elements, verify::se
     verify::stored, verify::value;
 using verify::elements_of, verify::inv_freq_of, verify::type_of;
 
-/// An operation to which run() assigns memory. It has a counter only if the device has a binding.
+// An operation to which run() assigns memory. It has a counter only if the device has a binding.
 struct Trial : verify::Unplaced {
     Trial() { counts = true; }
     Trial(const verify::Unplaced& operation) : Unplaced(operation) {}
 };
 
-/// The stored output, packed as [batch, tokens, heads, head_dim]. In pages, rows that belong to no
-/// token are 0.
+// The stored output, packed as [batch, tokens, heads, head_dim]. In pages, rows that belong to no
+// token are 0.
 struct Rotated {
     std::array<Bytes, 3> rows;
     std::array<std::vector<float>, 3> scales;  // only scales that the kernel computes
@@ -42,7 +42,7 @@ inline bool same_bits(const Rotated& a, const Rotated& b) {
 
 // ---- For writing trials ----
 
-/// Returns a trial with only Q, of `head_dim` channels that are all rotated.
+// Returns a trial with only Q, of `head_dim` channels that are all rotated.
 Trial trial_of(Element element, std::uint32_t head_dim, std::uint32_t tokens,
                Pairing pairing = VKROPE_HALF_SPLIT);
 
@@ -52,7 +52,7 @@ inline const char* name_of(Element element) {
 inline const char* name_of(Pairing pairing) {
     return tools::word_for(tools::pairings, pairing);
 }
-/// Returns the name of a source on the command line, or "cos_sin_cache".
+// Returns the name of a source on the command line, or "cos_sin_cache".
 inline const char* name_of(AngleSource source) {
     return source == VKROPE_ANGLES_COS_SIN_CACHE ? "cos_sin_cache"
                                                  : tools::word_for(tools::angle_sources, source);
@@ -66,17 +66,17 @@ inline constexpr Pairing pairings[] = {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED};
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
                                            std::int64_t highest, std::uint32_t seed);
 
-/// Fills the rows of all tensors with the values, which are repeated.
+// Fills the rows of all tensors with the values, which are repeated.
 void fill_rows(Trial& trial, const Bytes& values);
 
-/// Adds a phase for each head group and pair, of up to a few turns.
+// Adds a phase for each head group and pair, of up to a few turns.
 void add_phases(Trial& trial, std::uint32_t seed);
 
-/// Adds a cos_sin_cache [max_position, row_stride] to the trial. The columns after the pairs, or
-/// after the channels if each channel has its own angle, must not be read.
-///
-/// ours  true: the values of fill_angles for this trial, for both channels of a pair; false:
-///       arbitrary values
+// Adds a cos_sin_cache [max_position, row_stride] to the trial. The columns after the pairs, or
+// after the channels if each channel has its own angle, must not be read.
+//
+// ours  true: the values of fill_angles for this trial, for both channels of a pair; false:
+//       arbitrary values
 void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bool ours);
 
 }  // namespace vkrope::conformance

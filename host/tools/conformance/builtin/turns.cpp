@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int32_t rows_covered = 5000;  // positions of a table; more than two coarse rows
 
-/// Returns Q with two heads per head of K, a window of 40 of 48 channels, positions of both signs.
+// Returns Q with two heads per head of K, a window of 40 of 48 channels, positions of both signs.
 Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t groups = 2) {
     Trial trial = trial_of(element, 48, 7, pairing);
     trial.info.rotary_dim = 40;
@@ -23,7 +23,7 @@ Trial turned(Element element, Pairing pairing, AngleSource source, std::uint32_t
     return trial;
 }
 
-/// Sets a position on each axis. The positions of computed angles cover the whole range of int32.
+// Sets a position on each axis. The positions of computed angles cover the whole range of int32.
 void set_axes(Trial& trial, const Sections& sections) {
     const bool far = trial.info.angles == VKROPE_ANGLES_COMPUTED;
     trial.info.positions = VKROPE_POSITIONS_AXIS_IDS;
@@ -37,7 +37,7 @@ void add_phases_of(Checks& checks, AngleSource source) {
     const std::string name = name_of(source);
     // The channels of each half form units of 8.
     checks.add(fmt::format("phase_{}", name), [=](Test& test) {
-        const bool odd = static_cast<std::size_t>(source) % 2 != 0;
+        const bool odd = std::size_t(source) % 2 != 0;
         Trial trial = two_tensors(VKROPE_F16, 64, 16, odd ? VKROPE_INTERLEAVED : VKROPE_HALF_SPLIT);
         trial.info.angles = source;
         trial.info.mapping = odd ? VKROPE_MAPPING_GPU : VKROPE_MAPPING_CPU;
@@ -56,7 +56,7 @@ void add_phases_of(Checks& checks, AngleSource source) {
         ids.insert(ids.end(), {rows_covered, -rows_covered, INT32_MAX, INT32_MIN});
         Trial trial = turned(VKROPE_F32, VKROPE_HALF_SPLIT, source);
         trial.shape.batch = 1;
-        trial.shape.tokens = static_cast<std::uint32_t>(ids.size());
+        trial.shape.tokens = std::uint32_t(ids.size());
         trial.ids = ids;
         add_phases(trial, 67);
         const Rotated rotated = test.run(trial);
@@ -70,15 +70,17 @@ void add_phases_of(Checks& checks, AngleSource source) {
 
 void add_sums(Checks& checks) {
     for (const std::uint32_t axes : {2u, 3u, 8u}) {
-        checks.add(fmt::format("sum_of_{}_axes", axes), [=](Test& test) {
-            const Element element = axes == 8 ? VKROPE_F32 : VKROPE_BF16;
-            Trial trial = turned(element, pairings[axes % 2], VKROPE_ANGLES_COMPUTED);
-            set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
-            if (axes == 8) add_phases(trial, 69);
-            trial.call.direction = axes == 2 ? VKROPE_INVERSE : VKROPE_FORWARD;
-            trial.info.mapping = axes == 3 ? VKROPE_MAPPING_GPU : VKROPE_MAPPING_AUTOMATIC;
-            test.run(trial);
-        });
+        checks.add(
+            fmt::format("sum_of_{}_axes", axes),
+            [=](Test& test) {
+                const Element element = axes == 8 ? VKROPE_F32 : VKROPE_BF16;
+                Trial trial = turned(element, pairings[axes % 2], VKROPE_ANGLES_COMPUTED);
+                set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = axes});
+                if (axes == 8) add_phases(trial, 69);
+                trial.call.direction = axes == 2 ? VKROPE_INVERSE : VKROPE_FORWARD;
+                trial.info.mapping = axes == 3 ? VKROPE_MAPPING_GPU : VKROPE_MAPPING_AUTOMATIC;
+                test.run(trial);
+            });
     }
     checks.add("sum_in_units_of_8", [](Test& test) {
         Trial trial = two_tensors(VKROPE_F16, 64, 16, VKROPE_INTERLEAVED);
@@ -97,11 +99,10 @@ void add_sums(Checks& checks) {
         const std::size_t pairs = frequencies.size();
         set_axes(trial, {.order = VKROPE_SECTIONS_SUM, .axes = 3});
         trial.ids.assign(trial.ids.size(), 0);
-        std::copy(ids.begin(), ids.end(),
-                  trial.ids.begin() + static_cast<std::ptrdiff_t>(ids.size()));
+        std::copy(ids.begin(), ids.end(), trial.ids.begin() + std::ptrdiff_t(ids.size()));
         trial.inv_freq.assign(3 * pairs, 0.3);
         std::copy(frequencies.begin(), frequencies.end(),
-                  trial.inv_freq.begin() + static_cast<std::ptrdiff_t>(pairs));
+                  trial.inv_freq.begin() + std::ptrdiff_t(pairs));
         const Rotated sum = test.run(trial);
         test.hold(same_bits(one, sum),
                   "a sum in which one axis moves gives different bits from that axis alone");
@@ -117,7 +118,7 @@ void add_sums(Checks& checks) {
     });
 }
 
-/// Returns K with four heads and Q with eight heads, divided into `head_groups`.
+// Returns K with four heads and Q with eight heads, divided into `head_groups`.
 Trial grouped(Element element, Pairing pairing, std::uint32_t head_groups) {
     Trial trial = turned(element, pairing, VKROPE_ANGLES_COMPUTED, 4);
     trial.info.head_groups = head_groups;
@@ -192,7 +193,7 @@ void add_channels(Checks& checks) {
         return trial;
     };
     for (const Element table : elements) {
-        const Pairing pairing = pairings[static_cast<std::size_t>(table) % 2];
+        const Pairing pairing = pairings[std::size_t(table) % 2];
         checks.add(fmt::format("channels_{}_{}", name_of(table), name_of(pairing)),
                    [=](Test& test) {
                        for (const Direction direction : {VKROPE_FORWARD, VKROPE_INVERSE}) {

@@ -42,31 +42,35 @@ void add_cuts(Checks& checks) {
                    VKROPE_MAPPING_GPU,
                    true}};
     for (const auto& [name, limits, mapping, paged] : forced) {
-        checks.add(name, [=](Test& test) {
-            Trial trial = whole_rows(VKROPE_F16, mapping);
-            trial.info.positions = paged ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT;
-            trial.info.scatter_kv = paged;
-            trial.shape.tokens = 160;
-            trial.max_position = 200;
-            trial.call.positions.first = -70;
-            trial.ids = random_positions(trial.shape.rows(), -205, 205,
-                                         34);  // some are out of range
-            trial.in = Arrangement::packed_qkv;
-            trial.call.paged_cache.page_size = paged ? 16 : 0;
-            for (const std::uint32_t v_heads : {0u, 5u}) {
-                trial.shape.own_v_heads = v_heads;
-                trial.rows[V] = values_of(VKROPE_F16, elements_of(trial, V), 35);
-                trial.limits = {};
-                const Rotated whole = test.run(trial);
-                trial.limits = limits;
-                const Rotated cut = test.run(trial);
-                test.hold(cut.dispatches > whole.dispatches,
-                          "the call took {} dispatches, but it had to be cut, and whole takes {}",
-                          cut.dispatches, whole.dispatches);
-                test.hold(same_bits(cut, whole),
-                          "cut into {} dispatches, the call gives different bits", cut.dispatches);
-            }
-        });
+        checks.add(
+            name,
+            [=](Test& test) {
+                Trial trial = whole_rows(VKROPE_F16, mapping);
+                trial.info.positions = paged ? VKROPE_POSITIONS_IDS : VKROPE_POSITIONS_IMPLICIT;
+                trial.info.scatter_kv = paged;
+                trial.shape.tokens = 160;
+                trial.max_position = 200;
+                trial.call.positions.first = -70;
+                trial.ids = random_positions(trial.shape.rows(), -205, 205,
+                                             34);  // some are out of range
+                trial.in = Arrangement::packed_qkv;
+                trial.call.paged_cache.page_size = paged ? 16 : 0;
+                for (const std::uint32_t v_heads : {0u, 5u}) {
+                    trial.shape.own_v_heads = v_heads;
+                    trial.rows[V] = values_of(VKROPE_F16, elements_of(trial, V), 35);
+                    trial.limits = {};
+                    const Rotated whole = test.run(trial);
+                    trial.limits = limits;
+                    const Rotated cut = test.run(trial);
+                    test.hold(
+                        cut.dispatches > whole.dispatches,
+                        "the call took {} dispatches, but it had to be cut, and whole takes {}",
+                        cut.dispatches, whole.dispatches);
+                    test.hold(same_bits(cut, whole),
+                              "cut into {} dispatches, the call gives different bits",
+                              cut.dispatches);
+                }
+            });
     }
 }
 

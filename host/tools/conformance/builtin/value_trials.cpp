@@ -20,9 +20,8 @@ Bytes values_of(Element element, std::size_t count, std::uint32_t seed) {
     const std::uint32_t special[] = {
         0, 1, least_normal - 1, least_normal - 3, infinity, infinity | 5, infinity | quiet | 9};
     Bytes bytes = random_bits(element, count, seed);
-    for (std::size_t i = 0; i < count; i += 3) {
+    for (std::size_t i = 0; i < count; i += 3)
         store(element, bytes, i, special[i / 3 % std::size(special)] | (i % 2 == 0 ? sign : 0));
-    }
     return bytes;
 }
 

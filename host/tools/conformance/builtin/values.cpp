@@ -8,7 +8,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Splits the packed output of a QKV projection into three tensors, and rotates it in place.
+// Splits the packed output of a QKV projection into three tensors, and rotates it in place.
 void split(Test& test, Trial trial) {
     trial.in = Arrangement::packed_qkv;
     const Rotated apart = run_as(test, trial, Dispatch::of_k);
@@ -50,25 +50,29 @@ void add_splits(Checks& checks) {
     });
 }
 
-/// Checks V with another shape than K, or without K.
+// Checks V with another shape than K, or without K.
 void add_own_dispatches(Checks& checks) {
     for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
         const auto add = [&](const char* name, void (*change)(Trial&)) {
-            checks.add(fmt::format("{}_{}", name, device_of(mapping)), [=](Test& test) {
-                Trial trial = whole_rows(VKROPE_F16, mapping);
-                change(trial);
-                run_each_access(test, trial, Dispatch::of_its_own);
-                trial.in = Arrangement::packed_qkv;
-                trial.out = Arrangement::bshd;
-                run_as(test, trial, Dispatch::of_its_own);
-                if (!trial.absent[Q]) {
-                    trial.in_place.fill(true);
+            checks.add(
+                fmt::format("{}_{}", name, device_of(mapping)),
+                [=](Test& test) {
+                    Trial trial = whole_rows(VKROPE_F16, mapping);
+                    change(trial);
+                    run_each_access(test, trial, Dispatch::of_its_own);
+                    trial.in = Arrangement::packed_qkv;
+                    trial.out = Arrangement::bshd;
                     run_as(test, trial, Dispatch::of_its_own);
-                }
-            });
+                    if (!trial.absent[Q]) {
+                        trial.in_place.fill(true);
+                        run_as(test, trial, Dispatch::of_its_own);
+                    }
+                });
         };
-        add("more_heads_than_k", [](Trial& trial) { trial.shape.own_v_heads = 7; });
-        add("one_head", [](Trial& trial) { trial.shape.own_v_heads = 1; });
+        add(
+            "more_heads_than_k", [](Trial& trial) { trial.shape.own_v_heads = 7; });
+        add(
+            "one_head", [](Trial& trial) { trial.shape.own_v_heads = 1; });
         add("v_alone_in_the_call", [](Trial& trial) { trial.absent = {true, true, false}; });
         checks.add(fmt::format("other_head_dim_{}", device_of(mapping)), [=](Test& test) {
             Trial trial = whole_rows(VKROPE_F16, mapping);
@@ -86,8 +90,8 @@ void add_own_dispatches(Checks& checks) {
     }
 }
 
-/// Checks Q, K and V in each arrangement. V has the layout of K except in the arrangement that
-/// gives K a single row.
+// Checks Q, K and V in each arrangement. V has the layout of K except in the arrangement that
+// gives K a single row.
 void add_arrangements(Checks& checks) {
     for (const NamedArrangement& in : arrangements) {
         if (in.value == Arrangement::gathered) continue;  // Q, K and V have other numbers of parts
@@ -121,8 +125,8 @@ void add_arrangements(Checks& checks) {
     }
 }
 
-/// Scatters K and V of one call into caches, with Q out of place or in place. Some slots are -1,
-/// others are out of range. Rows that belong to no token keep their bits.
+// Scatters K and V of one call into caches, with Q out of place or in place. Some slots are -1,
+// others are out of range. Rows that belong to no token keep their bits.
 void hold_pages(Test& test, Trial trial, bool by_head) {
     trial.info.scatter_kv = true;
     trial.info.positions = VKROPE_POSITIONS_IDS;
@@ -147,15 +151,15 @@ void hold_pages(Test& test, Trial trial, bool by_head) {
 }
 
 void add_pages(Checks& checks) {
-    checks.add("pages_whole_gpu_f16", [](Test& test) {
-        hold_pages(test, whole_rows(VKROPE_F16, VKROPE_MAPPING_GPU), false);
-    });
+    checks.add(
+        "pages_whole_gpu_f16",
+        [](Test& test) { hold_pages(test, whole_rows(VKROPE_F16, VKROPE_MAPPING_GPU), false); });
     checks.add("pages_by_head_partial_cpu_f16", [](Test& test) {
         hold_pages(test, partial_rows(VKROPE_F16, VKROPE_MAPPING_CPU), true);
     });
 }
 
-/// Checks conversions with integers and, if the device supports them, native conversions.
+// Checks conversions with integers and, if the device supports them, native conversions.
 void add_conversions(Checks& checks) {
     for (const Element in : elements) {
         for (const Element out : elements) {
@@ -180,8 +184,8 @@ void add_conversions(Checks& checks) {
     }
 }
 
-/// Checks head counts known to the kernel, with enough tokens that a lane has several heads of K
-/// together with those of V.
+// Checks head counts known to the kernel, with enough tokens that a lane has several heads of K
+// together with those of V.
 void add_several_heads(Checks& checks) {
     for (const bool has_q : {true, false}) {
         checks.add(
@@ -190,9 +194,7 @@ void add_several_heads(Checks& checks) {
                 const std::uint32_t groups = has_q ? 8 : 12;
                 Trial trial = (has_q ? whole_rows : partial_rows)(VKROPE_F32, VKROPE_MAPPING_GPU);
                 trial.shape = {.batch = 1, .tokens = 1030, .groups = groups, .q_per_group = 2};
-                if (!has_q) {
-                    trial.info.tensor[Q] = {};
-                }
+                if (!has_q) trial.info.tensor[Q] = {};
                 trial.info.tensor[Q].heads = has_q ? trial.shape.q_heads() : 0;
                 trial.info.tensor[K].heads = trial.info.tensor[V].heads = groups;
                 trial.in = trial.out = Arrangement::odd_offsets;

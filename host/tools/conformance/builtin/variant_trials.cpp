@@ -6,7 +6,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Returns sections of Qwen3-VL, sections that end within a unit, or sections of whole units.
+// Returns sections of Qwen3-VL, sections that end within a unit, or sections of whole units.
 Sections sections_for(Turn turn, std::uint32_t pairs) {
     const std::uint32_t third = pairs / 3;
     switch (turn) {

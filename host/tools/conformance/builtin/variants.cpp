@@ -10,7 +10,7 @@
 namespace vkrope::conformance {
 namespace {
 
-/// Splits the window into `count` windows of at least 16 channels, with gaps of 16 or 0 channels.
+// Splits the window into `count` windows of at least 16 channels, with gaps of 16 or 0 channels.
 void cut_into_windows(Trial& trial, std::uint32_t count) {
     constexpr std::uint32_t gaps[] = {0, 16, 0, 16};
     const std::uint32_t share = trial.info.rotary_dim / 64 * 16;  // channels in a quarter
@@ -25,7 +25,7 @@ void cut_into_windows(Trial& trial, std::uint32_t count) {
     trial.info.tensor[Q].rotary_offset = trial.info.tensor[K].rotary_offset = 8;
 }
 
-/// Returns trial `i`. Four consecutive trials cover all pairings in and out and window counts.
+// Returns trial `i`. Four consecutive trials cover all pairings in and out and window counts.
 Trial number(std::uint32_t i, Element element, std::uint32_t rotary_dim) {
     Trial trial = two_tensors(element, rotary_dim, 48, pairings[i % 2]);
     trial.info.pairing_out = pairings[(i % 2 + i / 2) % 2];
@@ -33,7 +33,7 @@ Trial number(std::uint32_t i, Element element, std::uint32_t rotary_dim) {
     return trial;
 }
 
-/// Checks one angle for each pair of a unit, which mixes several axes.
+// Checks one angle for each pair of a unit, which mixes several axes.
 void add_angles_of_pairs(Checks& checks) {
     std::uint32_t i = 0;
     for (const Turn turn : {Turn::interleaved, Turn::unaligned}) {
@@ -53,34 +53,35 @@ void add_angles_of_pairs(Checks& checks) {
     }
 }
 
-/// Checks a cos_sin_cache, which is read pair by pair.
+// Checks a cos_sin_cache, which is read pair by pair.
 void add_cos_sin_caches(Checks& checks) {
     for (const Element table : elements) {
-        const auto at = static_cast<std::uint32_t>(table);
+        const auto at = std::uint32_t(table);
         const Element element = table == VKROPE_F32 ? VKROPE_F32 : VKROPE_F16;
         checks.add(fmt::format("cos_sin_cache_{}_of_{}", name_of(table), name_of(element)),
                    [=](Test& test) {
                        Trial trial = number(at, element, 64);
                        trial.info.angles = VKROPE_ANGLES_COS_SIN_CACHE;
-                       if (at < 2) {
-                           turn_by_axes(trial, Turn::interleaved);
-                       }
+                       if (at < 2) turn_by_axes(trial, Turn::interleaved);
                        add_cos_sin_cache(trial, table, trial.info.rotary_dim / 2 + 3, false);
                        run_each_access(test, trial);
                    });
     }
 }
 
-/// Checks one angle, or one axis, for all pairs of a unit.
+// Checks one angle, or one axis, for all pairs of a unit.
 void add_angles_of_units(Checks& checks) {
     for (const AngleSource source : {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED}) {
-        checks.add(fmt::format("angles_of_units_{}", name_of(source)), [=](Test& test) {
-            Trial trial = two_tensors(VKROPE_BF16, 64);
-            trial.info.angles = source;
-            trial.info.positions = VKROPE_POSITIONS_IDS;
-            trial.ids = random_positions(trial.shape.rows(), -70, 70, 92);  // some are out of range
-            run_each_access(test, trial);
-        });
+        checks.add(
+            fmt::format("angles_of_units_{}", name_of(source)),
+            [=](Test& test) {
+                Trial trial = two_tensors(VKROPE_BF16, 64);
+                trial.info.angles = source;
+                trial.info.positions = VKROPE_POSITIONS_IDS;
+                trial.ids = random_positions(trial.shape.rows(), -70, 70,
+                                             92);  // some are out of range
+                run_each_access(test, trial);
+            });
     }
     checks.add("sections_of_whole_units", [](Test& test) {
         Trial trial = two_tensors(VKROPE_F16, 64);
@@ -89,46 +90,53 @@ void add_angles_of_units(Checks& checks) {
     });
 }
 
-/// Checks element sizes that differ between Q and K, or between input and output.
+// Checks element sizes that differ between Q and K, or between input and output.
 void add_mixed_elements(Checks& checks) {
-    checks.add("mixed_elements", [](Test& test) {
-        for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
-            Trial trial = two_tensors(VKROPE_F32, rotary_dim, 64);
-            trial.info.tensor[Q].out = trial.info.tensor[K].in = VKROPE_F16;
-            trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU : VKROPE_MAPPING_AUTOMATIC;
-            run_each_access(test, trial);
-        }
-    });
+    checks.add(
+        "mixed_elements",
+        [](Test& test) {
+            for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
+                Trial trial = two_tensors(VKROPE_F32, rotary_dim, 64);
+                trial.info.tensor[Q].out = trial.info.tensor[K].in = VKROPE_F16;
+                trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU
+                                                      : VKROPE_MAPPING_AUTOMATIC;
+                run_each_access(test, trial);
+            }
+        });
 }
 
-/// Checks that other types in a call are still converted with integers if the device converts f16
-/// natively.
+// Checks that other types in a call are still converted with integers if the device converts f16
+// natively.
 void add_elements_beside_f16(Checks& checks) {
-    checks.add("bf16_beside_f16", [](Test& test) {
-        Trial trial = two_tensors(VKROPE_BF16, 32, 32);
-        trial.info.tensor[K].in = trial.info.tensor[K].out = VKROPE_F16;
-        trial.info.conversion = test.device.traits().converts_f16 ? VKROPE_CONVERSION_NATIVE
-                                                                  : VKROPE_CONVERSION_INTEGER;
-        run_each_access(test, trial);
-    });
+    checks.add(
+        "bf16_beside_f16",
+        [](Test& test) {
+            Trial trial = two_tensors(VKROPE_BF16, 32, 32);
+            trial.info.tensor[K].in = trial.info.tensor[K].out = VKROPE_F16;
+            trial.info.conversion = test.device.traits().converts_f16 ? VKROPE_CONVERSION_NATIVE
+                                                                      : VKROPE_CONVERSION_INTEGER;
+            run_each_access(test, trial);
+        });
 }
 
 void add_pages(Checks& checks) {
     for (const bool by_head : {false, true}) {
-        checks.add(by_head ? "pages_by_head" : "pages", [=](Test& test) {
-            for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
-                Trial trial = two_tensors(VKROPE_F16, rotary_dim, 16);
-                trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU
-                                                      : VKROPE_MAPPING_AUTOMATIC;
-                trial.info.scatter_kv = true;
-                trial.info.positions = VKROPE_POSITIONS_IDS;
-                trial.ids = random_positions(trial.shape.rows(), -70, 70, 94);
-                trial.call.paged_cache.page_size = 4;
-                trial.pages_by_head = by_head;
-                trial.call.paged_cache.int64 = by_head;
-                run_each_access(test, trial);
-            }
-        });
+        checks.add(
+            by_head ? "pages_by_head" : "pages",
+            [=](Test& test) {
+                for (const std::uint32_t rotary_dim : {64u, 56u}) {  // 56: no unit of 8
+                    Trial trial = two_tensors(VKROPE_F16, rotary_dim, 16);
+                    trial.info.mapping = rotary_dim == 56 ? VKROPE_MAPPING_CPU
+                                                          : VKROPE_MAPPING_AUTOMATIC;
+                    trial.info.scatter_kv = true;
+                    trial.info.positions = VKROPE_POSITIONS_IDS;
+                    trial.ids = random_positions(trial.shape.rows(), -70, 70, 94);
+                    trial.call.paged_cache.page_size = 4;
+                    trial.pages_by_head = by_head;
+                    trial.call.paged_cache.int64 = by_head;
+                    run_each_access(test, trial);
+                }
+            });
     }
 }
 
@@ -136,15 +144,17 @@ void add_lean(Checks& checks) {
     // With a table in a buffer, the table is the fourth storage buffer, and none is left for the
     // counter.
     for (const AngleSource source : {VKROPE_ANGLES_COMPUTED, VKROPE_ANGLES_DIRECT_BUFFER}) {
-        checks.add(fmt::format("one_tensor_a_dispatch_{}", name_of(source)), [=](Test& test) {
-            Trial trial = two_tensors(source == VKROPE_ANGLES_COMPUTED ? VKROPE_F32 : VKROPE_F16,
-                                      32, 32);
-            trial.info.angles = source;
-            trial.info.positions = VKROPE_POSITIONS_IDS;
-            trial.ids = random_positions(trial.shape.rows(), -70, 70, 95);
-            trial.limits = {.storage_buffers = 4};
-            run_each_access(test, trial);
-        });
+        checks.add(
+            fmt::format("one_tensor_a_dispatch_{}", name_of(source)),
+            [=](Test& test) {
+                Trial trial = two_tensors(
+                    source == VKROPE_ANGLES_COMPUTED ? VKROPE_F32 : VKROPE_F16, 32, 32);
+                trial.info.angles = source;
+                trial.info.positions = VKROPE_POSITIONS_IDS;
+                trial.ids = random_positions(trial.shape.rows(), -70, 70, 95);
+                trial.limits = {.storage_buffers = 4};
+                run_each_access(test, trial);
+            });
     }
 }
 

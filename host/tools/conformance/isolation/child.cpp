@@ -39,28 +39,23 @@ struct Pipe {
 
 Pipe make_pipe(const std::string& program) {
     int ends[2];
-    if (::pipe(ends) != 0) {
-        not_started(program, errno);
-    }
-    for (const int end : ends) {
-        ::fcntl(end, F_SETFD, FD_CLOEXEC);
-    }
+    if (::pipe(ends) != 0) not_started(program, errno);
+    for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
     return {ends[0], ends[1]};
 }
 
-/// Reads the available bytes. Returns false at the end of the pipe.
+// Reads the available bytes. Returns false at the end of the pipe.
 bool read_into(int file, const std::function<void(std::string_view)>& take) {
     char piece[65536];
     for (;;) {
         const ssize_t count = ::read(file, piece, sizeof piece);
-        if (count > 0) {
-            take({piece, static_cast<std::size_t>(count)});
-        } else if (count == 0) {
+        if (count > 0)
+            take({piece, std::size_t(count)});
+        else if (count == 0)
             return false;
-        } else if (errno != EINTR) {
+        else if (errno != EINTR)
             return true;
-        }
     }
 }
 
@@ -82,28 +77,22 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
     std::vector<std::string> all;
     for (char** entry = environ; *entry != nullptr; ++entry) {
         const std::string_view text = *entry;
-        if (!replaced.contains(std::string(text.substr(0, text.find('='))))) {
-            all.emplace_back(text);
-        }
+        if (!replaced.contains(std::string(text.substr(0, text.find('='))))) all.emplace_back(text);
     }
-    for (const auto& [name, value] : replaced) {
-        all.push_back(name + '=' + value);
-    }
+    for (const auto& [name, value] : replaced) all.push_back(name + '=' + value);
     return all;
 }
 
-/// Returns a null-terminated array for C functions. `words` must outlive the array.
+// Returns a null-terminated array for C functions. `words` must outlive the array.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
     std::vector<char*> pointers;
-    for (std::string& word : words) {
-        pointers.push_back(word.data());
-    }
+    for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     return pointers;
 }
 
-/// Starts a process in a new process group. The interrupt key then reaches the child only once,
-/// through this process, and processes that the child starts end with the child.
+// Starts a process in a new process group. The interrupt key then reaches the child only once,
+// through this process, and processes that the child starts end with the child.
 int start(pid_t& process, std::vector<std::string> words, std::vector<std::string> environment,
           int lines, int output) {
     posix_spawn_file_actions_t files;
@@ -159,9 +148,7 @@ std::optional<Json> ChildProcess::next() {
     bool running = process_ != -1;
     for (;;) {
         if (std::optional<Json> line = take_line()) {
-            if (!line->contains("finished")) {
-                return line;
-            }
+            if (!line->contains("finished")) return line;
             finished_ = true;
             continue;
         }
@@ -178,9 +165,7 @@ std::optional<Json> ChildProcess::next() {
 
 std::optional<Json> ChildProcess::take_line() {
     const std::size_t end = received_.find('\n');
-    if (end == std::string::npos) {
-        return std::nullopt;
-    }
+    if (end == std::string::npos) return std::nullopt;
     // A driver that writes to a file descriptor of another owner can corrupt the pipe.
     Json line = Json::parse(received_.begin(), received_.begin() + std::ptrdiff_t(end), nullptr,
                             false);
@@ -190,18 +175,15 @@ std::optional<Json> ChildProcess::take_line() {
 
 void ChildProcess::read_pipes(int wait_ms) {
     pollfd pipes[] = {{lines_, POLLIN, 0}, {output_, POLLIN, 0}};
-    if (::poll(pipes, 2, wait_ms) <= 0 && wait_ms > 0) {
-        return;
-    }
+    if (::poll(pipes, 2, wait_ms) <= 0 && wait_ms > 0) return;
     // Reads lines first, so that output printed before a line is shown before the line is handled.
     const bool open = read_into(lines_, [this](std::string_view piece) {
         received_.append(piece);
         heard_ = Clock::now();
     });
     read_into(output_, watch_.printed);
-    if (!open && wait_ms > 0) {  // the child is about to end, and poll() no longer waits
+    if (!open && wait_ms > 0)  // the child is about to end, and poll() no longer waits
         ::usleep(1000);
-    }
 }
 
 void ChildProcess::pass_interrupt_on() {
@@ -218,21 +200,18 @@ void ChildProcess::end_if_silent() {
     }
 }
 
-/// Returns true once the process has ended.
+// Returns true once the process has ended.
 bool ChildProcess::reap() {
     const pid_t ended = ::waitpid(process_, &status_, WNOHANG);
-    if (ended == 0 || (ended == -1 && errno == EINTR)) {
-        return false;
-    }
+    if (ended == 0 || (ended == -1 && errno == EINTR)) return false;
     ::kill(-process_, SIGKILL);  // processes that the child started
     process_ = -1;
     return true;
 }
 
 ChildEnd ChildProcess::describe() const {
-    if (over_limit_) {
+    if (over_limit_)
         return {.sentence = fmt::format("took more than {} seconds", watch_.limit.count())};
-    }
     if (WIFEXITED(status_)) {
         const int code = WEXITSTATUS(status_);
         return {.well = code == 0 && finished_,
@@ -255,22 +234,17 @@ std::vector<std::string> own_command(int argc, char** argv) {
     std::vector<std::string> words;
     if (const char* const self = std::getenv("VKROPE_SELF"); self != nullptr && *self != '\0') {
         std::istringstream text(self);
-        for (std::string word; text >> word;) {
-            words.push_back(word);
-        }
+        for (std::string word; text >> word;) words.push_back(word);
         words.insert(words.end(), argv + 1, argv + argc);
         return words;
     }
     // Unlike argv, this includes a dynamic loader that was named before the program.
     std::ifstream command("/proc/self/cmdline", std::ios::binary);
-    for (std::string word; std::getline(command, word, '\0');) {
-        words.push_back(word);
-    }
-    if (words.empty()) {
+    for (std::string word; std::getline(command, word, '\0');) words.push_back(word);
+    if (words.empty())
         words.assign(argv, argv + argc);
-    } else {
+    else
         words[0] = "/proc/self/exe";
-    }
     return words;
 }
 

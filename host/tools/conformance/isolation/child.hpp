@@ -16,43 +16,43 @@
 
 namespace vkrope::conformance {
 
-/// The file descriptor of the pipe that a child writes its lines to.
+// The file descriptor of the pipe that a child writes its lines to.
 inline constexpr int line_file = 3;
 
-/// The settings for watching a child.
+// The settings for watching a child.
 struct Watch {
-    std::chrono::seconds limit;  ///< a child that sends no line for this long is killed
-    std::function<void(std::string_view)> printed;  ///< receives the output of child and driver
+    std::chrono::seconds limit;  // a child that sends no line for this long is killed
+    std::function<void(std::string_view)> printed;  // receives the output of child and driver
 };
 
-/// The way a child ended. `sentence` describes it: "crashed, signal 11 (SIGSEGV)".
+// The way a child ended. `sentence` describes it: "crashed, signal 11 (SIGSEGV)".
 struct ChildEnd {
-    bool well = false;  ///< exit code 0 after the line {"finished": true}
+    bool well = false;  // exit code 0 after the line {"finished": true}
     std::optional<int> exit_code = {};
     bool out_of_memory = false;
-    bool interrupted = false;  ///< by the signal that its parent forwarded
+    bool interrupted = false;  // by the signal that its parent forwarded
     std::string sentence = {};
 };
 
 class ChildProcess {
    public:
-    /// Starts a program. Throws tools::Failure if it cannot be started.
-    ///
-    /// words        the program, then its arguments
-    /// environment  variables that override those of this process
+    // Starts a program. Throws tools::Failure if it cannot be started.
+    //
+    // words        the program, then its arguments
+    // environment  variables that override those of this process
     ChildProcess(const std::vector<std::string>& words,
                  const std::map<std::string, std::string>& environment, const Watch& watch);
-    /// Kills the process if it is still running.
+    // Kills the process if it is still running.
     ~ChildProcess();
     ChildProcess(const ChildProcess&) = delete;
     ChildProcess& operator=(const ChildProcess&) = delete;
 
-    /// Waits for the next line and returns it, except for the last line {"finished": true}. Returns
-    /// nullopt once the process has ended or was killed at the limit. Forwards the first interrupt
-    /// of this process to the child, which then ends early.
+    // Waits for the next line and returns it, except for the last line {"finished": true}. Returns
+    // nullopt once the process has ended or was killed at the limit. Forwards the first interrupt
+    // of this process to the child, which then ends early.
     std::optional<nlohmann::json> next();
 
-    /// Returns the way the child ended. To be called after next() has returned nullopt.
+    // Returns the way the child ended. To be called after next() has returned nullopt.
     const ChildEnd& end() const noexcept { return end_; }
 
    private:
@@ -76,10 +76,10 @@ class ChildProcess {
     ChildEnd end_;
 };
 
-/// Returns the command that starts this program again. Under an emulator that the system does not
-/// start by itself, the variable VKROPE_SELF gives the command: "qemu-aarch64 -L ROOT PROGRAM".
-///
-/// argv  the argument of main()
+// Returns the command that starts this program again. Under an emulator that the system does not
+// start by itself, the variable VKROPE_SELF gives the command: "qemu-aarch64 -L ROOT PROGRAM".
+//
+// argv  the argument of main()
 std::vector<std::string> own_command(int argc, char** argv);
 
 }  // namespace vkrope::conformance

@@ -14,14 +14,12 @@ std::vector<FoundDevice> find_devices(const std::vector<std::string>& command, c
     std::vector<FoundDevice> found;
     while (const std::optional<Json> line = child.next()) {
         if (line->contains("failure")) {
-            throw tools::Failure(static_cast<ExitCode>(line->at("code").get<int>()),
+            throw tools::Failure(ExitCode(line->at("code").get<int>()),
                                  line->at("failure").get<std::string>());
         }
-        if (line->contains("devices")) {
-            for (const Json& device : line->at("devices")) {
+        if (line->contains("devices"))
+            for (const Json& device : line->at("devices"))
                 found.push_back({device.get<tools::KnownDevice>(), std::to_string(found.size())});
-            }
-        }
     }
     if (const ChildEnd& end = child.end(); !end.well) {
         tools::fail(end.out_of_memory ? ExitCode::out_of_memory : ExitCode::device_failed,

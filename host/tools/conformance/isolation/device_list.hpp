@@ -13,12 +13,12 @@ namespace vkrope::conformance {
 
 struct FoundDevice {
     tools::KnownDevice info;
-    std::string select;  ///< value of DeviceOptions::select
+    std::string select;  // value of DeviceOptions::select
 };
 
-/// Throws tools::Failure, also if a driver ends the process.
-///
-/// command  starts this program again
+// Throws tools::Failure, also if a driver ends the process.
+//
+// command  starts this program again
 std::vector<FoundDevice> find_devices(const std::vector<std::string>& command, const Watch& watch);
 
 }  // namespace vkrope::conformance

@@ -11,8 +11,8 @@ namespace {
 using Json = nlohmann::json;
 using tools::ExitCode;
 
-/// The run on a device stops when this number of consecutive groups end before any check has an
-/// outcome, because a driver that hangs would use up the time limit of each group.
+// The run on a device stops when this number of consecutive groups end before any check has an
+// outcome, because a driver that hangs would use up the time limit of each group.
 constexpr std::size_t max_fruitless = 3;
 
 class DeviceRun {
@@ -27,12 +27,8 @@ class DeviceRun {
     DeviceReport run(const std::vector<Group>& groups) {
         std::size_t fruitless = 0;
         for (const Group& group : groups) {
-            if (group.checks.empty()) {
-                continue;
-            }
-            if (interrupted_by() != 0) {
-                stopped_ = true;
-            }
+            if (group.checks.empty()) continue;
+            if (interrupted_by() != 0) stopped_ = true;
             if (stopped_) {
                 report_.interrupted = true;
                 break;
@@ -80,14 +76,12 @@ class DeviceRun {
                 auto outcome = line->at("outcome").get<Outcome>();
                 lost = outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed;
                 judged_ += lost ? 0 : 1;
-                if (lost) {
+                if (lost)
                     report_.ends.push_back(outcome.reason + ", in " + group.checks[done]->id());
-                }
-                if (done + 1 < group.checks.size() || lost) {
+                if (done + 1 < group.checks.size() || lost)
                     add(group, done, std::move(outcome));
-                } else {
+                else
                     last_ = std::move(outcome);  // added after its device is closed
-                }
                 ++done;
             }
             if (stopped_) {
@@ -102,8 +96,8 @@ class DeviceRun {
         end(group, begun, done, lost, child.end());
     }
 
-    /// Records the end of the process of a group that began `begun` checks, `done` of which have
-    /// an outcome.
+    // Records the end of the process of a group that began `begun` checks, `done` of which have
+    // an outcome.
     void end(const Group& group, std::size_t begun, std::size_t done, bool lost,
              const ChildEnd& how) {
         Outcome crash = {
@@ -111,9 +105,7 @@ class DeviceRun {
             .reason = how.sentence,
             .exit = how.out_of_memory ? ExitCode::out_of_memory : ExitCode::device_failed};
         if (how.well) {
-            if (last_) {
-                add(group, done - 1, *std::exchange(last_, std::nullopt));
-            }
+            if (last_) add(group, done - 1, *std::exchange(last_, std::nullopt));
         } else if (!lost) {
             if (begun > done) {
                 crash.reason += ", in " + group.checks[done]->id();
@@ -131,29 +123,24 @@ class DeviceRun {
             add(group, done, crash);
             ++done;
         }
-        if (done < group.checks.size()) {
+        if (done < group.checks.size())
             skip(group, done, "not run: the device has failed in this group", crash.exit);
-        }
     }
 
-    /// Handles a device that could not be opened, or a failure that the device did not cause.
+    // Handles a device that could not be opened, or a failure that the device did not cause.
     void refuse(const Group& group, std::size_t done, const Json& line) {
-        const auto code = static_cast<ExitCode>(line.at("code").get<int>());
+        const auto code = ExitCode(line.at("code").get<int>());
         const std::string reason = line.at("failure").get<std::string>();
-        if (report_.checks.empty()) {
-            throw tools::Failure(code, reason);
-        }
+        if (report_.checks.empty()) throw tools::Failure(code, reason);
         report_.ends.push_back(fmt::format("{}, in group {}", reason, group.name));
         done -= std::exchange(last_, std::nullopt) ? 1 : 0;
         add(group, done, {.verdict = Verdict::error, .reason = reason, .exit = code});
         skip(group, done + 1, "not run: the device could not be opened for this group");
     }
 
-    /// Handles a signal that only the child got, which means that the driver sent it.
+    // Handles a signal that only the child got, which means that the driver sent it.
     void ended_by_signal(const Group& group, std::size_t done, int signal) {
-        if (interrupted_by() != 0) {
-            return;
-        }
+        if (interrupted_by() != 0) return;
         stopped_ = report_.interrupted = false;
         end(group, done + 1, done, false,
             {.sentence = fmt::format("was interrupted by signal {}, which this program did not get",
@@ -162,18 +149,16 @@ class DeviceRun {
 
     void skip(const Group& group, std::size_t from, const std::string& reason,
               ExitCode exit = ExitCode::device_failed) {
-        for (std::size_t i = from; i < group.checks.size(); ++i) {
+        for (std::size_t i = from; i < group.checks.size(); ++i)
             add(group, i, {.verdict = Verdict::error, .reason = reason, .exit = exit}, true);
-        }
     }
 
     void add(const Group& group, std::size_t index, Outcome outcome, bool silent = false) {
         const Check& check = *group.checks[index];
         report_.checks.push_back(
             {.group = group.name, .id = check.id(), .outcome = std::move(outcome)});
-        if (!listener_(check, report_.checks.back(), report_.checks.size(), silent)) {
+        if (!listener_(check, report_.checks.back(), report_.checks.size(), silent))
             stopped_ = true;
-        }
     }
 
     const std::vector<std::string>& command_;

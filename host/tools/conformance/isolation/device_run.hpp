@@ -10,14 +10,14 @@
 
 namespace vkrope::conformance {
 
-/// Called after each check, `done` checks on this device having ended. `silent` is true for a check
-/// that was not run. The listener may add to the report, and returns false to end the run.
+// Called after each check, `done` checks on this device having ended. `silent` is true for a check
+// that was not run. The listener may add to the report, and returns false to end the run.
 using RunListener = std::function<bool(const Check&, CheckReport&, std::size_t done, bool silent)>;
 
-/// Runs all checks of all groups on `device`. Throws tools::Failure if no check can run because the
-/// device cannot be opened, which is not a fault of its driver.
-///
-/// command  starts this program again
+// Runs all checks of all groups on `device`. Throws tools::Failure if no check can run because the
+// device cannot be opened, which is not a fault of its driver.
+//
+// command  starts this program again
 DeviceReport run_device(const std::vector<std::string>& command, const FoundDevice& device,
                         const std::vector<Group>& groups, const Watch& watch,
                         const RunListener& listener);

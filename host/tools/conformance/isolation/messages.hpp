@@ -15,7 +15,7 @@
 
 namespace vkrope::conformance {
 
-/// Returns the value as JSON, or null.
+// Returns the value as JSON, or null.
 template <class T>
 struct OptionalMessage {
     static void to_json(nlohmann::json& message, const std::optional<T>& value) {

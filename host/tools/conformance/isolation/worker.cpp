@@ -34,22 +34,21 @@ void send(const Json& message) {
     const std::string line = message.dump(-1, ' ', true, Json::error_handler_t::replace) + '\n';
     for (std::string_view rest = line; !rest.empty();) {
         const ssize_t written = ::write(line_file, rest.data(), rest.size());
-        if (written > 0) {
-            rest.remove_prefix(static_cast<std::size_t>(written));
-        } else if (errno != EINTR) {
-            ::_exit(static_cast<int>(ExitCode::bad_file));  // the parent no longer exists
-        }
+        if (written > 0)
+            rest.remove_prefix(std::size_t(written));
+        else if (errno != EINTR)
+            ::_exit(int(ExitCode::bad_file));  // the parent no longer exists
     }
 }
 
-/// Ends the process at once: no destructor runs.
+// Ends the process at once: no destructor runs.
 [[noreturn]] void finish() {
     send({{"finished", true}});
     std::fflush(nullptr);
     ::_exit(0);
 }
 
-/// Throws Interrupted if the check stops early.
+// Throws Interrupted if the check stops early.
 Outcome run_check(Check& check, DeviceUnderTest& device) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
@@ -93,9 +92,7 @@ void list_devices(const DeviceOptions& options) {
 
 void run_group(DeviceOptions options, const Group& group, const std::optional<Traits>& known) {
     DeviceUnderTest device(std::move(options), known);
-    if (!known) {
-        send({{"traits", device.traits()}});
-    }
+    if (!known) send({{"traits", device.traits()}});
     for (const std::unique_ptr<Check>& check : group.checks) {
         send({{"begun", check->id()}});
         Outcome outcome;
@@ -107,9 +104,8 @@ void run_group(DeviceOptions options, const Group& group, const std::optional<Tr
             return;
         }
         send({{"outcome", outcome}});
-        if (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed) {
+        if (outcome.verdict == Verdict::error && outcome.exit == ExitCode::device_failed)
             finish();  // closing a lost or busy device may never return
-        }
     }
 }
 
@@ -123,18 +119,15 @@ std::map<std::string, std::string> environment_of(const Job& job) {
 
 std::optional<Job> job_of_this_process() {
     const char* const text = std::getenv(job_variable);
-    if (text == nullptr) {
-        return std::nullopt;
-    }
+    if (text == nullptr) return std::nullopt;
     const Json json = Json::parse(text);
     ::unsetenv(job_variable);
     ::fcntl(line_file, F_SETFD, FD_CLOEXEC);
 #ifdef __linux__
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
-    if (::getppid() != json.at("parent").get<pid_t>()) {  // the parent has already ended
-        ::_exit(static_cast<int>(ExitCode::bad_file));
-    }
+    if (::getppid() != json.at("parent").get<pid_t>())  // the parent has already ended
+        ::_exit(int(ExitCode::bad_file));
     return json.get<Job>();
 }
 
@@ -142,7 +135,7 @@ void work(const Job& job, DeviceOptions options, const std::function<Group()>& f
     const tools::ExitGuard guard(ExitCode::device_failed,
                                  "ended by a library that it uses, most likely the Vulkan driver");
     const auto fail = [](const char* sentence, ExitCode code) {
-        send({{"failure", sentence}, {"code", static_cast<int>(code)}});
+        send({{"failure", sentence}, {"code", int(code)}});
     };
     try {
         options.select = job.device.c_str();

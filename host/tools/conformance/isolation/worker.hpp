@@ -15,25 +15,25 @@
 
 namespace vkrope::conformance {
 
-/// The job of a worker and the device for the job.
+// The job of a worker and the device for the job.
 struct Job {
-    std::string device = {};            ///< value of DeviceOptions::select
-    std::string group = {};             ///< group of checks to run; empty: list the devices
-    std::optional<Traits> traits = {};  ///< as measured by another worker
+    std::string device = {};            // value of DeviceOptions::select
+    std::string group = {};             // group of checks to run; empty: list the devices
+    std::optional<Traits> traits = {};  // as measured by another worker
 };
 
-/// Returns the environment of the worker that does this job.
+// Returns the environment of the worker that does this job.
 std::map<std::string, std::string> environment_of(const Job& job);
 
-/// Returns the job of this process, or nullopt if it is not a worker. To be called once.
+// Returns the job of this process, or nullopt if it is not a worker. To be called once.
 std::optional<Job> job_of_this_process();
 
-/// Does the job and ends the process. Sends lines to the parent. Without a group: {"devices":
-/// [device]}. With a group: {"traits"} first, unless they are known; then {"begun": id} and
-/// {"outcome"} for each check; {"interrupted": signal} if a signal came. After a check that lost
-/// the device, runs no other check. {"failure", "code"} gives the reason for stopping.
-///
-/// find_group  returns the group of the job, if it has one
+// Does the job and ends the process. Sends lines to the parent. Without a group: {"devices":
+// [device]}. With a group: {"traits"} first, unless they are known; then {"begun": id} and
+// {"outcome"} for each check; {"interrupted": signal} if a signal came. After a check that lost
+// the device, runs no other check. {"failure", "code"} gives the reason for stopping.
+//
+// find_group  returns the group of the job, if it has one
 [[noreturn]] void work(const Job& job, DeviceOptions options,
                        const std::function<Group()>& find_group);
 

@@ -29,9 +29,8 @@ ExitCode compare_reports(const std::vector<std::string>& files) {
 
 ExitCode write_page(const std::vector<std::string>& files) {
     // If the name of the page was forgotten, the page must not replace the first report.
-    if (files.size() < 2 || !files[0].ends_with(".html")) {
+    if (files.size() < 2 || !files[0].ends_with(".html"))
         tools::fail(ExitCode::usage, "--page: takes the page, FILE.html, then reports");
-    }
     std::vector<NamedReport> reports;
     for (std::size_t i = 1; i < files.size(); ++i) {
         // The page may be given to others, so it does not contain the folders of the reports.

@@ -13,11 +13,8 @@ using Json = nlohmann::ordered_json;
 using tools::printable;
 
 bool is_bad(const std::string& status) {
-    for (const Verdict verdict : verdicts) {
-        if (is_bad(verdict) && status == word_for(verdict)) {
-            return true;
-        }
-    }
+    for (const Verdict verdict : verdicts)
+        if (is_bad(verdict) && status == word_for(verdict)) return true;
     return false;
 }
 
@@ -25,21 +22,16 @@ std::string text(const Json& object, const char* key) {
     return printable(object.at(key).get<std::string>());
 }
 
-/// Returns the device of this name that comes after `skip` others of the same name, or null.
+// Returns the device of this name that comes after `skip` others of the same name, or null.
 const Json* find_device(const Json& devices, const std::string& name, std::size_t skip) {
-    for (const Json& device : devices) {
-        if (device.at("name") == name && skip-- == 0) {
-            return &device;
-        }
-    }
+    for (const Json& device : devices)
+        if (device.at("name") == name && skip-- == 0) return &device;
     return nullptr;
 }
 
 void compare_checks(const Json& older, const Json& newer, Changes& changes) {
     std::map<std::string, const Json*> before;
-    for (const Json& check : older.at("cases")) {
-        before[check.at("id").get<std::string>()] = &check;
-    }
+    for (const Json& check : older.at("cases")) before[check.at("id").get<std::string>()] = &check;
     std::size_t added = 0;
     for (const Json& check : newer.at("cases")) {
         const auto found = before.find(check.at("id").get<std::string>());
@@ -51,17 +43,13 @@ void compare_checks(const Json& older, const Json& newer, Changes& changes) {
         const auto was = found->second->at("status").get<std::string>(),
                    is = check.at("status").get<std::string>();
         before.erase(found);
-        if (was == is) {
-            continue;
-        }
+        if (was == is) continue;
         changes.worse += is_bad(is) && !is_bad(was) ? 1 : 0;
         changes.text += fmt::format("  {}: {} -> {}{}{}\n", text(check, "id"), was, is,
                                     text(check, "reason").empty() ? "" : ": ",
                                     text(check, "reason"));
     }
-    if (added > 0) {
-        changes.text += fmt::format("  {} checks are new\n", added);
-    }
+    if (added > 0) changes.text += fmt::format("  {} checks are new\n", added);
     if (!before.empty()) {
         changes.text += fmt::format("  {} checks are no longer there, the first is {}\n",
                                     before.size(), printable(before.begin()->first));
@@ -91,9 +79,8 @@ Changes compare(const Json& older, const Json& newer) {
     }
     for (const Json& device : older.at("devices")) {
         const auto name = device.at("name").get<std::string>();
-        if (find_device(newer.at("devices"), name, 0) == nullptr) {
+        if (find_device(newer.at("devices"), name, 0) == nullptr)
             changes.text += fmt::format("{}\n  is not in the newer report\n", printable(name));
-        }
     }
     return changes;
 }

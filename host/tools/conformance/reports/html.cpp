@@ -65,15 +65,12 @@ std::string section(std::string_view heading, std::string_view body) {
 std::string table(const std::vector<std::string>& head,
                   const std::vector<std::vector<std::string>>& rows) {
     std::string html = "<table>\n<thead><tr>";
-    for (const std::string& name : head) {
-        html += fmt::format("<th>{}</th>", text(name));
-    }
+    for (const std::string& name : head) html += fmt::format("<th>{}</th>", text(name));
     html += "</tr></thead>\n<tbody>\n";
     for (const std::vector<std::string>& row : rows) {
         html += "<tr>";
-        for (std::size_t i = 0; i < row.size(); ++i) {
+        for (std::size_t i = 0; i < row.size(); ++i)
             html += fmt::format("<td data-head=\"{}\">{}</td>", text(head[i]), row[i]);
-        }
         html += "</tr>\n";
     }
     return html + "</tbody>\n</table>\n";
@@ -81,9 +78,8 @@ std::string table(const std::vector<std::string>& head,
 
 std::string facts(const std::vector<std::pair<std::string, std::string>>& pairs) {
     std::string html = "<dl>\n";
-    for (const auto& [name, value] : pairs) {
+    for (const auto& [name, value] : pairs)
         html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", text(name), value);
-    }
     return html + "</dl>\n";
 }
 

@@ -31,7 +31,7 @@ std::string content_of(const std::string& option, const std::string& file) {
             refuse(option, file, "has more than {} bytes, more than any report has",
                    max_json_bytes);
         }
-        std::string content(static_cast<std::size_t>(source.bytes()), '\0');
+        std::string content(std::size_t(source.bytes()), '\0');
         source.read(0, std::as_writable_bytes(std::span(content)));
         return content;
     } catch (const tools::FileError& error) {
@@ -39,7 +39,7 @@ std::string content_of(const std::string& option, const std::string& file) {
     }
 }
 
-/// Checks the status words, because an unknown status would be neither good nor bad.
+// Checks the status words, because an unknown status would be neither good nor bad.
 void check_words(const std::string& option, const std::string& file, const Json& devices) {
     for (const Json& device : devices) {
         for (const Json& check : device.at("cases")) {
@@ -81,12 +81,10 @@ Json report_from(const std::string& option, const std::string& file) {
                "vkrope-report/1", report_format);
     }
     Json report = parsed(option, file, content);
-    if (!report.is_object() || !report.contains("format") || !report.at("format").is_string()) {
+    if (!report.is_object() || !report.contains("format") || !report.at("format").is_string())
         refuse(option, file, "is not a report of vkrope-conformance: it has no \"format\"");
-    }
-    if (const auto format = report.at("format").get<std::string>(); format != report_format) {
+    if (const auto format = report.at("format").get<std::string>(); format != report_format)
         refuse(option, file, "has the format '{}'; this program reads '{}'", format, report_format);
-    }
     try {
         static_cast<void>(page_of({{file, report}}));  // accesses all fields that are used
         check_words(option, file, report.at("devices"));

@@ -44,15 +44,12 @@ std::string groups_table(const Json& device) {
     std::map<std::string, GroupRow> groups;
     for (const Json& check : device.at("cases")) {
         const auto& name = check.at("group").get_ref<const std::string&>();
-        if (!groups.contains(name)) {
-            order.push_back(name);
-        }
+        if (!groups.contains(name)) order.push_back(name);
         GroupRow& row = groups[name];
         ++row.of[check.at("status").get<std::string>()];
         row.seconds += check.at("seconds").get<double>();
-        if (!check.at("max_u").is_null()) {
+        if (!check.at("max_u").is_null())
             row.u = std::max(row.u.value_or(0), check.at("max_u").get<double>());
-        }
     }
     std::vector<std::vector<std::string>> rows;
     for (const std::string& name : order) {
@@ -76,9 +73,7 @@ std::string failures_list(const Json& device) {
     std::string items;
     for (const Json& check : device.at("cases")) {
         const std::string& repeat = check.at("repeat").get_ref<const std::string&>();
-        if (repeat.empty()) {
-            continue;
-        }
+        if (repeat.empty()) continue;
         items += fmt::format("<li>{} {}: {}<br/><code>{}</code></li>\n",
                              html::mark(check.at("status").get<std::string>(), "bad"),
                              word(check, "id"), word(check, "reason"), html::text(repeat));
@@ -86,18 +81,16 @@ std::string failures_list(const Json& device) {
     return items.empty() ? "" : "<h3>Failures</h3>\n<ul>\n" + items + "</ul>\n";
 }
 
-/// Draws error against position, one line for each source, and the used part of each bound.
+// Draws error against position, one line for each source, and the used part of each bound.
 std::string errors_figure(const Json& device) {
     std::vector<double> positions, values;
     svg::Plot plot = {
         .title = "Error against position, f32", .x = {}, .y = {}, .series = {}, .bounds = {}};
     std::vector<std::vector<std::string>> used;
     std::vector<Json> curves;
-    for (const Json& check : device.at("cases")) {
-        if (check.contains("curves")) {
+    for (const Json& check : device.at("cases"))
+        if (check.contains("curves"))
             curves.insert(curves.end(), check.at("curves").begin(), check.at("curves").end());
-        }
-    }
     for (const Json& line : curves) {
         svg::Series series = {
             .label = line.at("source").get<std::string>(), .points = {}, .dots = true};
@@ -119,9 +112,7 @@ std::string errors_figure(const Json& device) {
              html::bar(largest / bound, fmt::format("{:.0f} %", 100 * largest / bound))});
         plot.series.push_back(std::move(series));
     }
-    if (positions.empty()) {
-        return {};
-    }
+    if (positions.empty()) return {};
     values.push_back(0);
     plot.x = svg::axis_over("position", svg::Scale::logarithmic, positions);
     plot.y = svg::axis_over("error in u", svg::Scale::linear, values);
@@ -155,9 +146,7 @@ std::string device_facts(const Json& device) {
             add(kind == std::string("limits") ? "limit: " + spaced : spaced, value);
         }
     }
-    for (const Json& tool : device.at("tools")) {
-        add("tool", tool.at("name"));
-    }
+    for (const Json& tool : device.at("tools")) add("tool", tool.at("name"));
     return "<h3>Device</h3>\n" + html::facts(pairs);
 }
 
@@ -165,17 +154,15 @@ std::string all_counts(const Json& device) {
     std::string counts;
     for (const Verdict verdict : verdicts) {
         std::size_t count = 0;
-        for (const Json& check : device.at("cases")) {
+        for (const Json& check : device.at("cases"))
             count += check.at("status") == word_for(verdict) ? 1 : 0;
-        }
-        if (count > 0) {
+        if (count > 0)
             counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, word_for(verdict));
-        }
     }
     return counts.empty() ? "-" : counts;
 }
 
-/// A device of a report, with the keys for sorting.
+// A device of a report, with the keys for sorting.
 struct Entry {
     std::string name, driver, date;
     const Json* device;

@@ -12,9 +12,7 @@ using Json = nlohmann::ordered_json;
 
 std::string field(const std::string& file, const Json& waiver, const char* key, bool required) {
     const auto found = waiver.find(key);
-    if (found == waiver.end() && !required) {
-        return {};
-    }
+    if (found == waiver.end() && !required) return {};
     if (found == waiver.end() || !found->is_string() || found->get<std::string>().empty()) {
         tools::fail(tools::ExitCode::bad_file,
                     "--waive: '{}': a waiver has no \"{}\", which must be a text", file, key);
@@ -48,9 +46,7 @@ std::vector<std::string> waive(DeviceReport& device, const std::vector<Waiver>& 
     std::vector<std::string> needless;
     for (const Waiver& waiver : waivers) {
         for (CheckReport& check : device.checks) {
-            if (check.id != waiver.check || !concerns(waiver, device)) {
-                continue;
-            }
+            if (check.id != waiver.check || !concerns(waiver, device)) continue;
             Outcome& outcome = check.outcome;
             if (is_bad(outcome.verdict)) {
                 outcome.verdict = Verdict::waived;

@@ -28,9 +28,8 @@ bool instance_offers(const char* name) {
     std::vector<VkExtensionProperties> offered(count);
     check(vkEnumerateInstanceExtensionProperties(nullptr, &count, offered.data()),
           "vkEnumerateInstanceExtensionProperties");
-    for (const VkExtensionProperties& extension : offered) {
+    for (const VkExtensionProperties& extension : offered)
         if (std::strcmp(extension.extensionName, name) == 0) return true;
-    }
     return false;
 }
 
