@@ -17,11 +17,7 @@ from case_device import Run
 from case_document import Folder, Refusal, describe, printable, wrong
 
 WORDS = ("pass", "fail", "unsupported", "error", "computed")
-# Status and exit code for the errors of the library.
-ERRORS = ((vkrope.InvalidArgumentError, "unsupported", 0),
-          (vkrope.NotSupportedError, "unsupported", 0),
-          (vkrope.LimitExceededError, "unsupported", 0),
-          (MemoryError, "error", 6), (vkrope.VkropeError, "error", 4))
+UNSUPPORTED = vkrope.InvalidArgumentError, vkrope.NotSupportedError, vkrope.LimitExceededError
 
 
 def die(code, sentence):
@@ -51,9 +47,8 @@ def write(outputs, case, arrays):
     try:
         os.makedirs(folder, exist_ok=True)
         for path, array in files.items():
-            with open(path + "~", "wb") as file:
+            with open(path, "wb") as file:
                 np.lib.format.write_array(file, np.ascontiguousarray(array), (1, 0))
-            os.replace(path + "~", path)
     except OSError as error:
         wrong(f"--write-outputs: the files of '{case.id}' cannot be written: {error.strerror}")
 
@@ -89,9 +84,11 @@ def run(device, folder, outputs=None, seen=()):
         of["status"], of["max_error"], of["reason"] = judged(device, folder, outputs)
     except Refusal as refusal:
         of.update(status=refusal.status, reason=str(refusal), code=refusal.code)
+    except UNSUPPORTED as error:
+        of.update(status="unsupported", reason=str(error))
     except (vkrope.VkropeError, MemoryError) as error:
-        status, code = next(row[1:] for row in ERRORS if isinstance(error, row[0]))
-        of.update(status=status, reason=str(error), code=code)
+        code = 6 if isinstance(error, MemoryError) else 4
+        of.update(status="error", reason=str(error), code=code)
     return of
 
 

@@ -188,8 +188,14 @@ def test_kernels_refuse(device, llama):
         vkrope.Kernel(device, llama, k=np.int8, max_position=8)
     with pytest.raises(vkrope.InvalidArgumentError):
         vkrope.Kernel(device, llama, max_position=8)
+    for ops, sentence in (({"gain": 2}, "q.ops has 'gain'"), ({"scale": "a"}, "scale is 'a'"),
+                          ({"norm": {"kind": "max"}}, "q.ops.norm.kind is 'max'")):
+        with pytest.raises(vkrope.InvalidArgumentError, match=sentence):
+            vkrope.Kernel(device, llama, q=vkrope.HeadFormat(np.float32, ops=ops), max_position=8)
     kernel = vkrope.Kernel(device, llama, q=np.float32, k=np.float32, max_position=8)
     q = device.array(Q)
+    with pytest.raises(vkrope.InvalidArgumentError, match="cos is float32 of .*must be alike"):
+        vkrope.Kernel(device, llama, q=np.float32, angles=vkrope.CosSinCache(q[0, :, 0], q[0, 0]))
     ids = device.array(np.zeros(4, np.int32))
     refused("q, k and v are all missing")
     refused("must be", q=q, direction="back")

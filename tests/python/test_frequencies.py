@@ -99,3 +99,23 @@ def test_a_rotation_keeps_numbers_of_its_own():
         vkrope.RopeParams([1, 0.5], pairing="half_split", phase=[1, 2, 3])
     with pytest.raises(vkrope.InvalidArgumentError, match="inv_freq_count"):
         rotation.replace(sections=vkrope.Sections("sum", (0, 0)))
+
+
+def test_scalings():
+    """Each function in its simplest case; test_cases.py has the formulas."""
+    plain = vkrope.default_inv_freq(10000, 8)
+    np.testing.assert_allclose(plain, [1, 0.1, 0.01, 0.001], rtol=1e-15)
+    np.testing.assert_array_equal(vkrope.scale_linear(plain, 4), plain / 4)
+    np.testing.assert_array_equal(vkrope.scale_positions(plain, 0.5), plain / 2)
+    np.testing.assert_array_equal(vkrope.scale_divisors(plain, [1, 2, 4, 8]), plain / [1, 2, 4, 8])
+    np.testing.assert_array_equal(vkrope.proportional_inv_freq(10000, 8, partial_rotary_factor=0.5),
+                                  [*plain[:2], 0, 0])
+    _, factor = vkrope.scale_yarn(plain, 10000, factor=4, original_max_position_embeddings=512)
+    np.testing.assert_allclose(factor, 0.1 * np.log(4) + 1)
+    divided, factor = vkrope.scale_ggml(plain, 10000, [2] * 4, freq_scale=0.5)
+    np.testing.assert_array_equal(divided, plain / 4)
+    assert factor == 1
+    with pytest.raises(vkrope.InvalidArgumentError, match="factor"):
+        vkrope.scale_linear(plain, 0)
+    with pytest.raises(vkrope.InvalidArgumentError, match="freq_factor"):
+        vkrope.scale_ggml(plain, 10000, [2], freq_scale=0.5)

@@ -229,3 +229,34 @@ def test_objects_may_be_dropped_in_any_order(llama, tensor):
         cycle.append(cycle)
         del device, kernel, there, cycle
         gc.collect()
+
+
+def test_own_ops_and_quantised_outputs(device, tensor):
+    """A norm, a weight and a scale of each row, as the definition has them."""
+    rotation = vkrope.RopeParams([1.0, 0.1], pairing="half_split")
+    ops = {"norm": {"kind": "rms", "eps": 1e-6, "weight": "channel"}, "store_scale": "made"}
+    kernel = vkrope.Kernel(
+        device, rotation, k=vkrope.HeadFormat(np.float32, "int8", heads=2, ops=ops),
+        max_position=8,
+    )  # fmt: skip
+    k, weight = tensor(1, 3, 2, 4), np.float32([1, 2, 3, 4])
+    codes, scales = device.empty((1, 3, 2, 4), np.uint8), device.empty((1, 3, 2), np.float32)
+    kernel.run(k=device.array(k), out_k=codes, k_scales=scales,
+               parameters=kernel.parameters(k={"weight": weight}))
+    row = k / np.sqrt((k.astype(float) ** 2).mean(-1, keepdims=True) + 1e-6) * weight
+    exact, _ = rotated(row.astype(np.float32), rotation, np.arange(3))
+    np.testing.assert_allclose(scales.numpy(), abs(exact).max(-1) / 127, rtol=1e-5)
+    stored = codes.numpy().view(np.int8) * scales.numpy()[..., None]
+    np.testing.assert_allclose(stored, exact, atol=0.51 * scales.numpy().max())
+
+
+def test_tables_of_the_caller(device, tensor):
+    rotation = vkrope.RopeParams([1.0, 0.1], pairing="interleaved")
+    angle = np.arange(9)[:, None] * rotation.inv_freq
+    tables = [device.array(of(angle).astype(np.float32)) for of in (np.cos, np.sin)]
+    kernel = vkrope.Kernel(device, rotation, q=np.float32, angles=vkrope.CosSinCache(*tables))
+    q = tensor(1, 3, 2, 4)
+    there = device.array(q)
+    assert kernel.run(q=there, positions=6).out_of_range == 0
+    assert_right(there.numpy(), rotated(q, rotation, np.arange(6, 9)), BOUND)
+    assert kernel.run(q=there, positions=7).out_of_range == 1  # the table ends with position 8
