@@ -103,7 +103,7 @@ Observation observation_of(const OperationOptions& options, const OperationInput
     return observation;
 }
 
-// Sets what is known of the other one of Q and K.
+// Sets what is known about the other tensor: K for Q, Q for K.
 void set_other(const OperationInputs& inputs, const verify::Operation& operation, TensorIndex which,
                const CheckResult& result, Observation& observation) {
     const TensorIndex other = which == Q ? K : Q;
@@ -123,7 +123,7 @@ void judge_tensors(const OperationOptions& options, OperationInputs& inputs, Che
     const Observation of_all = observation_of(options, inputs);
     const verify::Operation operation = operation_of(options, inputs, false);
     const auto gain = oracle::Gain(options.gain);
-    for (const TensorIndex which : {K, Q, V}) {  // K's norm may clear Q's
+    for (const TensorIndex which : {K, Q, V}) {  // if K's norm is right, Q's is not suspected
         if (!inputs.tensors[which]) continue;
         Judged judged = {.actual = read_output(options, inputs, which), .judgement = {}};
         const std::vector<std::byte>& actual = judged.actual.array.data;

@@ -20,7 +20,7 @@ using oracle::Approximate, oracle::Compared, oracle::Place;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double unit_roundoff = 0x1p-24;
-constexpr std::uint64_t tokens_at_once = 16;  // between two questions whether to go on
+constexpr std::uint64_t tokens_at_once = 16;  // tokens between two calls of go_on
 
 // Sets `part`, a copy of `whole` or of a part of it, to the given tokens of `whole`.
 void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
@@ -71,7 +71,7 @@ class Numbers {
         }
     }
 
-    // Returns whether nothing has happened that `until` names.
+    // Returns whether the comparison continues, because nothing that `until` names has occurred.
     bool goes_on(Until until) const {
         const oracle::Verdict& verdict = result_.verdict;
         // A tolerance may be less than the bound.
@@ -239,7 +239,7 @@ std::uint64_t elements_of(const Hypothesis& hypothesis, const Sample& sample) {
     return count * hypothesis.in.heads * hypothesis.in.head_dim;
 }
 
-// Computes [tokens, heads, head_dim] with the hypothesis of other channels; empty without one.
+// Computes [tokens, heads, head_dim] of the hypothesis that computes other_channels, or nothing.
 static std::vector<Approximate> channels_of_other(const Observation& observation,
                                                   const Hypothesis& hypothesis,
                                                   const Tokens& tokens) {
@@ -290,7 +290,7 @@ static std::vector<Sample> shares_of(const Hypothesis& hypothesis, const Sample&
                         each = divide_up(all,
                                          std::max<std::uint64_t>(1, std::min(cores, all / least)));
     std::vector<Sample> shares;
-    std::uint64_t room = 0;  // for elements in the last share
+    std::uint64_t room = 0;  // number of elements that still fit in the last share
     for (const Tokens& tokens : sample) {
         for (std::uint64_t from = 0; from < tokens.count; from += tokens_at_once) {
             if (room == 0) {
@@ -320,7 +320,7 @@ Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
     const double all = double(elements_of(hypothesis, sample)),
                  of_token = double(hypothesis.in.heads * hypothesis.in.head_dim);
     std::atomic<std::uint64_t> done = 0;
-    std::atomic<std::size_t> last = shares.size();  // the first share that ended early
+    std::atomic<std::size_t> last = shares.size();  // index of the first share that ended early
     const auto compare_share = [&](std::size_t i) {
         each_token(
             observation, hypothesis, shares[i],
@@ -343,7 +343,7 @@ Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
     if (!shares.empty()) compare_share(0);
     for (std::size_t i = 1; i < shares.size(); ++i) {
         others[i - 1].get();
-        if (i <= last)  // as if one thread had compared all
+        if (i <= last)  // later shares would not have been compared by one thread
             numbers[0].add(numbers[i]);
     }
     return numbers[0].finish();

@@ -17,10 +17,10 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr std::size_t first_pairs = 64;  // a bad fit of so many pairs ends a comparison
+constexpr std::size_t first_pairs = 64;  // a comparison ends if this many pairs fit badly
 constexpr double bad_fit = 0.1;
 
-// Sums of products, from which a fit follows.
+// Sums of products, from which fit() computes the best factor and its misfit.
 struct Sums {
     double product = 0, expected = 0, actual = 0;
 
@@ -37,13 +37,13 @@ struct Sums {
     }
 };
 
-// A pair of one token: its frequency, how much farther it was turned than its position says, and
-// a weight.
+// A pair of one token: its frequency, the angle by which the engine turned it farther than its
+// position says, and a weight.
 struct Hand {
     double frequency = 0, radians = 0, weight = 0;
 };
 
-// Returns the share of the turned pairs that an offset of the position explains: 1 if all.
+// Returns the share of the additional angles that an offset of the position explains, at most 1.
 double share_of(std::span<const Hand> hands, double offset) {
     double sum = 0, all = 0;
     for (const Hand& hand : hands) {
@@ -53,7 +53,7 @@ double share_of(std::span<const Hand> hands, double offset) {
     return all > 0 ? sum / all : 0;
 }
 
-// Returns the same to about 0.001, in a fifth of the time.
+// Computes share_of() to about 0.001, in a fifth of the time.
 double rough_share_of(std::span<const Hand> hands, double offset) {
     double sum = 0, all = 0;
     for (const Hand& hand : hands) {
@@ -72,8 +72,8 @@ struct Guess {
     double position = 0, share = -1;
 };
 
-// Keeps the best of these guesses at ascending positions: those that explain much, and of
-// neighbours the better one.
+// Keeps the best of these guesses, which have ascending positions: those with a large share and,
+// of neighbours, the better one.
 void keep_best(std::vector<Guess>& guesses, double apart) {
     constexpr std::size_t most = 384;
     constexpr double least = 0.88;
@@ -95,7 +95,7 @@ void keep_best(std::vector<Guess>& guesses, double apart) {
     guesses = std::move(kept);
 }
 
-// Returns the best of the whole positions around a guess.
+// Returns the best integer position near a guess.
 Guess best_whole(std::span<const Hand> hands, double position, double reach) {
     Guess best;
     for (double p = std::round(position) - reach; p <= position + reach; ++p) {
@@ -106,15 +106,15 @@ Guess best_whole(std::span<const Hand> hands, double position, double reach) {
     return best;
 }
 
-// Returns the whole offset from -length to length that explains most. Slow pairs give a rough
-// offset, and each faster pair a finer one, as the hands of a clock do.
+// Returns the integer offset from -length to length with the largest share. Slow pairs give a
+// rough offset, and each faster pair a finer one, as the hands of a clock do.
 //
 // hands  ascending frequencies
 Guess best_offset(std::span<const Hand> hands, double length) {
-    // Small offsets are the likeliest.
+    // Small offsets are the likeliest, so they are tried first.
     constexpr double small = 256, clear = 0.999, points = 512;
     if (const Guess best = best_whole(hands, 0, small); best.share > clear) return best;
-    // The slowest pairs, at steps of an eighth of a turn of the fastest of them.
+    // Tries the slowest pairs at steps of an eighth of a turn of the fastest of them.
     double limit = std::max(points * std::numbers::pi / (8 * length), 2 * hands[0].frequency);
     const auto slower_than = [hands](double frequency) {
         const auto end = std::find_if(hands.begin(), hands.end(), [frequency](const Hand& hand) {
@@ -168,7 +168,7 @@ bool is_clear(std::span<const Hand> hands, const Guess& best) {
            4 * missed < 1 - share_of(hands, best.position - 1);
 }
 
-// The pairs of one token after another: those of each axis, and then all of them.
+// Iterates over tokens; the pairs of a token are those of each axis, and then all of them.
 class Hands {
    public:
     Hands(const SeenPairs& seen, const Hypothesis& hypothesis)
@@ -225,8 +225,8 @@ class Hands {
     std::uint64_t token_ = 0;
 };
 
-// Returns the position that the slowest pair shows if it made this many turns, made finer by each
-// faster pair.
+// Returns the position at which the slowest pair has made this many turns, refined by each faster
+// pair.
 double followed(std::span<const Hand> hands, int turns) {
     double position = (hands[0].radians + 2 * std::numbers::pi * turns) / hands[0].frequency;
     for (const Hand& hand : hands.subspan(1)) {
@@ -238,8 +238,8 @@ double followed(std::span<const Hand> hands, int turns) {
 
 constexpr std::size_t least_speeds = 6;
 
-// Returns the offset of a position that these pairs show. Returns none if too few pairs of
-// different speed show one, or if they show none clearly.
+// Returns the offset of a position that explains the angles of these pairs. Returns none if too
+// few pairs have different speeds, or if no offset is clearly the best.
 //
 // guesses  offsets to try first
 // quickly  follows the pairs from the slowest to the fastest, and tries no others
@@ -314,7 +314,7 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
     Sums sums;
     const std::vector<Complex>* of_token = nullptr;
     const std::size_t rows = seen.rows.size();
-    // The last rows come first, since token 0 at position 0 shows nothing.
+    // The last rows come first, because token 0 at position 0 is not rotated.
     for (std::size_t i = 0; i < rows; ++i) {
         const std::size_t row = rows - 1 - i;
         if (i == 0 || seen.rows[row].token != seen.rows[row + 1].token) {
@@ -348,7 +348,7 @@ std::optional<FoundPositions> find_positions(const SeenPairs& seen, const Hypoth
                                 {0, offset[axis], last[axis] + 1 - position, last[axis] - position},
                                 quickly));
         }
-        // Where an axis has too few pairs, all pairs together may show one offset of all axes.
+        // If an axis has too few pairs, all pairs together may show one offset of all axes.
         if (std::find(beyond.begin(), beyond.end(), std::nullopt) != beyond.end()) {
             std::fill(beyond.begin(), beyond.end(),
                       offset_of(hands.all(), double(length), {0, offset[0]}, quickly));
@@ -369,7 +369,7 @@ std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesi
     if (!hypothesis.operation.further.summed.empty() || hypothesis.operation.cos_sin ||
         seen.pairs == 0)
         return std::nullopt;
-    // One token stands for all: how much farther each pair was turned, over all rows.
+    // Adds up over all rows how much farther each pair was turned, as if there were one token.
     SeenPairs all;
     all.pairs = seen.pairs;
     Hypothesis still = hypothesis;
@@ -417,7 +417,7 @@ std::optional<std::vector<std::uint32_t>> find_axes(const SeenPairs& seen,
     std::vector<std::uint32_t> chosen(seen.pairs), right(seen.pairs);
     std::vector<double> least(seen.pairs), of_right;
     for (std::size_t j = 0; j < seen.pairs; ++j) right[j] = further.axis(j);
-    // The right axis comes first: rounding errors alone must not decide between axes whose
+    // Tries the right axis first, because rounding errors alone must not decide between axes whose
     // positions are equal.
     for (std::uint32_t next = 0; next <= axes; ++next) {
         Hypothesis tried = hypothesis;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The second step: how well the angles of a hypothesis turn the pairs that were seen, and the whole
-// positions that turn them best.
+// The second step: computes how well the angles of a hypothesis fit the pairs that were seen, and
+// finds the integer positions that fit best.
 #pragma once
 
 #include <complex>
@@ -47,18 +47,18 @@ Fit fit_of(const SeenPairs& seen, const Hypothesis& hypothesis, const AxesOfPosi
 
 using FoundPositions = std::vector<Positions>;  // [axes][batch, tokens]
 
-// Finds the whole positions of every token on every axis; of tokens that were not seen the
-// hypothesis' own. Returns none if fewer than six pairs of different speed show a position, if a
+// Finds the integer position of every token on every axis; tokens that were not seen keep those of
+// the hypothesis. Returns none if fewer than six pairs of different speed show a position, if a
 // token fits no position of the model's length, or if neighbouring positions fit nearly as well.
 //
 // length   the positions of the model are below it
-// quickly  makes the position that the slowest pairs show finer, and tries few others
+// quickly  refines the position that the slowest pairs show, and tries few others
 using FindPositions = std::optional<FoundPositions>(const SeenPairs& seen,
                                                     const Hypothesis& hypothesis,
                                                     std::int64_t length, bool quickly);
 FindPositions find_positions;
 
-// The same with one offset of each axis for all tokens, which shows in rounded outputs, too.
+// The same with one offset of each axis for all tokens, which rounded outputs show, too.
 FindPositions find_offset;
 
 // The same with one position on each axis for all tokens.

@@ -18,12 +18,12 @@ namespace vkrope::tools {
 
 using Positions = std::vector<std::int64_t>;  // positions on one axis, [batch, tokens]
 
-// The definition of one tensor, or the definition with one change, and the layout in which the
-// tensor is read for it. The positions of its operation are those of the first axis.
+// The definition of one tensor, perhaps with changes, and the layout in which it reads the tensor.
+// The positions of its operation are those of the first axis.
 struct Hypothesis : oracle::Definition {
-    Sections sections = {};                     // they give the axes of the pairs
+    Sections sections = {};                     // the axes of the pairs
     std::uint64_t first_in = 0, first_out = 0;  // offsets of the first element
-    const void* input = nullptr;                // another input; null: that of the observation
+    const void* input = nullptr;                // replaces that of the observation; null: does not
     std::vector<float> scales = {};             // [batch, tokens, heads] if the engine makes scales
     // Channels of a row that another hypothesis computes.
     std::vector<bool> other_channels = {};  // [head_dim]; empty: none

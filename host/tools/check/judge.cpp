@@ -127,8 +127,8 @@ class Judge {
         return mistake;
     }
 
-    // Returns the match of a mistake, and if its pairs have several candidate turns, with the best
-    // of them.
+    // Returns the match of a mistake. If its pairs have several candidate turns, takes the best
+    // turns.
     Match best_match(const Mistake& mistake, const std::vector<bool>& rows = {}) const {
         Match match = this->match(mistake, rows);
         return match.explains || mistake.turns.empty()
@@ -136,11 +136,11 @@ class Judge {
                    : this->match(with_turns_chosen(mistake, rows), rows);
     }
 
-    // Returns whether what a nearly right hypothesis leaves may be the rounding of an engine that
-    // computes in 16 bits: then its output has no more bits.
+    // Returns whether the remaining error of a nearly right hypothesis may be rounding by an
+    // engine that computes in 16 bits, because its output has only 16 bits.
     bool leaves_rounding(const Mistake& mistake, const Match& match,
                          const std::vector<bool>& rows) const {
-        constexpr double most_of_f16 = 0x1p-8;  // eight roundings
+        constexpr double most_of_f16 = 0x1p-8;  // the error of eight roundings
         return is_in_16_bits() &&
                (observation_.right.out.type != oracle::Type::f16 || observation_.right.store ||
                 match.largest_error <= most_of_f16) &&
@@ -150,7 +150,7 @@ class Judge {
     bool is_in_16_bits() const {
         const Hypothesis& right = observation_.right;
         if (right.store || right.out.type != oracle::Type::f32) return true;
-        // The channels that were computed: those of the pairs, or with other ops all.
+        // The channels that were computed: those of the pairs, or with other ops all channels.
         std::vector<std::uint64_t> channels;
         for (const oracle::Pair& pair : oracle::pairs_of(right.operation))
             channels.push_back(pair.out[1]);
@@ -182,15 +182,15 @@ class Judge {
     Until until_ = Until::wrong;
 };
 
-// Returns the misfit of a match: for codes the share of wrong codes, since most mistakes move some
-// code by one, else the largest error.
+// Returns the misfit of a match: for codes the share of wrong codes, because most mistakes move
+// some code by one; otherwise the largest error.
 double missed(const Match& match, bool quantised) {
     return quantised            ? 1 - match.share_within
            : match.changes_rest ? std::numeric_limits<double>::infinity()
                                 : match.largest_error;
 }
 
-// Calls visit(mistake) for each mistake of one row or of another RoPE of the model.
+// Calls visit(mistake) for each mistake that is one row of a table or another RoPE of the model.
 template <class Visit>
 void each_single(const Observation& observation, const Visit& visit) {
     const Mistake right = {.hypothesis = observation.right};
@@ -202,7 +202,7 @@ void each_single(const Observation& observation, const Visit& visit) {
         if (const std::optional<Mistake> mistake = with(right, row, observation)) visit(*mistake);
 }
 
-// An explanation of some rows, or the search for one.
+// Searches for an explanation of some rows, and keeps it.
 class Explanation {
    public:
     // rows   the rows to explain; empty: all
@@ -211,12 +211,13 @@ class Explanation {
         : judge_(judge), rows_(rows), right_(right),
           quantised_(judge.observation().right.store.has_value()) {}
 
-    // Tries each mistake of one row, and each other RoPE of the model.
+    // Tries each mistake that is one row of a table, and each other RoPE of the model.
     void try_singles() {
         each_single(
             judge_.observation(),
             [this](const Mistake& mistake) {
-                // In some rows, other arithmetic may be slightly worse, and a layout affects all.
+                // Other arithmetic and a wrong layout affect all rows, so they are tried only on
+                // all.
                 if (rows_.empty() || (!mistake.precision && !mistake.changes(Part::layout)))
                     add(judge_.best_match(mistake, rows_), mistake);
             });
@@ -224,8 +225,8 @@ class Explanation {
 
     static constexpr int phases = 6;
 
-    // Builds hypotheses from what the rows show: of stated values, of measured positions, of other
-    // arithmetic, of measured frequencies, and of measured values with rounded frequencies.
+    // Builds hypotheses that fit the rows: with stated values, with measured positions, with other
+    // arithmetic, with measured frequencies, or with measured values and rounded frequencies.
     void search(int phase) {
         Search& pairs = the_search();
         switch (phase) {
@@ -245,11 +246,11 @@ class Explanation {
 
     bool is_found() const { return !exact.empty() || !near.empty(); }
 
-    // What explains the rows would explain any positions.
+    // Returns whether only positions without a pattern, which fit any output, explain the rows.
     bool is_vague() const { return !exact.empty() && exact.size() == vague_; }
 
-    // Twice the angles may also be other frequencies. Adds one number that explains the rows as
-    // well; it is likelier than two mistakes.
+    // Twice the angles may also mean other frequencies. Adds a single number that explains the
+    // rows as well, because it is likelier than two mistakes.
     void add_other_frequencies() {
         if (exact.empty() || exact.front().mistake.find("rotated_twice") == std::string::npos)
             return;
@@ -263,7 +264,7 @@ class Explanation {
         exact.insert(is_likelier ? exact.end() : exact.begin(), stated.begin(), stated.end());
     }
 
-    // Adds rounding of tables and other arithmetic to the mistakes that explain nearly all.
+    // Adds rounding of tables and other arithmetic to the mistakes that come nearest.
     void add_arithmetic() {
         const std::vector<Nearly> nearest = nearest_;
         for (const Nearly& one : nearest) add_arithmetic(one.mistake, 1);
@@ -275,8 +276,8 @@ class Explanation {
             add_arithmetic({.hypothesis = judge_.observation().right}, number);
     }
 
-    std::vector<Match> exact;  // they explain every value, the likelier first
-    std::vector<Match> near;   // they explain all but rounding about equally well, the best first
+    std::vector<Match> exact;  // mistakes that explain every value, likeliest first
+    std::vector<Match> near;   // mistakes that explain all but rounding, best first
 
    private:
     struct Nearly {
@@ -301,8 +302,8 @@ class Explanation {
         }
     }
 
-    // Has the oracle confirm candidates, likeliest first, until one explains the rows and no other
-    // with as few mistakes may.
+    // Has the oracle confirm candidates, likeliest first, until one explains the rows and no
+    // remaining candidate has as few changes.
     void confirm(const std::vector<Candidate>& candidates) {
         constexpr std::size_t most = 96;
         std::size_t fewest = 0;
@@ -322,7 +323,7 @@ class Explanation {
             });
             const bool vague = mistake.is_vague();
             if (exact.size() == vague_ && !vague && !known) {
-                exact.clear();  // a pattern is likelier
+                exact.clear();  // a mistake with a pattern is likelier
                 vague_ = 0;
             }
             if (!known && (!vague || exact.size() == vague_)) {
@@ -331,7 +332,7 @@ class Explanation {
             }
             return;
         }
-        // Two definitions that differ little both come close, so only a much better match counts.
+        // Similar definitions come equally close, so only a much better match counts.
         const double left = missed(match, quantised_);
         if (!match.nearly || 4 * left > missed(right_, quantised_) || mistake.is_vague()) return;
         constexpr std::size_t most = 6;
@@ -339,7 +340,7 @@ class Explanation {
                 return other.mistake.name() == mistake.name();
             }))
             return;
-        // Of those that come about as close, the one with the fewest changes comes first.
+        // Of mistakes that come about as close, the one with the fewest changes comes first.
         const auto order = [](const Nearly& one) {
             return std::tuple(std::ilogb(one.missed), one.mistake.cost());
         };
@@ -349,7 +350,7 @@ class Explanation {
             [&](const Nearly& a, const Nearly& b) { return order(a) < order(b); });
         nearest_.insert(at, nearly);
         nearest_.resize(std::min(most, nearest_.size()));
-        // More changes are no explanation where fewer come closer, even if those are no rounding.
+        // A mistake is no explanation if one with fewer changes comes closer, even beyond rounding.
         const bool is_simpler_closer = std::any_of(
             nearest_.begin(), nearest_.end(), [&](const Nearly& other) {
                 return other.missed <= left && other.mistake.cost() < mistake.cost();
@@ -377,12 +378,12 @@ class Explanation {
     const bool quantised_;
     std::optional<Search> search_;
     std::size_t cost_of_near_ = 0;
-    std::size_t vague_ = 0;        // number of exact ones with positions without a pattern
-    std::vector<Nearly> nearest_;  // those that come closest, the closest first
+    std::size_t vague_ = 0;        // number of mistakes in `exact` whose positions have no pattern
+    std::vector<Nearly> nearest_;  // the mistakes that come closest, closest first
 };
 
-// Returns the rows in which something is wrong, if others are right, and those in which something
-// is wrong by more than the tolerance.
+// Returns the rows with a wrong element, unless all rows have one, and the rows with an element
+// beyond the tolerance.
 std::vector<std::vector<bool>> wrong_rows_of(const Comparison& comparison) {
     std::vector<std::vector<bool>> parts;
     for (const std::vector<bool>* rows : {&comparison.rows_beyond, &comparison.rows_far}) {
@@ -394,8 +395,8 @@ std::vector<std::vector<bool>> wrong_rows_of(const Comparison& comparison) {
     return parts;
 }
 
-// Searches an explanation of all rows, or of the wrong ones: stated values of either before values
-// that are read from the output.
+// Searches explanations of all rows, or of the wrong ones: tries values that the model states
+// before values that are read from the output.
 void explain(std::vector<Explanation>& explanations) {
     const auto is_found = [](const Explanation& one) { return one.is_found(); };
     const auto is_clear = [](const Explanation& one) { return one.is_found() && !one.is_vague(); };
@@ -415,7 +416,7 @@ void explain(std::vector<Explanation>& explanations) {
     }
 }
 
-// Returns a sentence on the wrong channels if they are fewer than half of them.
+// Returns a sentence about the wrong channels if they are fewer than half of all.
 std::string wrong_channels(const std::vector<std::uint64_t>& beyond_in) {
     std::vector<bool> wrong(beyond_in.size());
     std::transform(beyond_in.begin(), beyond_in.end(), wrong.begin(),
@@ -426,7 +427,7 @@ std::string wrong_channels(const std::vector<std::uint64_t>& beyond_in) {
                : "";
 }
 
-// Returns a sentence if all wrong rows hold only zeros, or NaN: then there is nothing to measure.
+// Returns a sentence if all wrong rows contain only zeros, or only NaN, and cannot be measured.
 std::string empty_rows(const Observation& observation, const std::vector<bool>& wrong) {
     const Hypothesis& right = observation.right;
     if (right.store || std::find(wrong.begin(), wrong.end(), true) == wrong.end()) return {};
@@ -534,7 +535,7 @@ Judgement judge(const Observation& observation, const Limits& limits,
             judgement.findings.push_back(channels);
     }
     // A forgotten scale is likelier than a norm that is off by the same factor, and a norm that is
-    // right in the other tensor is not to blame.
+    // right in the other tensor is probably right here.
     std::stable_partition(found.exact.begin(), found.exact.end(),
                           [](const Match& match) { return !match.of_norm; });
     if (observation.other_norm_is_right && !found.exact.empty() && !found.exact.front().of_norm)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Compares the output of another engine - the rotation, the ops around it and its quantised store -
-// with the definition. If the output is wrong, finds the known mistake that explains it: every
-// mistake is the definition with one change, and the output is compared with each.
+// with the definition. If the output is wrong, finds the known mistake that explains it: each
+// mistake is the definition with one change, and is compared with the output.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ struct Match {
     // output is nearly right if scales are within the tolerance, no code is more than one off, and
     // the share of codes that are one off is at most min(0.25, tolerance * the largest code).
     double largest_error = 0;
-    bool changes_rest = false;  // a channel outside the windows is wrong; it
-                                // has no such distance
+    bool changes_rest = false;  // a channel outside the windows is wrong; the distance does not
+                                // include it
 
     double error_u() const { return largest_error * 0x1p24; }
 };
@@ -73,7 +73,7 @@ struct Judgement {
     // pass as well.
     std::vector<Match> matches;
     std::vector<std::string> findings;  // what was measured, if nothing explains the output
-    std::uint64_t elements = 0;         // number compared with the correct operation: all
+    std::uint64_t elements = 0;         // number compared with the correct operation: all elements
     double bound_u = 0;                 // as oracle::Definition::bound_u
     std::string breach;                 // what was wrong and where; empty if nothing was
     // The pairs whose errors rounding cannot explain, see odd_pairs(). If there are any, the
@@ -81,7 +81,7 @@ struct Judgement {
     std::vector<std::size_t> odd_pairs;
     std::uint64_t pairs = 0;    // number of pairs in a row
     bool with_ops = false;      // the output has ops besides the rotation
-    bool quantised = false;     // then the wrong rows are not known
+    bool quantised = false;     // if true, the wrong rows are not known
     std::uint64_t sampled = 0;  // minimum number of elements compared with each mistake; a mistake
                                 // that explains these was compared with all elements
     std::optional<Lone> lone;   // set if no mistake explains everything and the wrong elements
@@ -102,8 +102,8 @@ struct Judgement {
 std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothesis& right,
                                    const std::vector<bool>& rows);
 
-// Returns the mistake that explains each wrong row by the right values of another row, as a wrong
-// slot of a cache gives them; none if a row holds no other one.
+// Returns the mistake that each wrong row has the right values of another row, as if a slot of a
+// cache were wrong; none if some wrong row does not.
 std::optional<Match> rows_of_others(const Observation& observation, const std::vector<bool>& wrong);
 
 // The number of matches that a report shows.

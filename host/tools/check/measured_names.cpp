@@ -19,7 +19,7 @@ std::string too(std::int64_t offset) {
     return fmt::format("{} too {}", std::abs(offset), offset > 0 ? "large" : "small");
 }
 
-// Consecutive tokens of a sequence that are off by the same.
+// Consecutive tokens of a sequence whose positions are off by the same number.
 struct Run {
     std::uint64_t sequence = 0, first = 0, last = 0;
     std::int64_t offset = 0;

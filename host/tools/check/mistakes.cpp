@@ -196,7 +196,7 @@ bool differ(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 bool replace_frequencies(Hypothesis& wrong, const std::vector<double>& inv_freq) {
-    if (!wrong.operation.further.summed.empty()) return false;  // they would have no effect
+    if (!wrong.operation.further.summed.empty()) return false;  // inv_freq is not used
     const std::vector<double> right = std::exchange(wrong.operation.inv_freq, inv_freq);
     if (inv_freq.size() != right.size()) wrong.operation.windows.clear();
     return !inv_freq.empty() && fits(wrong) && differ(inv_freq, right);

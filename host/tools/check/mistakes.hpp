@@ -70,9 +70,9 @@ struct Mistake {
     std::vector<Turn> turns = {};
 
     bool changes(Part part) const;
-    // Whether it has positions without a pattern, which would explain any.
+    // Returns whether the positions have no pattern; such positions could explain any output.
     bool is_vague() const;
-    // How many changes there are: 2 for each, 3 for a measured one, more for a vague one.
+    // Returns a measure of the changes: 2 for each, 3 for a measured one, more for a vague one.
     std::size_t cost() const;
     void add(Named mistake);
     std::string name() const;     // "swapped_pairing + attention_factor_missing"
@@ -85,16 +85,15 @@ const Rows& all_rows();
 // Returns the first row of a name. Every name must be in a table.
 const Row& row_of(std::string_view name);
 
-// Returns whether positions take away the effect of another change of a mistake: all the same, so
-// that it does not matter which axis is taken for tokens, or all 0, so that a V that is rotated
-// does not turn.
+// Returns whether positions hide another change of the same mistake: if all are equal, it does not
+// matter which axis counts tokens; if all are 0, a rotation of V has no effect.
 //
 // wrong  the mistake's hypothesis with these positions
 bool positions_hide_another(const Observation& observation, const Mistake& mistake,
                             const Hypothesis& wrong);
 
-// Adds a row to a mistake. Returns none if the part is changed already, if these data could not
-// show the change, or if there is nothing to change.
+// Adds a row to a mistake. Returns none if the mistake already changes that part, if these data
+// could not show the change, or if there is nothing to change.
 std::optional<Mistake> with(const Mistake& mistake, const Row& row, const Observation& observation);
 
 // Gives a mistake another RoPE of the model. Returns none if the frequencies are changed already,
@@ -108,11 +107,11 @@ Rows ops_mistakes();         // bias, norm, clip, scale, Hadamard transform
 Rows pair_mistakes();        // the pairs and the attention factor
 Rows scaling_mistakes();     // scaling of the frequencies
 Rows position_mistakes();    // the positions, their axes and the direction
-Rows window_mistakes();      // the channels that turn
+Rows window_mistakes();      // the channels that are rotated
 Rows exponent_mistakes();    // exponents and base
 Rows layout_mistakes();      // the location of each row in memory
 Rows measured_mistakes();    // values that are read from the output, which have no change
-Rows arithmetic_mistakes();  // on right frequencies and on those of another mistake
+Rows arithmetic_mistakes();  // applied to right frequencies and to those of another mistake
 
 // Functions that the tables use.
 

@@ -46,7 +46,7 @@ class AllRows {
         return true;
     }
 
-    // Returns whether the right values of a row are all 0: then they tell nothing.
+    // Returns whether the right values of a row are all 0; such a row identifies nothing.
     bool is_empty(std::uint64_t row) const {
         const auto first = right_.begin() + std::ptrdiff_t(row * out_.head_dim);
         return std::all_of(first, first + std::ptrdiff_t(out_.head_dim),
@@ -87,7 +87,7 @@ std::optional<Match> rows_of_others(const Observation& observation,
     bool other_heads = false;
     for (std::uint64_t row = 0; row < rows; ++row) {
         if (!wrong[row]) continue;
-        // The row of the same head first.
+        // Tries the row of the same head first.
         std::uint64_t source = rows;
         for (const bool any_head : {false, true}) {
             for (std::uint64_t other = 0; other < rows && source == rows; ++other) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The first step: reads each pair of channels before the rotation and in the engine's output, with
-// the ops after the rotation undone. The angle between the two is what the engine turned.
+// the ops after the rotation undone. The engine turned the pair by the angle between the two.
 #pragma once
 
 #include <complex>
@@ -31,8 +31,8 @@ struct SeenPairs {
     const std::complex<double>* after_of(std::size_t row) const { return &after[row * pairs]; }
 };
 
-// Reads the pairs of a hypothesis: where they lie, and the ops around the rotation. Its angles do
-// not matter. Returns none if the ops after the rotation cannot be undone.
+// Reads the pairs where the hypothesis places them, with its ops around the rotation; its angles
+// do not matter. Returns none if the ops after the rotation cannot be undone.
 //
 // rows  as in compare()
 std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothesis& hypothesis,

@@ -32,7 +32,7 @@ class Others {
         keep(mistake, detail, other.value);
         if (right_.no_rope) {
             keep_bases(mistake, detail, other.value);
-        } else if (other.value.head_dim != right_.head_dim) {  // the part of it that fits
+        } else if (other.value.head_dim != right_.head_dim) {  // keeps the part that fits
             RopeParams narrower = right_;
             narrower.inv_freq = powers(other.value.base, right_.rotary_dim);
             narrower.attention_factor = 1;
@@ -133,7 +133,7 @@ std::vector<OtherRotation> variations_of(const ModelFile& file, const ModelOptio
         const auto read = [&](double value) { return file.with(number, value).read(query); };
         const Result<RopeParams> doubled = number.value > 0 ? read(2 * number.value)
                                                             : Result<RopeParams>();
-        // Nor is a number meant that changes which channels turn.
+        // A number that changes which channels turn is not meant either.
         if (!doubled || same(doubled.value, rotation) ||
             doubled.value.inv_freq.size() != rotation.inv_freq.size())
             continue;

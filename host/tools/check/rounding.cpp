@@ -84,12 +84,12 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
     return reaches;
 }
 
-constexpr double enough = 24;  // number of right values that excludes chance
+constexpr double enough = 24;  // with so many right values, chance is excluded
 
-constexpr std::uint64_t few = 12;  // so many values of a pair tell nothing about it
+constexpr std::uint64_t few = 12;  // fewer values say nothing about their pair
 
-// Returns the share of the values of a type that show an error of `u`: the values of a 16-bit
-// output hide an error that is smaller than the distance of two of them.
+// Returns the share of the values of a type that show an error of `u`: a 16-bit output hides an
+// error smaller than the distance between two of its values.
 double visible(oracle::Type type, double u) {
     switch (type) {
         case oracle::Type::f16: return std::min(1.0, u * 0x1p-13);
@@ -104,7 +104,7 @@ double visible(oracle::Type type, double u) {
 // proportional error.
 std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, std::uint64_t pairs,
                                 oracle::Type type) {
-    // float32 products alone differ by up to `far`, except for a few pairs by chance.
+    // float32 products differ by at most the factor `far`, except for a few pairs by chance.
     constexpr double far = 12, alike = 3, nearly_all = 0.75;
     const std::uint64_t some = 2 + pairs / 16;
     std::vector<Off> apart;
@@ -194,7 +194,7 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
         run = is_wrong || (off.reach == 0 && factor != 1) ? 0 : run + 1;
         in_run = is_wrong ? 0 : in_run + off.checked;
         longest = run >= 2 ? std::max(longest, in_run) : longest;
-        // A pair of few values may be right by chance.
+        // A pair with few values may be right by chance.
         const bool turns_right = !is_wrong && off.reach > small_angle && off.checked >= few;
         turn += turns_right ? 1 : 0;
         right_values += turns_right ? off.checked : 0;

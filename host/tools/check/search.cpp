@@ -19,7 +19,7 @@ constexpr std::uint64_t glimpsed_elements = std::uint64_t{1} << 12,
                         seen_elements = std::uint64_t{1} << 14,
                         elements_for_positions = std::uint64_t{1} << 20;
 constexpr std::size_t most_geometries = 6;
-constexpr double poor_fit = 0.05;  // a misfit above it explains nothing
+constexpr double poor_fit = 0.05;  // a larger misfit means that a hypothesis does not fit
 
 bool is_of_geometry(const Row& row) {
     switch (row.part) {
@@ -36,13 +36,13 @@ bool is_of_geometry(const Row& row) {
     }
 }
 
-// Returns a choice of the rows of one part.
+// Returns a predicate that selects the rows of one part.
 auto part(Part chosen) {
     return [chosen](const Row& row) { return row.part == chosen; };
 }
 
-// Puts those first that fit about as well as the best, by `cost`, and then the others by their
-// misfit. Returns up to which misfit one counts as good.
+// Sorts those that fit about as well as the best by `cost`, and then the others by misfit. Returns
+// the largest misfit that counts as good.
 template <class Fitted, class Cost>
 double put_best_first(std::vector<Fitted>& all, const Cost& cost) {
     double best = 1;
@@ -57,7 +57,7 @@ double put_best_first(std::vector<Fitted>& all, const Cost& cost) {
     return good;
 }
 
-// Returns the parts that a mistake changes, a bit each.
+// Returns the parts that a mistake changes, as one bit each.
 std::uint32_t parts_of(const Mistake& mistake) {
     std::uint32_t parts = 0;
     for (const Mistake::Named& named : mistake.named)
@@ -65,15 +65,15 @@ std::uint32_t parts_of(const Mistake& mistake) {
     return parts;
 }
 
-// Returns the candidates, likeliest first, without those that change more than another to the same
-// effect.
+// Returns the candidates, likeliest first, without those that reach the same effect as another
+// with more changes.
 std::vector<Candidate> sorted(std::vector<Candidate> found) {
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.misfit < b.misfit; });
     std::vector<Candidate> kept;
     for (std::size_t first = 0, end = 0; first < found.size(); first = end) {
         constexpr double same = 1 + 1e-9;
-        std::map<std::uint32_t, std::size_t> least_cost;  // of each set of parts
+        std::map<std::uint32_t, std::size_t> least_cost;  // key: the set of parts
         while (end < found.size() && found[end].misfit <= same * found[first].misfit) {
             const Mistake& mistake = found[end++].mistake;
             const auto [at, is_new] = least_cost.emplace(parts_of(mistake), mistake.cost());
@@ -93,7 +93,7 @@ std::vector<Candidate> sorted(std::vector<Candidate> found) {
     return kept;
 }
 
-// Calls visit(mistake) for the mistake and for the mistake with each row that is chosen.
+// Calls visit(mistake) for the mistake and for the mistake with each chosen row.
 template <class Choose, class Visit>
 void each_with(const Mistake& mistake, const Observation& observation, const Choose& choose,
                const Visit& visit) {
@@ -120,8 +120,8 @@ bool is_arithmetic(const Row& row) {
     return row.part == Part::arithmetic;
 }
 
-// Two rows of a head whose positions differ by the steps of each axis, and how much farther the
-// pairs of the second were turned. An offset of both does not matter.
+// Two rows of a head: the difference of their positions on each axis, and how much farther the
+// pairs of the second were turned. An offset common to both does not matter.
 struct Step {
     std::size_t group = 0;
     std::vector<std::int64_t> axes;
@@ -155,7 +155,7 @@ std::vector<Step> steps_of(const SeenPairs& seen, const Hypothesis& hypothesis) 
     return steps;
 }
 
-// Returns the share of the steps that frequencies do not give in either direction, 0 to 1.
+// Returns the share of the steps, 0 to 1, that the frequencies explain in neither direction.
 double misfit_of_steps(const std::vector<Step>& steps, const oracle::FurtherAxes& further,
                        const std::vector<double>& inv_freq) {
     double forward = 0, backward = 0, all = 0;
@@ -201,7 +201,7 @@ Search::Search(const Observation& observation, const std::vector<bool>& rows)
 
 bool Search::see(Geometry& geometry, std::uint64_t wanted) const {
     const Hypothesis& hypothesis = geometry.mistake.hypothesis;
-    const bool moved = geometry.mistake.changes(Part::layout);  // then rows have other numbers
+    const bool moved = geometry.mistake.changes(Part::layout);  // gives rows other numbers
     if (moved && !rows_.empty()) return false;
     std::optional<SeenPairs> seen = see_pairs(observation_, hypothesis,
                                               sample_for(hypothesis, rows_, wanted), rows_);
@@ -223,7 +223,7 @@ std::vector<Search::Geometry> Search::geometries() const {
         if (std::optional<Mistake> start = with(right, other, observation_);
             start && !same_pairs(start->hypothesis.operation, right.hypothesis.operation))
             starts.push_back(std::move(*start));
-    // Each row, and each two rows.
+    // Tries each row, and each two rows.
     const std::size_t count = all_rows().size();
     for (const Mistake& start : starts) {
         add({start, start, {}});
@@ -251,7 +251,7 @@ std::vector<Search::Geometry> Search::geometries() const {
         all.resize(std::min(all.size(), most_kept));
     };
     best_first(false);
-    // A third row, if two leave something to explain or if it changes only how far pairs turn.
+    // Tries a third row, if two do not fit well or if it changes only the angles.
     constexpr double good_fit = 1e-3;
     const bool poor = !all.empty() && all[0].misfit > good_fit;
     for (std::size_t i = 0, kept = all.size(); i < kept; ++i) {
@@ -290,7 +290,7 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
     const Fit fit = fit_of(*geometry.seen, hypothesis, axes_of(hypothesis));
     best_angles_ = std::min(best_angles_, fit.misfit);
     if (fit.misfit > poor_fit || !(fit.factor > 0)) return;
-    // The rounding of the pairs bounds what they tell of their factor.
+    // Rounding of the pairs limits the precision of their factor.
     const double misfit = std::max(fit.misfit, geometry.misfit),
                  near = 1e-6 + 4 * std::sqrt(misfit);
     const auto fits_factor = [&](const Hypothesis& tried) {
@@ -309,7 +309,7 @@ void Search::add_fit(const Geometry& geometry, const Mistake& mistake,
     });
     const double right = double(oracle::factor_of(hypothesis.operation));
     if (stated || std::fabs(fit.factor / right - 1) < 3 * near) return;
-    // A factor that was read from the output: the nearest number of few digits, or as it is.
+    // Tries the factor that was read from the output, rounded to few digits or as it is.
     double last = 0;
     for (const int digits : {2, 3, 5, 9}) {
         const double factor = std::stod(fmt::format("{:.{}g}", fit.factor, digits));
@@ -334,7 +334,7 @@ void Search::add_angles(const Geometry& geometry, const Mistake& base,
     const auto add_moved = [&](const Mistake& mistake) {
         add_fit(geometry, mistake, found);
         for (const Moved& moved : geometry.moved) {
-            // A mistake in the axes may move positions itself.
+            // A mistake in the axes may itself change positions.
             if (mistake.changes(Part::axes) ||
                 fit_of(*geometry.seen, mistake.hypothesis, axes_of(moved.positions)).misfit <=
                     poor_fit) {
@@ -355,8 +355,8 @@ void Search::add_angles(const Geometry& geometry, const Mistake& base,
 void Search::each_changed(const Geometry& geometry, const Change& change,
                           const Visit& visit) const {
     const oracle::Operation& right = geometry.mistake.hypothesis.operation;
-    // Before the rows of the geometry, some of which drop frequencies, and after them, since others
-    // have frequencies of their own.
+    // Applies the change before the rows of the geometry, some of which remove frequencies, and
+    // after them, because others replace frequencies.
     std::optional<Mistake> before = change(geometry.start);
     for (const Row* row : geometry.rows)
         before = before ? with(*before, *row, observation_) : before;
@@ -389,7 +389,7 @@ void Search::each_frequencies(const Geometry& geometry, const Visit& visit) cons
     }
 }
 
-// Calls visit(mistake), or with its frequencies rounded to each of the 16-bit types.
+// Calls visit(mistake), or visits it with its frequencies rounded to each 16-bit type.
 void Search::each_rounding(const Mistake& mistake, bool rounded, const Visit& visit) const {
     if (!rounded) {
         visit(mistake);
@@ -543,7 +543,7 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
             if (misfit <= good_steps || fits_moved(inv_freq)) {
                 add_angles(geometry, mistake, found);
             }
-            // Pairs that hardly turn do not show both a base and a position.
+            // Pairs that hardly turn cannot show both a base and a position.
             if (turned_alike) {
                 each_with(mistake, observation_, part(Part::exchange), [&](const Mistake& turned) {
                     add_positions(geometry, turned, {find_one_position}, true, found);
@@ -569,8 +569,7 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
         }
     }
     found = sorted(std::move(found));
-    // Of several values that a rounded output shows about equally well, none is named unless it is
-    // exact.
+    // If a rounded output fits several values about equally well, none is named unless it is exact.
     constexpr double exact = 1e-11, alike = 4;
     const auto value_of = [](const Candidate& one) {
         for (const Mistake::Named& named : one.mistake.named)
@@ -588,7 +587,7 @@ std::vector<Candidate> Search::with_frequencies(bool rounded) {
 std::vector<std::string> Search::findings() const {
     std::vector<std::string> sentences;
     if (geometries_.empty() || observation_.right.operation.inv_freq.empty()) return sentences;
-    // The right pairs, if others fit hardly better.
+    // Takes the right pairs unless others fit much better.
     constexpr double alike = 4;
     const auto right = std::find_if(geometries_.begin(), geometries_.end(),
                                     [](const Geometry& one) { return one.mistake.named.empty(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The third step: builds hypotheses from what the pairs show. First the geometry, by how well pairs
-// turn as pairs, with the ops around them; then the angles of a geometry; then the factor.
+// The third step: builds hypotheses from what the pairs show. First finds the geometry, which says
+// which channels form pairs, and the ops around the rotation; then the angles; then the factor.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ class Search {
     // rows  the rows to explain, as in compare(); empty: all
     Search(const Observation& observation, const std::vector<bool>& rows);
 
-    // Returns the hypotheses of stated values that fit, likeliest first.
+    // Returns the hypotheses with stated values that fit, likeliest first.
     std::vector<Candidate> stated();
 
     // The same, with frequencies, angles, cos or sin in other arithmetic.
@@ -47,14 +47,14 @@ class Search {
     std::vector<std::string> findings() const;
 
    private:
-    // A row of other positions, and a hypothesis with them.
+    // A row of a table that changes positions, and a hypothesis with the change.
     struct Moved {
         const Row* row;
         Hypothesis positions;
         bool other_steps;  // tokens are at other distances from each other
     };
 
-    // Where pairs lie, and the ops around the rotation: a RoPE of the model with some rows.
+    // The channels of the pairs, and the ops around the rotation: a model's RoPE, changed by rows.
     struct Geometry {
         Mistake mistake, start;  // with and without the rows
         std::vector<const Row*> rows;
@@ -83,14 +83,14 @@ class Search {
     double best_angles_ = 1;  // least misfit of the angles that were tried
 };
 
-// Names the positions that were found where they differ from the right ones: an offset of all or
-// some tokens, one position for all, another order, a limit, or other whole positions.
+// Names how the positions that were found differ from the right ones: an offset of all or some
+// tokens, one position for all, another order, a limit, or other integer positions.
 //
 // tokens  [batch, tokens] the tokens that were seen
 Mistake::Named name_of_positions(const Hypothesis& right, const FoundPositions& found,
                                  const std::vector<bool>& tokens);
 
-// Names the axes by which pairs were found to turn where they differ from the right ones.
+// Names how the axes by which pairs were found to turn differ from the right ones.
 Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint32_t>& found);
 
 // Frequencies that no table states: of another base, of linear scaling by another factor, or of
@@ -98,7 +98,7 @@ Mistake::Named name_of_axes(const Hypothesis& right, const std::vector<std::uint
 struct OtherFrequencies {
     std::string name, detail;                   // as OtherRotation::mistake
     double base = 0, divisor = 1;               // of unscaled frequencies
-    std::optional<OtherRotation> of_file = {};  // instead
+    std::optional<OtherRotation> of_file = {};  // replaces base and divisor
 };
 
 std::vector<OtherFrequencies> other_frequencies(const Observation& observation);

@@ -72,7 +72,7 @@ Row another_eps(double eps) {
                 Norm& norm = wrong.ops.norm;
                 const double right = std::exchange(norm.eps, eps);
                 wrong.detail = fmt::format("{:g}, not {:g}", eps, right);
-                // A far smaller eps is a missing one.
+                // An eps that is much smaller counts as missing.
                 return norm.kind != NormKind::none && !norm.reciprocal_root && eps > 1e-4 * right &&
                        std::fabs(eps - right) > 1e-6 * right;
             },

@@ -14,7 +14,7 @@ namespace {
 
 using oracle::Tensor;
 
-// Replaces the sections; returns whether a pair turns by another axis then.
+// Replaces the sections; returns whether this changes the axis of a pair.
 bool change_sections(Hypothesis& wrong, const Sections& sections) {
     const std::vector<std::uint32_t> right = wrong.operation.further.axes;
     set_sections(wrong, sections);
@@ -44,7 +44,7 @@ bool restart(const Hypothesis& right) {
 
 // Makes a row with the index of each token in its row as its position.
 //
-// packed  for positions that start again within a row, where this is not a start from 0
+// packed  whether the right positions start again within a row
 Row from_zero(const char* name, const char* meaning, bool packed) {
     return {name, Part::positions, meaning,
             [packed](const Observation&, Hypothesis& wrong) {
@@ -142,7 +142,7 @@ bool taken_along_batch(const Observation&, Hypothesis& wrong) {
     return applicable;
 }
 
-// turning  only in the pairs that turn, if there are others
+// turning  exchanges them only in the pairs that turn, if there are others
 Row exchanged_cos_and_sin(bool turning) {
     return {
         "cos_and_sin_exchanged", Part::exchange, "exchanged cos and sin",
