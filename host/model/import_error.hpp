@@ -35,7 +35,7 @@ struct Sentence {
 template <class... Values>
 using SentenceFor = Sentence<std::type_identity_t<Values>...>;
 
-// Returns a number that is not quoted from a file.
+// Returns a number as text, with at most this many significant digits.
 inline std::string shown_number(double value, int digits = 9) {
     char text[32];
     std::snprintf(text, sizeof text, "%.*g", digits, value);

@@ -58,18 +58,18 @@ constexpr auto others = names("embed", "expert", "final_", "layer_scaling", "log
                               "loss", "moe", "max_window_layers", "quant", "residual", "rout",
                               "weight");
 
-// Words of the speed, the memory and the arithmetic of RoPE, which this library chooses itself.
+// Words for the speed, the memory and the arithmetic of RoPE, which this library chooses itself.
 constexpr auto arithmetic_words = names("backend", "bf16", "cache", "compile", "double", "dtype",
                                         "flash", "float32", "fp32", "fuse", "fused", "impl",
                                         "implementation", "kernel", "precision");
 
-// Words of the scores of attention, and of what changes their scale.
+// Words for the scores of attention, and for what changes their scale.
 constexpr auto score_words = names("attention", "attn", "dot", "k", "key", "q", "qk", "query",
                                    "score", "scores", "sm", "softmax");
 constexpr auto scale_words = names("cap", "capping", "clamp", "multiplier", "scalar", "scale",
                                    "scaling", "softcap", "softcapping", "temp", "temperature");
 
-// Words beside them of what comes before or after the scores.
+// Words beside these that refer to something before or after the scores.
 constexpr auto other_scores = names("final", "in", "out", "output", "value", "weights");
 
 // Words that concern angles where the value states something.
@@ -79,7 +79,7 @@ constexpr auto number_words = names("base", "compress", "compressed", "compressi
 constexpr auto interpolation_words = names("interp", "interpolate", "interpolated",
                                            "interpolation");
 
-// Words beside them that name something else.
+// Words beside these that show that a key is about something else.
 constexpr auto other_numbers = names(
     "audio", "batch", "bins", "block", "capacity", "channels", "dim", "drop", "dropout", "embed",
     "embedding", "expert", "experts", "image", "kv", "lambda", "layer", "layers", "length", "loss",

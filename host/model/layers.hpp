@@ -76,7 +76,7 @@ struct Layers {
     std::uint64_t no_rope_interval = 0;  // 0: none
     LayerNumbers bases;                  // 0: the layer has no RoPE
     LayerNumbers shares;                 // rotated share of the head
-    std::vector<std::string> still;      // layer types without a rotating layer
+    std::vector<std::string> still;      // layer types none of whose layers rotates
     // Types that a query may select in addition to the types of layers.
     std::vector<std::string> beside;
     // Warnings about keys that contradict a key with precedence.

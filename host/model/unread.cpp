@@ -9,7 +9,7 @@
 namespace vkrope {
 namespace {
 
-// Names of no scaling, in several formats of files.
+// Values that name no scaling, in several file formats.
 constexpr auto plain_names = names("", "default", "disabled", "mrope", "no_scaling", "none", "off",
                                    "origin", "original", "rope", "rotary", "standard");
 
@@ -32,7 +32,7 @@ bool has_numbers(const json& value) {
            (value.is_structured() && std::any_of(value.begin(), value.end(), has_numbers));
 }
 
-// Returns whether a key is a share, of which 0 states something.
+// Returns whether a key is a share of the channels, for which 0 is a statement.
 bool is_share(const std::string& key) {
     const std::vector<std::string> words = words_of(key);
     return std::any_of(words.begin(), words.end(), [](const std::string& word) {
@@ -71,7 +71,7 @@ void refuse_switch(const Field& field, const std::string& key) {
     const json& value = *field.value;
     if ((is_switch_of_rope(key) && is_off(value)) || (is_switch_of_no_rope(key) && value == true))
         not_supported("{}: the model does not use RoPE, or not in every layer", stated(field));
-    // A number may be one of a switch that is off, such as alibi_bias_max.
+    // The number may parametrise a switch that is off, such as alibi_bias_max.
     if (is_switch_of_others(key) && is_set(value) && !is_string_of(value, plain_names) &&
         (value == 1 || !value.is_number()))
         not_supported("{}: the model's position embedding is not RoPE", stated(field));
@@ -95,7 +95,7 @@ bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope)
         const KeyClass both = classify_key(outer, value.is_number());
         if (both == KeyClass::scores || both == KeyClass::angles) key_class = both;
     }
-    // A section of RoPE says when it was fine-tuned; anything else there may scale.
+    // In a section of RoPE, "finetuned" only says when it was fine-tuned; elsewhere it may scale.
     if (in_rope && key_class == KeyClass::nothing && !in_key(key, "finetun", false))
         key_class = KeyClass::angles;
     const bool may_turn = key_class == KeyClass::angles || key_class == KeyClass::scaling ||

@@ -24,8 +24,8 @@ struct GgufNorms {
     NormPlace place = VKROPE_NORM_PLACE_BEFORE;
     bool of_v_too = false;        // V has the norm too, without a weight
     bool unread = false;          // the norms use other tensors, which are not read
-    bool without_weight = false;  // after the rotation, in layers with RoPE, unless the model has
-                                  // 128 experts: Llama 4
+    bool without_weight = false;  // norms without a weight after the rotation, in layers with
+                                  // RoPE, unless the model has 128 experts: Llama 4
 };
 
 // One row of the table: differences from Llama.

@@ -33,7 +33,7 @@ std::vector<std::string> meaning_of(const std::string& key) {
     return words;
 }
 
-// First words of keys of no model, and words of keys of a tower.
+// First words of keys that are not about the model, and words of keys about another tower.
 constexpr auto of_no_model = names("adapter", "clip", "general", "quantize", "split", "tokenizer");
 constexpr auto of_tower = names("audio", "image", "mm", "projector", "speech", "vision");
 
@@ -236,7 +236,7 @@ void GgufImport::latent_widths(const Field& count) {
     rotation_.k_rotary_offset = std::uint32_t(whole_number(rank, 0, max_head_dim));
 }
 
-// Returns the embedding's share of a head.
+// Returns the width of a head: the width of an embedding divided by the number of heads.
 std::uint32_t GgufImport::divided_head_dim() {
     constexpr const char* because = "it is needed because attention.key_length is missing too";
     const Field embedding = required("embedding_length", because),
@@ -305,7 +305,7 @@ void GgufImport::judge_unread() {
     if (rule.says_norms()) rotation_.ops.norms_known = false;
 }
 
-// Warns of differences from readers of the config.json of the same model.
+// Warns if readers of the same model's config.json may scale differently.
 void GgufImport::readers_differ() {
     if (rotation_.rope_type != "yarn") return;
     if (row_.yarn_differs != nullptr) rotation_.warnings.push_back(row_.yarn_differs);

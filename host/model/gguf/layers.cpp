@@ -122,8 +122,8 @@ std::vector<bool> GgufImport::rotating_layers() {
     return turns;
 }
 
-// Where no layer is known to slide, a key of sliding layers makes two kinds of layers, which are
-// not known by number; or it is ignored, where llama.cpp says that no layer slides.
+// If no layer is known to slide, a key for sliding layers shows that there are two kinds of
+// layers, whose numbers are unknown. If llama.cpp lets no layer slide, the key is ignored.
 void GgufImport::keys_of_unknown_layers() {
     for (const char* name : {"rope.freq_base", "rope.dimension_count", "attention.key_length",
                              "rope.scaling.type", "rope.scaling.factor"}) {

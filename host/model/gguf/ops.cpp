@@ -152,7 +152,7 @@ void GgufImport::query_scale() {
 }
 
 void GgufImport::scores() {
-    double scale = row_.score_scale;  // 0: of the row of a query
+    double scale = row_.score_scale;  // 0: computed from the width of a query row
     if (row_.shared_width_layer_count != 0 && layers_.count == row_.shared_width_layer_count)
         scale = 1 / std::sqrt(double(divided_head_dim()));
     for (const char* name : {"attention.scale", "attention.output_scale"}) {

@@ -79,7 +79,8 @@ void GgufImport::scale() {
 std::string GgufImport::scaling_type() {
     const Field field = scaling("type");
     std::string type = field ? text(field) : "linear";
-    if (type.empty() || (field && is_plain(*field.value))) return "none";  // also of other formats
+    if (type.empty() || (field && is_plain(*field.value)))
+        return "none";  // any format's word for it
     if (type != "linear" && type != "yarn" && type != "longrope") {
         not_supported("{} is \"{}\": it must be none, linear, yarn or longrope", field.name,
                       shown_key(type));

@@ -72,7 +72,7 @@ bool local_base_is_global(const Source& source) {
     return !base_names(source.top, Base::local).empty() && !has_local_base(source.top);
 }
 
-// Warns of bases beside a list of one base a layer that are not in the list.
+// Warns of bases that differ from every base in the list of one base per layer.
 void warn_beside_list(const Source& source, Warnings& warnings) {
     const Field of_layers = find_first(source.top, {"layer_rope_theta"}),
                 list = of_layers ? of_layers : find_first(source.top, {"rope_theta"});

@@ -26,7 +26,7 @@ struct Denoiser {
     const char* axes_key = "axes_dims_rope";  // key of the list
     Widths axes = {16, 56, 56};               // default of the list; empty: none
     Pairing pairing = VKROPE_INTERLEAVED;
-    double theta = 0;              // default of rope_theta; 0: the class has none, and base 10000
+    double theta = 0;              // default of rope_theta; 0: none, and the base is 10000
     bool theta_is_scaled = false;  // the base of each axis is scaled by rope_scale
     std::uint32_t head_dim = 128;  // default of attention_head_dim, if it is read
     // Positions of the axes, and rules that the file does not state.
@@ -197,7 +197,7 @@ std::vector<std::uint32_t> axes_of(const Denoiser& row, const Size& stated_head,
 
 double theta_of(const Denoiser& row, ClassFields& fields) {
     if (row.theta != 0) return fields.positive("rope_theta", row.theta);
-    // The base of the class is no unread key; any other is.
+    // The class's own base may be stated; any other rope_theta is reported as an unread key.
     const auto base = fields.scope.object->find("rope_theta");
     if (base != fields.scope.object->end() && *base == 10000) know({fields.scope}, {"rope_theta"});
     return 10000;

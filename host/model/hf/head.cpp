@@ -101,8 +101,8 @@ bool gives(const Source& source, double share, std::uint32_t row, std::uint32_t 
     return false;
 }
 
-// Warns of a width or a share that is not read, since it may belong to another kind of layer or
-// of row, or since the model's code reads `instead`. Fails if it cannot be so.
+// Warns of a width or a share that is not read, since it may belong to another kind of layer or of
+// row, or since the model's code reads `instead`. Fails if neither can be true.
 void pass_over(const Field& field, bool may_differ, const std::string& instead,
                Warnings& warnings) {
     if (!may_differ) invalid_data("{} but {} is read: they must agree", stated(field), instead);

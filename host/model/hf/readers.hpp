@@ -68,8 +68,8 @@ void alternate_axes(const ModelType& model, RopeParams& rotation);
 ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
                    const LayerKind& layer);
 
-// Returns the factor for the caller's softmax scale, head_dim^-0.5, that the file or the class
-// states: the scores' scale times the square root of the row's channels.
+// Returns the factor that the file or the class applies to the caller's softmax scale,
+// head_dim^-0.5: its own scale of the scores times the square root of the row's channels.
 //
 // row  number of channels of a query row
 double scale_of_scores(const Source& source, std::uint32_t row, Warnings& warnings);

@@ -64,7 +64,7 @@ bool is_common_field(const std::string& name) {
     return contains(common_fields, name);
 }
 
-// Returns the value of a field for comparisons: names of types as present_name() has them.
+// Returns the value of a field for comparisons; present_name() has converted names of types.
 json value_of(const json& section, const std::string& key) {
     const bool is_type = key == "type" || key == "rope_type";
     for (const std::string& name :

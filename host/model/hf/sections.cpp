@@ -108,7 +108,7 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         require_alternating(section, config, sections);
         return sections;
     }
-    // Beside the sections, Qwen3-TTS and -ASR call their order "interleaved".
+    // Qwen3-TTS and -ASR state the order of the sections with a key "interleaved" beside them.
     const Field beside = field ? find_first(scopes, {"interleaved"}) : Field(),
                 order = find(scopes, {"mrope_interleaved"});
     if (order && beside && *order.value != *beside.value) disagree(order, beside);

@@ -25,7 +25,7 @@ enum class Base {
 std::vector<std::string> base_names(const Scopes& scopes, Base which);
 
 // Returns the base that these objects state under any name; empty if there is none. Fails if two
-// of them differ. The base of any layer may also differ from another one that equals a local base.
+// of them differ. With Base::any, ignores differing values that some local base also has.
 Field find_base(const Scopes& scopes, Base which);
 
 // Names of the key that selects the pairing.

@@ -18,7 +18,7 @@ namespace {
 enum class Grid {
     counted,   // patch i has position i + offset
     referred,  // (i + offset) 16 / N, for N patches on the axis: EVA's resizing
-    native,    // the same with the patches of the image size at the end of the name for 16
+    native,    // (i + offset) n / N, for n patches in the image size of the name
     centred,   // (2i + 1 - N) / N turns per period: DINOv3
     learned,   // the frequencies are weights
 };
