@@ -19,7 +19,7 @@ using tools::value_of;
 struct Kind {
     const char* name;
     verify::Operation operation;
-    bool is_plain = true;  // record() is timed here; ops/ and cache/ time kernels with ops
+    bool is_plain = true;  // false: a kernel with ops; the rows ops/ and cache/ time it
 };
 
 std::vector<Kind> kinds() {

@@ -80,7 +80,7 @@ class LayerWithOps {
         if (!rival_) steps_[ggml].clear();
     }
 
-    // Returns whether there is such a method: products need Hadamard transforms, and ggml's passes
+    // Returns whether the method is possible: `products` needs Hadamard transforms, `ggml`
     // half_split pairs.
     bool has(Method method) const { return !steps_[method].empty(); }
 
@@ -174,8 +174,8 @@ class LayerWithOps {
         add([&pass](VkCommandBuffer commands) { return pass.record(commands); }, to);
     }
 
-    // Adds a pass that applies ops to a tensor and moves it, as V; its kernel also has a tensor
-    // that could be rotated.
+    // Adds a pass that applies `ops` to a tensor and copies it to `to`. Its kernel treats the
+    // tensor as V, and also has a K, which the call omits.
     void move(std::deque<Pass>& owner, TensorIndex which, const Where& to, const Ops& ops,
               Methods methods) {
         const verify::Operation& whole = layer_.operation();

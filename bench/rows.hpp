@@ -40,7 +40,7 @@ class Bench {
    private:
     using Time = std::function<double()>;  // runs something once and returns nanoseconds
 
-    // What is timed alternately with the row, and the counter of the quotient of both times.
+    // Something timed alternately with the row, and the counter for the quotient of both times.
     struct Other {
         const char* counter;
         Time time;
@@ -54,7 +54,7 @@ class Bench {
         std::vector<tools::Copied> copies = {};  // timed alternately; none: the row has no roof
         Time time = nullptr;                     // null: the fastest copy is timed
         std::vector<Other> others = {};
-        std::map<std::string, double> counters = {};  // those that are known
+        std::map<std::string, double> counters = {};  // further counters by name
         double first_ns = 0;                          // time of the checked run
     };
     using Make = std::function<Row()>;

@@ -49,8 +49,8 @@ void T(row_barrier)() {
     if (T(waits) != 0) barrier();
 }
 
-// Numbers of sums and of words from a row in shared memory to the next. A lane that owns its rows
-// has the same place for those of every tensor, so that it never waits for a lane that still reads.
+// Strides from row to row in shared memory, in sums and in words. A lane that owns its rows uses
+// the same memory for each tensor, so that it never waits until another lane has read.
 const uint T(sums_pitch) = T(waits) == 0 ? exchanged / (head_lanes * group_tokens * T(parts))
                                          : T(units);
 const uint T(words_pitch) = T(waits) == 0 ? staged / (head_lanes * group_tokens)

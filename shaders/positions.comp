@@ -71,8 +71,8 @@ uvec2 offset_of(const uint sequence) {
 uvec2 fixed_point(const uint bits) {
     const uint exponent = (bits >> 23) & 255u;
     const uint mantissa = (bits & 0x7fffffu) | (exponent == 0 ? 0u : 0x800000u);
-    // The value is mantissa * 2^(shift - 150). Subnormals, for which it is twice that, are never
-    // whole. A shift that is cut off, and one to the left by more than 8, leaves only 0 whole.
+    // The value is mantissa * 2^(shift - 150). A subnormal is twice that, but never an integer.
+    // Where a shift is limited, or exceeds 8 bits to the left, only 0 passes the test for integers.
     const uint shift = exponent + push.flags / position_flag_fraction_bits;
     const uint left = min(max(shift, 150u) - 150u, 31u), right = min(150u - min(shift, 150u), 31u);
     const uint magnitude = (mantissa << left) >> right;
@@ -90,8 +90,8 @@ void main() {
         uint sequence = index / push.tokens, token = index % push.tokens, length = push.tokens;
         bool member = true;
         if (has(position_flag_ragged)) {
-            // Finds the sequence of the token. The search ends where the sums fall: the token then
-            // has no sequence.
+            // Finds the sequence of the token. If the offsets descend, the search ends and the
+            // token has no sequence.
             uint start = 0, end;
             member = sequence_start(0, end) && end <= index;
             for (sequence = 0; member; ++sequence) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Derives the fields of an angle layout from each other. The frequencies tier plans layouts, and
-// every function that takes a layout checks with this that it can have been planned.
+// every function that takes a layout uses these rules to check that planning can have produced it.
 #pragma once
 
 #include <algorithm>

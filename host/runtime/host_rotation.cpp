@@ -139,7 +139,7 @@ std::uint64_t table_length(std::int32_t first, std::uint32_t tokens, const std::
     return largest + 1;
 }
 
-// Names the positions in the error of a table that does not reach them.
+// Adds the name of the positions to the error of a table that does not cover them.
 Status about_position(const char* owner, bool implicit, std::uint64_t length,
                       const Status& of) noexcept {
     if (std::strncmp(of.what, "max_position", 12) != 0) return of;

@@ -34,7 +34,7 @@ void each_stored_row(const Operation& operation, vkrope_tensor_index which,
 // Returns the stored rows packed as [batch, tokens, heads, head_dim]; other rows are 0.
 Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
 
-// Returns the made scales, f32 [batch, tokens, heads]; 0 for rows that are not stored; else empty.
+// Returns the made scales, [batch, tokens, heads]: 0 for rows not stored; empty if none are made.
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,
                                const Bytes& after);
 

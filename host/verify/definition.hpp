@@ -59,7 +59,7 @@ oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bo
 oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index which,
                                  bool flushes);
 
-// Returns the first byte in memory of channel `first` of an output, as oracle::each_row() counts.
+// Returns the first byte in memory of channel `first` of an output; see oracle::each_row().
 std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first);
 
 // Returns the index of a made scale in scales_out, in floats. None: the row is not stored.

@@ -29,11 +29,11 @@ class OnDevice {
 
    private:
     struct Piece {
-        std::size_t first = 0;  // of its bytes
+        std::size_t first = 0;  // index of its first byte
         Buffer buffer;
     };
 
-    std::size_t piece_with(std::size_t byte) const;  // its index
+    std::size_t piece_with(std::size_t byte) const;  // returns its index
 
     std::vector<Piece> memory_;
     Buffer parameters_;

@@ -148,7 +148,7 @@ void draw_ops(Random& random, KernelInfo& info, TensorIndex which) {
     ops.scale_call = which == Q && random.one_in(2);
     ops.scale_tokens = random.one_in(3);
     if (random.one_in(3)) {
-        const std::uint32_t largest = of.head_dim & (~of.head_dim + 1);  // power of 2 in head_dim
+        const std::uint32_t largest = of.head_dim & (~of.head_dim + 1);  // a power of 2
         ops.hadamard = largest < 2 ? 0 : std::min(largest, 2u << random.below(7));
     }
 }
@@ -535,7 +535,7 @@ void draw_call(Random& random, Unplaced& operation, const Bounds& bounds) {
         shape.groups <<= random.below(3);
         if (info.tensor[V].heads != 0) shape.own_v_heads = info.tensor[V].heads;
     }
-    std::size_t longest = 1;  // token
+    std::size_t longest = 1;  // elements of the largest tensor for one token
     shape.batch = shape.tokens = 1;
     for (const TensorIndex which : every_tensor)
         longest = std::max(longest, elements_of(operation, which));

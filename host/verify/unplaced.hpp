@@ -17,9 +17,9 @@ struct ReportedLimits {
     bool operator==(const ReportedLimits&) const = default;
 };
 
-// An empty `inv_freq` stands for 10000^(-2j / rotary_dim), slower in each set than in the set
-// before. Empty `parameters` are random. With implicit positions and a batch_stride of 0 every
-// sequence starts at `first`.
+// An empty `inv_freq` stands for 10000^(-2j / rotary_dim), and in each further head group or
+// summed axis for 3/4 of the frequencies before. Empty `parameters` are random. With implicit
+// positions and a batch_stride of 0 every sequence starts at `first`.
 struct Unplaced : Operation {
     Unplaced() {
         info.pairing = VKROPE_HALF_SPLIT;

@@ -216,7 +216,7 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
     while (geometry.group_tokens > 1 && too_many()) geometry.group_tokens /= 2;
     while (geometry.heads_together > 1 && too_many()) --geometry.heads_together;
     while (geometry.head_lanes > 1 && too_many()) geometry.head_lanes /= 2;
-    const bool may_own = !stores_together(info);  // if false, create() returns an error
+    const bool may_own = !stores_together(info);  // otherwise create() returns an error
     if (too_many() && may_own) return owned(info, geometry, limits);
     if (!processor && !whole_token) geometry.rounds = limits.batch;
     // Gaps speed up lanes that read a row together. Rows have gaps if shared memory suffices.

@@ -46,7 +46,7 @@ std::uint32_t op_bits(const TensorInfo& tensor) noexcept {
     add(norm.kind != VKROPE_NORM_NONE && norm.place == VKROPE_NORM_PLACE_BEFORE, shader::op_before);
     add(norm.place == VKROPE_NORM_PLACE_AFTER, shader::op_after);
     add(norm.round_between && tensor.in != VKROPE_F32, shader::op_rounds);
-    // 2^28 squares of halves are finite; a bias or a rotation may make them larger.
+    // A sum of 2^28 squares of f16 is finite; a bias or a rotation may make channels larger.
     add(tensor.in == VKROPE_F16 && ops.bias == VKROPE_PARAMETER_NONE &&
             norm.place == VKROPE_NORM_PLACE_BEFORE,
         shader::op_one_sum);

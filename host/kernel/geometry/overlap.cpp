@@ -21,7 +21,7 @@ Axes axes_of(const TensorRows& rows) noexcept {
     Axes axes;
     for (const Axis& axis : all) {
         if (axis.count < 2) continue;
-        // Errors name the longer of two axes; of equal ones that must be a stride that was set.
+        // Errors name the longest axis, and among equal ones an axis whose stride the caller set.
         const auto goes_before = [&](const Axis& other) {
             return other.stride < axis.stride ||
                    (other.stride == axis.stride && other.packed && !axis.packed);

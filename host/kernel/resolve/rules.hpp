@@ -57,11 +57,11 @@ struct Width {
     const char* to_64;  // what the caller must do for 64 bits: "set int64"
 };
 
-// Checks such a buffer of numbers. A range of twice the bytes of 32-bit numbers is an error: they
-// have 64 bits, and the flag is wrong.
+// Checks such a buffer. A range of exactly twice the size of 32-bit numbers is an error: the
+// numbers probably have 64 bits, and the flag is wrong.
 //
-// bytes  the numbers that the call reads
-// own    all numbers, with those between and after the ones that the call reads
+// bytes  size of the numbers that the call reads
+// own    size of all numbers, including those between and after the ones that the call reads
 Status check_numbers(const char* name, const VkDescriptorBufferInfo& where, Width width,
                      std::uint64_t bytes, std::uint64_t own) noexcept;
 

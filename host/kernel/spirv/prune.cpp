@@ -32,19 +32,19 @@ bool has_typed_result(spv::Op op) noexcept {
 
 // Facts about an id. A comment that names a kind of id limits the field to ids of that kind.
 struct Known {
-    Scalar scalar;                  // a value
+    Scalar scalar;                  // for a value
     std::uint32_t at = 0, end = 0;  // a function: where it starts, and its OpFunctionEnd
     std::uint32_t next = 0;         // a function: the next reached function
     std::uint32_t order = 0;        // a block: its number in its function, from 1
-    // The header of the loop, for the continue target of a loop that stays. The target stays, too.
+    // For the continue target of a loop that stays: the header of the loop. The target stays, too.
     std::uint32_t loop_header = 0;
     std::uint32_t only_target = 0;  // a block with a known condition: its successor
-    bool reached = false;           // a block or function
+    bool reached = false;           // for a block or function
     // True if the id is defined outside functions or in reached code and, if it is a variable of
     // the module, reached code uses it.
     bool stays = false;
-    bool is_merge = false;    // the merge block of a construct that stays; it stays too
-    bool is_float16 = false;  // the 16-bit float type, or a vector of it
+    bool is_merge = false;    // for the merge block of a construct that stays; it stays too
+    bool is_float16 = false;  // for the 16-bit float type, or a vector of it
 };
 
 struct Instruction {

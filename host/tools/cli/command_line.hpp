@@ -122,7 +122,7 @@ class CommandLine {
     // Adds an option that calls `act`, after the options that were added before, and runs nothing.
     void add_action(const char* option, std::function<void()> act, const std::string& help);
 
-    // parse  throws BadValue
+    // parse  throws BadValue for text that is not a value
     Option add_value(const char* option, const std::string& type_name,
                      std::function<void(const std::string&)> parse, const std::string& help);
 

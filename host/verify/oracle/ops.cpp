@@ -204,7 +204,7 @@ class Token {
         }
     }
 
-    // Clears the error in a row with an infinity or a NaN: all results are infinity, 0 or NaN.
+    // Clears the error if all results are infinity, 0 or NaN; rounds if the norm rounds here.
     void settle(Approximate& channel, bool finite) const {
         if (!finite) channel.error = 0;
         if (steps_.norm.round_between) round_to(*steps_.norm.round_between, channel);

@@ -95,7 +95,7 @@ struct Verdict {
     CodesVerdict codes = {};  // of a quantised output
 
     bool right() const { return elements == within; }
-    // Add an element, and the verdict on later elements; set that on all codes.
+    // Add an element, or the verdict on later elements. set() stores the verdict on all codes.
     void add(const Compared& one);
     void add(const Verdict& later);
     void set(const CodesVerdict& of_all);
