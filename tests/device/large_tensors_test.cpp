@@ -12,7 +12,7 @@ namespace vkrope::test {
 
 namespace {
 
-// Fills `bytes` with values of both signs below 2 in magnitude; equal `block`, equal values.
+// Fills `bytes` with values of both signs below 2 in magnitude, which depend only on `block`.
 void fill(Element element, std::uint64_t block, Bytes& bytes) {
     const std::uint64_t mask = element == VKROPE_F32 ? 0xbfffffffbfffffffu : 0xbfffbfffbfffbfffu;
     std::uint64_t state = block * 0x9e3779b97f4a7c15u + 1;

@@ -78,9 +78,9 @@ TEST_CASE(
                         CHECK(words[0] == 0x07230203);
                         CHECK(specialisation_constants(words) == 0);
                     }
-                    // A dispatch binds one tensor, its table and its ids; also K; also V if its
-                    // head_dim is that of K; also the counter. If these are too many buffers, the
-                    // layout omits first V, then K, then the counter. V alone binds as many as K.
+                    // A dispatch binds a tensor, its table and its ids. If the device binds enough
+                    // buffers, it also binds K, then the counter, and V if its head_dim is that of
+                    // K. V alone binds as many buffers as K.
                     const std::size_t alone = angles == VKROPE_ANGLES_DIRECT_BUFFER ? 4 : 3;
                     const std::size_t together = alone + (k_dim == 0 && v_dim == 0 ? 1 : 3);
                     const std::size_t with_v = together + (v_dim != 0 && v_dim == k_dim ? 2 : 0);
@@ -130,7 +130,7 @@ TEST_CASE(
             for (std::uint32_t i = 0; i < kernel->pipeline_count; ++i) {
                 const Geometry& geometry = kernel->pipelines[i].geometry;
                 CHECK(geometry.k_after_q == (heads == 1));
-                if (heads != 1 && geometry.q_batch == 1) continue;  // is for calls of few tokens
+                if (heads != 1 && geometry.q_batch == 1) continue;  // a pipeline for few tokens
                 ++many;
                 CHECK(geometry.q_batch == heads);
                 CHECK(geometry.k_batch == heads);

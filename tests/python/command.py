@@ -47,9 +47,9 @@ def bits(name):
 
 
 def rows(table, **starts):
-    """Returns the exit code, the words and the command line of each row of a table. The command
-    line begins with the name of a start. The last column has values: {} is each in turn, or {0}
-    and {1} the parts of each."""
+    """Returns (exit code, words, command line) for each row of a table. A command line begins with
+    a key of `starts`, which its value replaces. For each value in the last column, {} stands for
+    the value, or {0} and {1} for the parts before and after its `=`."""
     found = []
     for row in table.strip().splitlines():
         code, words, line, *values = (part.strip() for part in row.split(" | "))

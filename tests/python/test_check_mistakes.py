@@ -316,8 +316,8 @@ def rms(values):
 
 
 def same_output(d, name, match, also=()):
-    """Returns equal if the named mistakes give the engine's output as well as the drawn ones do,
-    hidden if the mistakes that are not named are within the tolerance of computing in 16 bits.
+    """Returns "equal" if the named mistakes give the engine's output as well as the drawn ones do,
+    "hidden" if the mistakes that are not named are within the tolerance of computing in 16 bits.
 
     also: mistakes that count as named
     """
@@ -334,13 +334,13 @@ def same_output(d, name, match, also=()):
         e = dataclasses.replace(e, base=float(alone[1]), scaling=None)
     e.factor = values.get("another_factor") or e.factor
     if (d.arithmetic or also) and abs(e.factor / d.wrong.factor - 1) < 0.005:
-        e.factor = d.wrong.factor  # it was measured among roundings of 16 bits
+        e.factor = d.wrong.factor  # the program measured it with rounding to 16 bits
     right, drawn = d.output(name, False), d.output(name)
     actual = widened(d.stored(name, d.output(name, True, d.arithmetic)))
     floor = 2.0**-21 * rms(actual)
     rows = (np.abs(right - actual) > 2.0**-7 * np.abs(right).max()).any(axis=3, keepdims=True)
     tried = [engine.rotate(e, d.inputs[name])]
-    if "another_scaling" in known:  # it may or may not take the factor of the other scaling
+    if "another_scaling" in known:  # it need not use that scaling's factor
         kept = dataclasses.replace(e, factor=values.get("another_factor") or d.right.factor)
         tried.append(engine.rotate(kept, d.inputs[name]))
     candidates = [c for t in tried for c in (t, d.where(name, t, right), np.where(rows, t, right))]
@@ -390,14 +390,14 @@ def classify_tensor(d, name, found):
                 name == "v" or numbers_are_said(d, m["meaning"])):
             return "exact" if m["explains"] or i == 0 else "equal"
     if found["verdict"] == "close":
-        # Nothing says more than rounding does, or the drawn mistakes are rounding.
+        # The mistakes change no more than rounding does, or they are themselves rounding.
         return "hidden" if effect < 3 * noise or expected <= PRECISION else "close"
     if found["verdict"] == "unexplained":
         return "unexplained"
     names = set(engine.named_by(matches[0]["mistake"]))
     precise = expected - names <= PRECISION and names - expected <= PRECISION
     if precise and numbers_are_said(d, matches[0]["meaning"]):
-        return "rounding"  # the first match is within the tolerance, and rounding is not named
+        return "rounding"  # only mistakes of rounding differ
     if name == "v":
         return "wrong"
     result = same_output(d, name, matches[0])
@@ -408,7 +408,7 @@ def classify_tensor(d, name, found):
 
 
 # From the worst to the best. In `hidden`, the mistakes that are not named are as small as the
-# rounding of 16 bits; in `rounding`, it named all but the mistakes of rounding.
+# rounding of 16 bits; in `rounding`, the program named all but the mistakes of rounding.
 WORST = ["wrong", "unexplained", "close", "hidden", "rounding", "equal", "exact"]
 GOOD = WORST[3:]
 
@@ -448,7 +448,7 @@ def described(d, family=""):
 
 def nth(seed, number, **options):
     """Returns a draw; draws that show nothing are replaced by others of the same seed."""
-    if not options:  # random mistakes, but each is as often the first
+    if not options:  # random mistakes; each comes first equally often
         first = DRAWN[int(np.random.default_rng([seed, number]).integers(len(DRAWN)))]
         options = {"wanted": (first,), "count": 1 + number % 3}
     for attempt in range(5000):

@@ -16,7 +16,7 @@ def matrix(vkrope, positions):
 
 
 def test_sines_and_cosines(vkrope):
-    """As of GPT-J's create_sinusoidal_positions: of position * 10000^(-2j / 64), sines first."""
+    """As GPT-J's create_sinusoidal_positions: sin and then cos of position * 10000^(-2j / 64)."""
     write_model()
     found = matrix(vkrope, "-3:40")
     assert found.dtype == np.float32 and found.flags.c_contiguous

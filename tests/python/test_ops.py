@@ -38,7 +38,7 @@ def inputs(vkrope, lavapipe, tensor):
     ("hunyuan_v1_dense", "f4", f"{NORMS} --store f16", '"place": "after"'),
     ("ministral3", "f4", "--model-ops", '"scale_tokens": true'),
     ("qwen3", "f2", NORMS, '"eps": 9.999999974752427e-07'),
-    ("qwen3", "u2", f"{NORMS} --inverse", '"direction": "inverse"'),  # not of the other ops
+    ("qwen3", "u2", f"{NORMS} --inverse", '"direction": "inverse"'),  # of the rotation only
     ("olmoe", "f2", "--q-norm w_q.npy --k-norm w_k.npy", '"span": "token"*"clip": 0.5'),
     ("gemma3n_text", "f2", NORMS, ""),
     ("gemma3_text", "u2", "--q-norm w.npy --k-norm w_k.npy", '"weight_offset": 1'),
@@ -57,7 +57,7 @@ def test_ops(inputs, vkrope, model, dtype, options, said):
 
 
 def test_a_tensor_without_ops_is_rotated_with_the_same_bits(inputs, vkrope):
-    """Beside a norm of V alone, without a weight."""
+    """Only V has a norm, without a weight."""
     inputs("llama", "u2")
     options = "--pairing interleaved --first-position 100"
     report = vkrope.report(f"{ROTATE} {K} {V} --v-norm --norm-eps 1e-5 --verify {options}")

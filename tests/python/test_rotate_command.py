@@ -106,15 +106,15 @@ def test_far_positions(correct, vkrope):
 
 
 def test_a_window_inside_wider_rows(correct, vkrope, tensor):
-    """An error, if it ends after the row."""
+    """A window that ends after the row is an error."""
     q, k = tensor(1, 9, 4, 96, dtype="f2"), tensor(1, 9, 2, 96, dtype="f2")
     correct("--head-dim 96 --rotary-offset 32", q=q, k=k)
     vkrope.refuse(2, "head_dim", f"{Q} --head-dim 96 --rotary-offset 34")
 
 
 def test_latent_attention(correct, vkrope, tensor, models):
-    """A window for each tensor, as wide as its file. K's rotary part alone and in a row of the
-    cache give the same rotation, and the channels before it pass through."""
+    """The width of a tensor's file determines where its window is. K's rotary part alone and in a
+    row of the cache give the same rotation, and the channels before it pass through."""
     shutil.copy(models / "deepseek-v2-lite.json", "model.json")
     part, row = tensor(1, 1, 1, 64), tensor(1, 1, 1, 576)
     alone = correct("--first-position 7", q=tensor(1, 1, 16, 192), k=part).k
@@ -131,7 +131,7 @@ def test_latent_attention(correct, vkrope, tensor, models):
 
 
 def test_one_tensor_alone(correct, vkrope, tensor):
-    """With V; other head counts than the model's give a note."""
+    """K alone and K with V; head counts other than the model's give a note."""
     save(k=tensor(2, 5, 3, 64), v=tensor(2, 5, 2, 32))
     vkrope.expect(0, "note: --k:*'k.npy'*3*2", f"{ROTATE} {K}")
     alone, report = bits("k_out"), vkrope.report(f"{ROTATE} {K}")
@@ -158,8 +158,8 @@ def test_no_tokens(vkrope, lavapipe):
 
 @pytest.mark.parametrize("of_sums", [False, True])
 def test_positions_on_three_axes(correct, vkrope, tensor, models, of_sums):
-    """For a model with sections, and for one whose pairs turn by a sum over the axes. Equal
-    positions on all axes act as one axis."""
+    """Tests a model with sections, and one whose pairs turn by a sum over the axes. Equal positions
+    on all axes act as one axis."""
     shutil.copy(models / "qwen2-vl-2b.json", "model.json")
     if of_sums:
         write_model(model_type="ernie4_5_vl", head_dim=128, rope_theta=5e5)
@@ -176,7 +176,7 @@ def test_positions_on_three_axes(correct, vkrope, tensor, models, of_sums):
 
 
 def test_devices(correct, vkrope, lavapipe, monkeypatch):
-    """By index, by part of the name in any case, by UUID and from the environment."""
+    """Selects by index, by part of the name in any case, by UUID and by the environment."""
     uuid = vkrope.report("devices")["devices"][0]["uuid"]
     for device in "0", "LLVMpipe", uuid:
         assert "llvmpipe" in vkrope.report(f"{Q} --device {device}")["device"]["name"]
@@ -191,7 +191,7 @@ def test_devices(correct, vkrope, lavapipe, monkeypatch):
 
 
 def test_two_devices(correct, vkrope, lavapipe, swiftshader):
-    """A name that fits both gives an error with the list, and each can be chosen."""
+    """A name that fits both is an error that lists them, and each can be selected."""
     first = correct().q
     os.remove("q_out.npy")
     vkrope.use(lavapipe, swiftshader)

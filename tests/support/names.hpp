@@ -14,8 +14,8 @@
 
 namespace vkrope::test {
 
-// Returns the first of `words`, separated by blanks, that `message` does not name after those
-// before; empty if none. A word is whole: 2 is not in 20 or 2.5, nor `factor` in `rope.factor`.
+// Returns the first of `words`, separated by blanks, that `message` does not name after the words
+// before it; empty if none. A word is whole: 2 is not in 20 or 2.5.
 inline std::string lacking(const std::string& message, const std::string& words) {
     const auto in_name = [&](std::size_t at) {
         return at < message.size() &&

@@ -106,7 +106,7 @@ TEST_CASE("C: arrays without a size are read only if the related count follows i
                       words);
     };
     auto rotation = four_channels();
-    rotation.inv_freq_count = 16;  // a count of bytes by mistake
+    rotation.inv_freq_count = 16;  // the caller counted bytes
     refuses_plan(rotation, "rotation.inv_freq_count 16");
     rotation = four_channels();
     rotation.inv_freq = nullptr;

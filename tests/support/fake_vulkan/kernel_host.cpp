@@ -189,7 +189,7 @@ Call with_ops(const KernelHost& host, const KernelInfo& info, Call call) {
         return ops.scale_tokens && tensor.heads != 0 ? VkDescriptorBufferInfo{host.words, at, bytes}
                                                      : VkDescriptorBufferInfo{};
     };
-    // The offsets are not multiples of what a device binds at.
+    // No offset is a multiple of the alignment that a device requires.
     call.scale_tokens[Q] = factors(info.tensor[Q].ops, call.in[Q], 0xc0000 + 4);
     call.scale_tokens[K] = factors(info.tensor[K].ops, call.in[K], 0xd0000 + 12);
     call.scale_tokens[V] = factors(info.tensor[V].ops, call.in[V], 0xe0000 + 8);

@@ -258,7 +258,7 @@ TEST_CASE("rows in the slots of other tokens and heads are listed") {
         judgement = made.judged();
         REQUIRE(!judgement.matches.empty());
         CHECK(judgement.matches.front().mistake == "rows_of_other_heads");
-        // A row that holds no other one.
+        // A row without the values of another row.
         made.out[place(1, 2, 1, q_offset)] += 1;
         judgement = made.judged();
         CHECK(judgement.outcome == Outcome::unexplained);

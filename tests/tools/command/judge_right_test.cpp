@@ -94,7 +94,7 @@ bool is_arithmetic(const Match& match) {
     return match.precision || rest.empty();
 }
 
-// The judgements of right engines that are wrong, with the largest errors of these outputs.
+// The judgements that wrongly blame a right engine, with the largest errors of its outputs.
 struct Blamed {
     std::size_t judged = 0;
     std::vector<std::pair<double, std::string>> all = {};

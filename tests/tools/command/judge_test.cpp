@@ -687,7 +687,7 @@ TEST_CASE("numbers that were rounded to 16 bits") {
     for (const auto& each_type : types_of_16_bits) {
         const Type type = each_type.first;
         const char* const name = each_type.second;
-        const std::int64_t lacks = type == Type::bf16 ? 256 : 2048;  // odd numbers from here on
+        const std::int64_t lacks = type == Type::bf16 ? 256 : 2048;  // odd ones from here on
         struct In16 {
             std::string name;
             std::int64_t first;

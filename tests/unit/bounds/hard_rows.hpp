@@ -67,8 +67,8 @@ inline Row hard_row(Random& random, int kind, std::size_t channels) {
             case 10: x = random_float(random); break;
             case 11: x = random() % 2 == 0 ? constant : -constant; break;
             case 12: x = float(int(random() % 33) - 16) * step; break;  // ties of any size
-            case 13: x = scattered(random, low, low + 5); break;        // around the smallest 1/d
-            case 14: x = scattered(random, -44, -38); break;            // around lifted channels
+            case 13: x = scattered(random, low, low + 5); break;        // near the smallest 1/d
+            case 14: x = scattered(random, -44, -38); break;            // near 2^-40: vkrope_lift
             case 15: x = plain + float(random() % 2) * scale; break;
             default: x = plain * scale;
         }

@@ -230,7 +230,7 @@ TEST_CASE("the factored table with phases: within the bound, by the rows of the 
     CHECK(largest > 0.3);
     CHECK(other_bits == 0);
     CHECK(beside > 1000);
-    CHECK(direct_bits == beside);  // the coarse row is (1, 0) there
+    CHECK(direct_bits == beside);  // at 0 to 2047 the coarse row is (1, 0)
 }
 
 TEST_CASE("the factored table with phases: a negated coarse row errs by no more than the bound") {

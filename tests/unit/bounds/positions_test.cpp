@@ -86,7 +86,7 @@ TEST_CASE("every source keeps its bound at the positions of models") {
                         const double share = largest_error(c, s, x0, x1, angles, a) / bound;
                         largest[source] = std::max(largest[source], share);
                         rotated += 8;
-                        // Gains that omit or divide out the factor round a float and a product.
+                        // Other gains round a float and a product in addition.
                         if (!std::count(attention_factors.begin() + 1, attention_factors.end(), a))
                             continue;
                         for (const double gain : {1 / a, 1 / (a * a)}) {

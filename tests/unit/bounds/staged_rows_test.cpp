@@ -77,7 +77,7 @@ void stage(const Rows& rows, uint levels, Worst& worst) {
     worst.note("units");
 }
 
-// Transforms the other levels, in the passes of a kernel.
+// Applies the Hadamard levels beyond a unit, in the same passes as a kernel.
 void transform(const Rows& rows, uint levels, Worst& worst) {
     const uint inside = VKROPE_UNIT_LEVELS(rows.unit);
     if (levels <= inside) return;
@@ -109,7 +109,7 @@ std::vector<float> by_levels(std::vector<float> row, uint levels) {
 
 // ---- Codes ----
 
-// The ways to store rows.
+// A way to store rows.
 struct How {
     uint type = 0;
     float scale = 0;  // a given scale, or the floor of a computed scale
@@ -366,7 +366,7 @@ TEST_CASE("staged rows: blocks with d close to 2^-128, where 1/d starts to overf
             CAPTURE(int(of));
             CAPTURE(flushes);
             CHECK(wrong == 0);
-            CHECK(zeros > 100);  // both sides occur
+            CHECK(zeros > 100);  // about half of the rows become 0
             CHECK(zeros < 300);
         }
     }

@@ -41,7 +41,7 @@ GridAxis value_of(const Result<GridAxis>& axis) {
     return axis.value;
 }
 
-// Checks every element of an axis that the rotation is folded with.
+// Checks every element of an axis that is folded into the rotation.
 void check_axis(const GridAxis& axis, const std::function<long double(std::uint32_t)>& coordinate) {
     const RopeParams before = plain(0);
     RopeParams after = before;

@@ -33,7 +33,7 @@ TEST_CASE("a unit has as many of the smallest elements as the widest access load
 
 TEST_CASE("the windows decide which accesses are possible") {
     CHECK(formats_allow(info(VKROPE_F16, 128, 128), shader::access_wide));
-    CHECK_FALSE(formats_allow(info(VKROPE_F16, 80, 20), shader::access_wide));  // halves of 10
+    CHECK_FALSE(formats_allow(info(VKROPE_F16, 80, 20), shader::access_wide));  // 10 % 8 != 0
     CHECK(formats_allow(info(VKROPE_F16, 80, 20), shader::access_word));
     CHECK_FALSE(formats_allow(info(VKROPE_F16, 7, 6), shader::access_word));  // odd row
     CHECK(formats_allow(info(VKROPE_F16, 7, 6), shader::access_narrow));
@@ -200,7 +200,7 @@ TEST_CASE("on a processor a chunk of word access has as many words as the window
     const auto unit = [](const KernelInfo& of, Load load) {
         return geometry_for(of, shader::access_word, load, {}).unit_elements;
     };
-    CHECK(unit(info(VKROPE_F16, 96, 24), Load::processor) == 4);    // halves of 12
+    CHECK(unit(info(VKROPE_F16, 96, 24), Load::processor) == 4);    // 12 % 4 == 0
     CHECK(unit(info(VKROPE_F16, 128, 128), Load::processor) == 2);  // most calls use 16-byte access
     CHECK(unit(info(VKROPE_F16, 80, 20), Load::processor) == 2);
     CHECK(unit(info(VKROPE_F32, 96, 24), Load::processor) == 1);
@@ -260,7 +260,7 @@ TEST_CASE("no unit of a kernel with several windows crosses the end of a window"
     two.windows[0] = {0, 16};
     two.windows[1] = {16, 32};
     CHECK(formats_allow(two, shader::access_wide));
-    two.windows[0] = {0, 8};  // halves of 4
+    two.windows[0] = {0, 8};  // 4 % 8 != 0
     two.windows[1] = {8, 40};
     CHECK_FALSE(formats_allow(two, shader::access_wide));
     CHECK(formats_allow(two, shader::access_word));

@@ -44,7 +44,7 @@ std::vector<Function> functions_of(const std::vector<Instruction>& all) {
 
 struct Branches {
     std::size_t selections = 0;
-    std::size_t conversions = 0;  // of a unit: calls of a function that is only OpFConvert
+    std::size_t conversions = 0;  // calls, for a unit, of a function that is only OpFConvert
     std::size_t on_subnormals =
         0;  // branches on the result of vkrope_any_between: on the smallest component
 };

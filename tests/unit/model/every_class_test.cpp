@@ -119,7 +119,7 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
             const bool scales = type.layers.rule == LayerRule::compressed ||
                                 type.alternating == Alternating::then_time;
             if (scales && std::string(key.name).ends_with("_only_types")) continue;
-            // A class assumes one of two values, or reads the key in layers without RoPE alone.
+            // A class may assume one of the values, or read the key only in layers without RoPE.
             const ModelQuery still = {.seq_len = 65536, .by_layer = true, .layer = 3};
             CHECK((noticed(type, key, key.value, full) || noticed(type, key, key.other, full) ||
                    (type.full_without_rope && noticed(type, key, key.other, still))));

@@ -48,7 +48,7 @@ Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
     return operation;
 }
 
-// Returns the memory after the call, by the definition.
+// Returns the memory after the call, as the oracle computes it.
 Bytes done(const Operation& operation, vkrope_tensor_index which) {
     const oracle::Definition of = verify::definition_of(operation, which, false);
     Bytes after = operation.memory;
