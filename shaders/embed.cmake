@@ -48,7 +48,7 @@ endfunction()
 set(found "")    # distinct first words
 set(header "")
 set(coded "")    # for each instruction its first word, then for each operand both differences
-set(left 5)      # words left of the header, then of the instruction
+set(left 5)      # remaining words of the header, then of the instruction
 set(first 0)
 set(latest 0)    # latest result id
 foreach(word IN LISTS words)

@@ -94,7 +94,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(42, phase, 0)             /* 1: a phase is added to the angle of each pair */               \
     X(43, head_groups, 1)       /* computed: groups of heads, each with its frequencies */        \
     X(44, channel_angles, 0)    /* 1: each channel of a pair has its angle; cos_sin_cache */      \
-    X(45, second_parameters, 0) /* floats from a set of parameters to the second; 0: no second */ \
+    X(45, second_parameters, 0) /* floats from the first set of parameters to the second, or 0 */ \
     X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */
 
 // Constants of a tensor, with ids from `first` on, and names that begin with t. V has K's batch. In
@@ -121,7 +121,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 18, t##store_scale, 0)    /* store_scale_* */                           \
     X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */ \
     X(first + 20, t##scale_floor, 0)    /* f32 bits */                                \
-    X(first + 21, t##scale_heads, 1)    /* scales per token: heads of the call */
+    X(first + 21, t##scale_heads, 1)    /* heads of the call: scales per token */
 
 VKROPE_CONSTANT first_q_constant = 47, first_k_constant = 69, first_v_constant = 91;
 #define VKROPE_CONSTANTS(X)                          \

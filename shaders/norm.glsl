@@ -104,7 +104,7 @@ Unit vkrope_clip(const Unit u, const float most) {
 // the residual, and integers apply 2^-e.
 float vkrope_inverse_root(const float v) {
     const uint bits = floatBitsToUint(v);
-    const uint exponent = bits >> 23, odd = (exponent & 1u) ^ 1u;  // of m: 0 or 1
+    const uint exponent = bits >> 23, odd = (exponent & 1u) ^ 1u;  // exponent of m: 0 or 1
     const uint e = (exponent - 127u - odd) << 22;                  // e, in the bits of an exponent
     const float m = uintBitsToFloat((bits & 0x7fffffu) | ((127u + odd) << 23));
     precise float half_m = m * 0.5f;

@@ -24,11 +24,11 @@
 #error "quantise.glsl: include interface.h and element.glsl first"
 #endif
 
-// Returns true for types whose codes count from the smallest channel.
+// Returns true for types whose code 0 stands for the smallest channel.
 bool vkrope_has_minimum(const uint type) {
     return type == element_q4_1 || type == element_q5_1;
 }
-// Returns true for types whose codes count from the channel of largest magnitude, with its sign.
+// Returns true for types whose code 0 stands for the channel of largest magnitude.
 bool vkrope_is_signed_block(const uint type) {
     return type == element_q4_0 || type == element_q5_0;
 }

@@ -49,7 +49,7 @@ static_assert(shader::binding_k_in == shader::binding_q_in + K &&
               shader::binding_parameters < shader::binding_q_out &&
               shader::binding_out_of_range < shader::binding_turns);
 
-// Push::offsets before packing, and the offset of V's made scales, which is in Push::flags.
+// Push::offsets before packing, and the offset of V's computed scales, which is in Push::flags.
 struct Offsets {
     std::uint32_t of[shader::offset_q_scales_out + tensor_count] = {};
 

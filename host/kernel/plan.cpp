@@ -68,7 +68,7 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
     return pipelines[tensors.set->pipeline_count - 1];
 }
 
-// Returns whether the parameters or the made scales of a tensor depend on the head.
+// Returns whether the parameters or the computed scales of a tensor depend on the head.
 bool differs_by_head(const Ops& ops) noexcept {
     return ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||

@@ -72,7 +72,7 @@ constexpr auto scale_words = names("cap", "capping", "clamp", "multiplier", "sca
 // Words beside these that refer to something before or after the scores.
 constexpr auto other_scores = names("final", "in", "out", "output", "value", "weights");
 
-// Words that concern angles where the value states something.
+// Words that concern angles if the value is a number or names a scaling.
 constexpr auto number_words = names("base", "compress", "compressed", "compression", "frac",
                                     "fraction", "posinterp", "rot", "theta", "theta1", "theta2",
                                     "wavelength");

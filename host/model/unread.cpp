@@ -95,7 +95,7 @@ bool UnreadKeys::judge(const Field& field, const std::string& key, bool in_rope)
         const KeyClass both = classify_key(outer, value.is_number());
         if (both == KeyClass::scores || both == KeyClass::angles) key_class = both;
     }
-    // In a section of RoPE, "finetuned" only says when it was fine-tuned; elsewhere it may scale.
+    // In a section of RoPE any key may scale, unless it says when the model was fine-tuned.
     if (in_rope && key_class == KeyClass::nothing && !in_key(key, "finetun", false))
         key_class = KeyClass::angles;
     const bool may_turn = key_class == KeyClass::angles || key_class == KeyClass::scaling ||

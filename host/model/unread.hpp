@@ -27,7 +27,7 @@ class UnreadKeys {
     UnreadKeys(ReadModel model, Warnings& warnings)
         : model_(std::move(model)), warnings_(warnings) {}
 
-    // Judges a key. Fails with not_supported, and names the key and a way on, if the key may
+    // Judges a key. Fails with not_supported, and names the key and a remedy, if the key may
     // change the angles. Returns whether the values inside it need not be judged any more.
     //
     // key      the last part of the field's name

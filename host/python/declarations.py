@@ -118,7 +118,7 @@ def write_module(header: Path, target: Path) -> None:
     maker.emit_python_code(str(target))
 
 
-# What an operation of host/verify has of vkrope.h.
+# The types of vkrope.h that an operation of host/verify contains.
 _OF_AN_OPERATION = ["vkrope_angle_precision", "vkrope_kernel_info", "vkrope_call"]
 
 

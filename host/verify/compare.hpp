@@ -14,7 +14,7 @@ inline constexpr vkrope_tensor_index every_tensor[] = {VKROPE_Q, VKROPE_K, VKROP
 
 struct Verdict {
     std::string problem = {};  // the first error found; empty: there is none
-    // Largest over tensors without further ops, see oracle::Verdict. None: all have further ops.
+    // Largest over tensors that are only rotated, see oracle::Verdict. None: there is no such one.
     std::optional<double> largest_error_u = {};
 };
 
@@ -34,7 +34,7 @@ void each_stored_row(const Operation& operation, vkrope_tensor_index which,
 // Returns the stored rows packed as [batch, tokens, heads, head_dim]; other rows are 0.
 Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
 
-// Returns the made scales, [batch, tokens, heads]: 0 for rows not stored; empty if none are made.
+// Returns the computed scales, [batch, tokens, heads], 0 for rows not stored; empty without any.
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,
                                const Bytes& after);
 

@@ -62,7 +62,7 @@ oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index
 // Returns the first byte in memory of channel `first` of an output; see oracle::each_row().
 std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first);
 
-// Returns the index of a made scale in scales_out, in floats. None: the row is not stored.
+// Returns the index of a computed scale in scales_out, in floats. None: the row is not stored.
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
                                       const oracle::Tensor& out, std::uint64_t row);
 

@@ -18,7 +18,7 @@ class Memory {
 
     // Returns a new piece that starts at a multiple of 16, with guard bytes before and after it.
     VkDescriptorBufferInfo take(std::uint64_t size) {
-        constexpr std::uint64_t guard = 512;  // more than any binding is aligned down
+        constexpr std::uint64_t guard = 512;  // more than the alignment of any binding
         const std::uint64_t start = (bytes.size() + guard + 15) / 16 * 16,
                             end = (start + size + guard + 15) / 16 * 16;
         std::uint64_t at = bytes.size();  // pieces end at multiples of 16

@@ -419,7 +419,7 @@ std::uint32_t slots_of(const Unplaced& operation) {
     return (1 + 4 * operation.shape.rows() / page_size) * page_size;
 }
 
-// Returns whether K and V have rows and heads alike, or there is no V.
+// Returns whether K and V have equal rows and head counts, or there is no V.
 bool are_alike(const Unplaced& operation) {
     const TensorInfo &k = operation.info.tensor[K], &v = operation.info.tensor[V];
     return v.head_dim == 0 ||

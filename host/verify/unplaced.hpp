@@ -9,7 +9,7 @@
 
 namespace vkrope::verify {
 
-// Limits that the device reports in place of its own; 0 stands for its own.
+// Limits that the device reports instead of its own; 0: its own.
 struct ReportedLimits {
     std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0,
                   workgroups_z = 0;

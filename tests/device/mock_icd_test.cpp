@@ -111,7 +111,7 @@ std::uint64_t dispatches_of(Device& on, const KernelInfo& info, Call call) {
     const AngleTable table = must(AngleTable::make(on, rotation, info.angles, 100));
     call.angles = table.angles();
     const Buffer counter = must(Buffer::make(on, 4));
-    call.out_of_range = counter.whole();  // positions beyond the table are not the point here
+    call.out_of_range = counter.whole();  // positions may be beyond the table
     DeviceRef ref = on.ref();
     ref.get_instance_proc_addr = get;
     const Owned<Kernel> kernel(must(create(ref, info)));
@@ -196,7 +196,7 @@ TEST_CASE("1 TiB: a call takes as few dispatches as the limits allow, and breaks
                                                        .out = {part(0, 12), part(12, 2)},
                                                        .positions = {.batch_stride = broadcast}});
             CHECK(count ==
-                  2 * 8192);  // 128 sequences in each: V's heads after the last row need not fit
+                  2 * 8192);  // 128 sequences in each; the V of the last token need not fit
         }
     }
     CHECK(messages == 0);

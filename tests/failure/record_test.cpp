@@ -26,8 +26,8 @@ TEST_CASE(
                                       kernel_info(angles));
                     Call call = kernel_call(recorder.host, 7, angles);
                     CHECK(recorder(call));
-                    // If apart, Q and K take one dispatch each, without a barrier, since they do
-                    // not overlap.
+                    // With `apart`, Q and K take one dispatch each, without a barrier, since they
+                    // do not overlap.
                     CHECK(fake().calls() == labelled(apart ? one + one : one));
                     call.in[Q] = call.out[Q] = {};
                     CHECK(recorder(call));
@@ -296,7 +296,7 @@ TEST_CASE("record: one dispatch of a call counts tokens, and one counts slots") 
     };
     check_counts(1);
     call.in[V].where.range = KernelHost::buffer_bytes;
-    call.in[V].token_stride = 512;  // V lies otherwise than K
+    call.in[V].token_stride = 512;  // V's layout differs from K's
     check_counts(2);
     call.in[K] = call.out[K] = {};
     check_counts(2);

@@ -174,7 +174,7 @@ void lay_out(Tensor& tensor, const Call& call, Random& random) {
 
 constexpr std::uint32_t pages = 3, page_size = 7;
 
-// Of the tensors that are not scattered, half share the rows of a buffer.
+// Draws a call. Half of the tensors that are not scattered share the rows of a buffer.
 Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
     Call call = kernel_call(host);
     call.batch = std::uint32_t(1 + random.below(3));

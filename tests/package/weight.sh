@@ -61,7 +61,7 @@ adds() {
     [ "$added" -le $((most * 1024)) ] || complain 'that is more than README.md and copy.md state'
     [ "$added" -gt $((most * 960)) ] || complain 'README.md and copy.md state too much'
 }
-# As installed, and the two ends of the form to copy.
+# Measures the installed libraries, and the copied files with the least and the most savings.
 sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$BUILD" "$SCRATCH/vkrope"
 adds 265 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
     $BUILD/host/frequencies/libvkrope_frequencies.a" -O2 -DVKROPE_STATIC
@@ -97,8 +97,7 @@ for library in "$kernel" "$frequencies"; do
         complain "$name defines other names than vkrope's"
 done
 
-# Every source must be a unit or in a unit of its library, and every unit must be compiled with the
-# flags of the build.
+# Every source must be compiled, by itself or as part of a unity file, with the flags of the build.
 for tier in kernel frequencies; do
     (cd "$SOURCE" && find host/$tier -name '*.cpp') | while read -r file; do
         grep -qF "/$file\"" "$tiers/host/$tier/CMakeFiles/vkrope_$tier.dir"/Unity/*.cxx \

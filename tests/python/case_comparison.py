@@ -65,8 +65,8 @@ def compare_values(folder, case, tensor, actual, expected):
 
 
 def numbers_of(kind, blocks):
-    """Returns the scales and minima, then the codes of blocks [n, bytes]: their order, in which
-    neighbours differ by 1 and both zeros are 0, their bits, and whether they are NaN."""
+    """Returns three arrays of the scales, minima and codes of blocks [n, bytes]: ranks, in which
+    neighbours differ by 1 and both zeros are 0; the bits; and whether a number is NaN."""
     halves = 0 if BLOCKS[kind][0] == 1 else 1 + kind.endswith("_1")
     rest = blocks[:, 2 * halves:]
     codes = rest.astype(int)
@@ -133,7 +133,7 @@ def compare_codes(kind, actual, expected, written, share=None):
     scales = [(block, near[block].argmax()) for block in np.flatnonzero(near[:, :halves].any(1))]
     for found, of, what in ((steps, len(blocks) * channels, "codes differ by one"),
                             (scales, len(blocks), "blocks have a scale that differs by one unit")):
-        may = int((share or 0) * of * (1 + 1e-12))  # 0.29 may be a little less than 0.29
+        may = int((share or 0) * of * (1 + 1e-12))  # 0.29 * 100 is 28.999999999999996
         if len(found) > may:
             count += len(found)
             byte, text = sentence(*found[0])

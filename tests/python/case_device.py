@@ -144,7 +144,7 @@ class Tensor:
         of.count, of.heads_first = pages * of.page_size, of.axes[2] < of.axes[1]
 
     def scales_of_tokens(self, scales):
-        """Returns made scales with the axes of the layout; NaN where a token has no slot."""
+        """Returns computed scales with the axes of the layout; NaN where a token has no slot."""
         cache = self.steps.cache
         if cache:
             rows = scales.transpose(0, 2, 1) if cache.heads_first else scales
@@ -156,7 +156,7 @@ class Tensor:
 
 
 def placed(of, name, parent):
-    """Returns the elements of a tensor, or of its view, which may repeat some of the file."""
+    """Returns the elements of a tensor, or of its view, which may repeat elements of the file."""
     if of.view is None:
         if list(parent.shape) != of.shape:
             wrong(f"{of.file}: has shape {parent.shape}; tensors.{name}.shape is {tuple(of.shape)}")

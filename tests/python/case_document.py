@@ -129,7 +129,7 @@ def struct(**readers):
 
 
 def variant(key, kinds, **common):
-    """An object whose other keys depend on one key."""
+    """Reads an object whose other keys depend on one key."""
     def read(value, name):
         if not isinstance(value, dict):
             return struct()(value, name)

@@ -29,7 +29,7 @@ def write_model(name="model.json", **fields):
 
 
 def limited(resource_name, most):
-    """Options of a command that may take at most so many bytes of a resource."""
+    """Returns options that limit a resource of the command to this many bytes."""
     kind = getattr(resource, f"RLIMIT_{resource_name}")
     return {"preexec_fn": lambda: resource.setrlimit(kind, (most, most))}
 

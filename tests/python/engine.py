@@ -47,7 +47,7 @@ class Engine:
     in_power: bool = False
     inverse: bool = False
     exchanged: bool = False
-    axes: dict = dataclasses.field(default_factory=dict)  # pair: axis
+    axes: dict = dataclasses.field(default_factory=dict)  # axis of each pair
     frequency_type: str = None
     table_type: str = None
     float32: bool = False

@@ -246,7 +246,7 @@ ROWS = [
     ("computed", "no expected output", at("positions.value", 2000000000), "nothing_expected"),
     ("computed", "no expected output", view([20000, 1, 1, 4], 0, [0, 4, 4, 1]), "nothing_expected"),
     ("unsupported", "1073741824", at("q.npy", lambda path: os.truncate(path, 3 << 30))),
-    # Values that the device does not have.
+    # Expected values that the device does not compute.
     ("fail", "q[0, 0, 0, 0] is*within 1.19e-06", at("expected_q.npy", flip(1, 64))),
     ("fail", "k[1, 2, 1, 7]", at("expected_k.npy", flip(4 * 95 + 2, 128))),
     ("fail", "q[0, 0, 0, 0] is inf, expected*bit for bit", at("expected_q.npy", flip(0, 1)),

@@ -29,7 +29,7 @@ PATIENCE = 120  # seconds for one check
 
 
 def scaling_of(family, factor, d, rng):
-    """Returns the numbers of a scaling; those that config.json calls otherwise are in KEYS."""
+    """Returns the numbers of a scaling; KEYS has the names in config.json that differ."""
     if family in ("linear", "llama3", "gemma3"):
         return {"type": "llama3" if family == "llama3" else "linear", "factor": factor,
                 **({"original": 8192} if family == "llama3" else {})}
@@ -340,7 +340,7 @@ def same_output(d, name, match, also=()):
     floor = 2.0**-21 * rms(actual)
     rows = (np.abs(right - actual) > 2.0**-7 * np.abs(right).max()).any(axis=3, keepdims=True)
     tried = [engine.rotate(e, d.inputs[name])]
-    if "another_scaling" in known:  # it need not use that scaling's factor
+    if "another_scaling" in known:  # the engine need not use its factor
         kept = dataclasses.replace(e, factor=values.get("another_factor") or d.right.factor)
         tried.append(engine.rotate(kept, d.inputs[name]))
     candidates = [c for t in tried for c in (t, d.where(name, t, right), np.where(rows, t, right))]

@@ -121,7 +121,7 @@ def test_refused(vkrope, models, q, k, code, words, line):
       "compress_ratios": [0, 0, 4, 128], "compress_rope_theta": 160000},
      made(base=160000, rotary_dim=16, offset=48, interleaved=True),
      {"--layer 1": "other_layer_type", "--layer 2": "pass"}),
-    # A rotated layer without RoPE, with the base of the model and with the usual one.
+    # A layer without RoPE that was rotated, with the base of the model and with base 10000.
     (SMOLLM3, made(7, base=2e6), {"--first-position 7 --layer 3": "rotated_without_rope"}),
     (SMOLLM3, made(7), {"--first-position 7 --layer 3": "rotated_without_rope"}),
     (QWEN3, normed(), {WEIGHTS: "pass"}),

@@ -22,7 +22,7 @@ PAGE = TESTS.parent / "host/guide/mistakes.md"
 
 
 def meaning(mistake):
-    """Returns what the table says of a mistake."""
+    """Returns the meaning of a mistake, and its example, as the table states them."""
     text = mistake["meaning"].removeprefix("the engine ")
     return text + (f", for instance: {mistake['example']}" if mistake["example"] else "")
 

@@ -44,4 +44,4 @@ export VKROPE_TEST_MODELS="$SOURCE/tests/data/models" VKROPE_PYTHON="$SOURCE/hos
 "$SCRATCH/venv/bin/python" -c 'import vkrope; print(vkrope.__file__)' | grep -q "^$SCRATCH/venv/"
 
 VKROPE_DEVICE=llvmpipe "$SCRATCH/venv/bin/python" -m pytest -p no:cacheprovider -q -rs \
-    --ignore test_cases.py . # which conformance_cases runs
+    --ignore test_cases.py . # conformance_cases runs it

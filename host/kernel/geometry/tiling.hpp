@@ -20,7 +20,7 @@ struct Tiling {
 };
 
 // Views that are bound for a tensor: input and output and, if present, ids, slots, factors of
-// tokens and made scales. Each must fit in maxStorageBufferRange.
+// tokens and computed scales. Each must fit in maxStorageBufferRange.
 struct Bound {
     static constexpr std::uint32_t most = 6;
     const char* names[most] = {};

@@ -72,7 +72,7 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
     if (!resolve_stride(tensor.group_stride, packed, view.channels, view.group, rows.packed_group))
         return stride_error(rows.name, "group_stride", tensor.group_stride, view.channels);
     view.heads_per_group = tensor.heads_per_group;
-    if (view.heads_per_group == 1) {  // a group of one head is a head
+    if (view.heads_per_group == 1) {  // each group is one head
         view.head = view.group;
         view.heads_per_group = view.heads;
         rows.packed_head = rows.packed_group;

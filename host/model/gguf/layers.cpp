@@ -93,7 +93,7 @@ std::vector<std::string> GgufImport::layer_types(bool slide) {
         const Field field = find(name);
         if (!field.is_list()) continue;
         const std::vector<std::uint64_t> heads = one_a_layer(field, max_heads);
-        // No heads: a recurrence, a convolution or nothing.
+        // A layer without heads has a recurrence, a convolution or nothing.
         set("recurrent", [&](std::size_t layer) { return heads[layer] == 0; });
     }
     return types;

@@ -12,7 +12,7 @@ namespace vkrope {
 
 inline constexpr std::uint64_t max_size = 1 << 24;  // of any size in the files of these classes
 
-// A size, with what messages say of it, such as "dim is 5120".
+// A size, and how messages state it, such as "dim is 5120".
 struct Size {
     std::uint64_t value = 0;
     std::string said;

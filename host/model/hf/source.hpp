@@ -21,7 +21,7 @@ enum class Base {
     local,  // a name with "local", "sliding" or "swa": the base of sliding layers
 };
 
-// Returns the names of bases that some key of these objects has.
+// Returns the keys in these objects that name a base.
 std::vector<std::string> base_names(const Scopes& scopes, Base which);
 
 // Returns the base that these objects state under any name; empty if there is none. Fails if two
@@ -87,7 +87,7 @@ struct Source : ModelClass {
     Scopes both() const;
 };
 
-// Finds the source. Fails if the configuration is not supported or has no such layer.
+// Finds the class and the objects of the selected layers. Fails for an unsupported configuration.
 Source find_source(const Scope& whole, const Scope& config, const Query& query, Warnings& warnings);
 
 // Returns whether sliding layers have their own base.

@@ -343,7 +343,7 @@ Comparison compare(const Observation& observation, const Hypothesis& hypothesis,
     if (!shares.empty()) compare_share(0);
     for (std::size_t i = 1; i < shares.size(); ++i) {
         others[i - 1].get();
-        if (i <= last)  // later shares would not have been compared by one thread
+        if (i <= last)  // a single thread would not have compared later shares
             numbers[0].add(numbers[i]);
     }
     return numbers[0].finish();

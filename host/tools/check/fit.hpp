@@ -34,7 +34,7 @@ class Turns {
     std::vector<std::complex<double>> turns_;
 };
 
-// misfit  the share of the output's energy in pairs that the angles and one factor do not give
+// misfit  the share of the output's energy in pairs that the angles and one factor do not explain
 // factor  the factor that fits best
 struct Fit {
     double misfit = 1, factor = 1;

@@ -47,7 +47,7 @@ class Axis {
             runs_.begin(), runs_.end(), [](const Run& run) { return run.offset == 0; });
     }
 
-    // Returns the name and its detail.
+    // Returns the name of the mistake, and its detail.
     std::pair<const char*, std::string> name() const {
         if (const std::int64_t offset = runs_.front().offset;
             std::all_of(runs_.begin(), runs_.end(),

@@ -133,7 +133,7 @@ std::vector<OtherRotation> variations_of(const ModelFile& file, const ModelOptio
         const auto read = [&](double value) { return file.with(number, value).read(query); };
         const Result<RopeParams> doubled = number.value > 0 ? read(2 * number.value)
                                                             : Result<RopeParams>();
-        // A number that changes which channels turn is not meant either.
+        // A number is not varied either if it changes which channels turn.
         if (!doubled || same(doubled.value, rotation) ||
             doubled.value.inv_freq.size() != rotation.inv_freq.size())
             continue;

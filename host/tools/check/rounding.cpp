@@ -76,7 +76,7 @@ std::vector<double> reaches_of(const Hypothesis& hypothesis) {
                                          : hypothesis.operation.further.positions[axis - 1];
         for (const std::int64_t position : positions)
             reaches[i] = std::max(reaches[i], std::fabs(double(position)) * frequencies[i]);
-        // Quarters of a turn are exact.
+        // A phase of whole quarter turns adds no error.
         reaches[i] += operation.phase.empty()
                           ? 0
                           : std::fabs(std::remainder(operation.phase[i], std::numbers::pi / 2));

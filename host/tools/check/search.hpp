@@ -56,7 +56,7 @@ class Search {
 
     // The channels of the pairs, and the ops around the rotation: a model's RoPE, changed by rows.
     struct Geometry {
-        Mistake mistake, start;  // with and without the rows
+        Mistake mistake, start;  // with and without the rows' changes
         std::vector<const Row*> rows;
         std::shared_ptr<const SeenPairs> seen = {};
         double misfit = 1;

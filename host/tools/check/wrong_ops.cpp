@@ -79,7 +79,7 @@ Row another_eps(double eps) {
             "1e-05, not 1e-06"};
 }
 
-// Returns false if all heads have one weight.
+// Gives all heads the weight of the first head; returns false if this changes nothing.
 bool repeat_first_head(std::vector<double>& weight, std::uint64_t head_dim) {
     bool changed = false;
     for (std::size_t i = 0; i < weight.size(); ++i) {
@@ -93,7 +93,7 @@ oracle::Type element_type(const Hypothesis& hypothesis) {
     return hypothesis.in.type == oracle::Type::f32 ? hypothesis.out.type : hypothesis.in.type;
 }
 
-// Makes a row with a Hadamard transform of other blocks of a row.
+// Makes a row for a Hadamard transform with this block size.
 Row hadamard_of(std::uint64_t block) {
     return {fmt::format("hadamard_of_{}", block), Part::hadamard,
             fmt::format("took a Hadamard transform of blocks of {} channels", block),

@@ -81,7 +81,7 @@ Rows pair_mistakes() {
          }},
         {"table_order_of_other_pairing", Part::alone,
          "laid out cos and sin of the channels in the order of the other pairing",
-         // Both channels of a pair then turn by angles of their own, which two rotations give.
+         // Each channel of a pair then turns by its own angle, as if in two different rotations.
          [](const Observation&, Hypothesis& wrong) {
              oracle::Operation& operation = wrong.operation;
              const std::vector<double> right = operation.inv_freq;

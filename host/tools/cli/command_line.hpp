@@ -119,7 +119,7 @@ class CommandLine {
                      const std::string& help, bool several = false);
     Option add_flag(const char* option, bool& target, const std::string& help);
 
-    // Adds an option that calls `act`, after the options that were added before, and runs nothing.
+    // Adds an option that calls `act` and ends the parsing, so that run() calls no other function.
     void add_action(const char* option, std::function<void()> act, const std::string& help);
 
     // parse  throws BadValue for text that is not a value

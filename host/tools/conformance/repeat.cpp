@@ -22,7 +22,7 @@ class RepeatedCheck : public Check {
 
     Outcome run(DeviceUnderTest& device) override {
         static_cast<void>(device.traits());                // measured before the first run
-        std::map<std::uint64_t, std::uint32_t> runs_with;  // runs for each answers()
+        std::map<std::uint64_t, std::uint32_t> runs_with;  // runs by their answers()
         Outcome outcome;
         for (std::uint32_t i = 0; i < times_; ++i) {
             leave_off_if_interrupted();

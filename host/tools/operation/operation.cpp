@@ -17,7 +17,7 @@ class Parts {
    public:
     explicit Parts(verify::Operation& operation) : operation_(operation) {}
 
-    // Adds bytes that nothing has written; no bytes give no part.
+    // Adds bytes that nothing has written yet. Without bytes, returns no part.
     VkDescriptorBufferInfo add(std::size_t bytes) {
         if (bytes == 0) return {};
         const std::size_t first = operation_.memory.size();

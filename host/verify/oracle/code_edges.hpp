@@ -14,7 +14,7 @@ float largest_for_ties(Store store);
 // the scale of a block or of a row. The other channels are, for each code in turn, the least float
 // with this code, the greatest float, and one halfway between the two. -0 is not included.
 //
-// made  for types without blocks: use the codes of x / scale, with a made scale, instead of x
+// made  for types without blocks: use the codes of x / scale, with a computed scale, instead of x
 std::vector<float> code_edges(Store store, float largest, bool made);
 
 }  // namespace vkrope::oracle

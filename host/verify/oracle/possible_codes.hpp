@@ -39,11 +39,11 @@ int rank_of_code(Store store, std::uint8_t code);
 
 // ---- Types without blocks ----
 
-// Returns the made scales that are possible for a row.
+// Returns the computed scales that are possible for a row.
 Interval possible_scale(const QuantisedStore& store, std::span<const Interval> row);
 
 // given  the factor that multiplies
-// scale  the stored scale, if scales are made
+// scale  the stored scale, if scales are computed
 Codes possible_codes(const QuantisedStore& store, const Interval& channel, float given,
                      float scale);
 

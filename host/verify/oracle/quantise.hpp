@@ -39,8 +39,8 @@ struct QuantisedStore {
     std::vector<float> given_second = {};
     std::uint64_t second_from = 0;
     bool made = false;          // each row has a scale, as in quantise_made()
-    float floor = 0;            // least made scale
-    bool power_of_two = false;  // made scales are powers of two
+    float floor = 0;            // least computed scale
+    bool power_of_two = false;  // computed scales are powers of two
 };
 
 // Return the number of channels and of bytes in a block; both are 1 for a type without blocks.

@@ -31,7 +31,7 @@ struct CodesVerdict {
 // to f16 loses too much.
 //
 // given  the factor of the row; 1 if there is none
-// scale  the scale that was stored for the row, if scales are made
+// scale  the scale that was stored for the row, if scales are computed
 void compare_row(const QuantisedStore& store, float given, std::span<const Approximate> row,
                  std::span<const std::uint8_t> bytes, float scale, const std::string& place,
                  CodesVerdict& verdict);

@@ -31,7 +31,7 @@ inline shader::VkropeTurnFactor turn_factor(double attention_factor) {
     return {numbers[4], numbers[5], numbers[0], numbers[1], numbers[2]};
 }
 
-// The phases and further frequencies of a pair.
+// The phases and the additional frequencies of a pair.
 struct Turning {
     std::vector<double> phase = {};  // [head_groups, pairs]; empty: none
     std::uint32_t head_groups = 1;
@@ -56,7 +56,7 @@ class Angles {
     double attention_factor() const { return attention_factor_; }
 
     // Returns cos and sin, times the attention factor, of the pairs [pair, pair + 4); `pair` is a
-    // multiple of 4. Only for angles without phases, head groups and further axes, for which the
+    // multiple of 4. Only for angles without phases, head groups and sums over axes, for which the
     // angle of -position is the negated angle of position.
     void at(AngleSource source, std::int64_t position, std::size_t pair, glsl::vec4& c,
             glsl::vec4& s) const {

@@ -113,7 +113,7 @@ struct Object {
     bool push_layout = false;                                 // set layouts
     std::vector<VkDescriptorPoolSize> pool_sizes = {};        // descriptor pools
     std::uint32_t sets_left = 0;                              // descriptor pools
-    std::uint64_t layout = 0;      // sets, pipeline layouts, pipelines: the layout behind them
+    std::uint64_t layout = 0;      // sets, pipeline layouts, pipelines: the layout they use
     std::uint32_t push_bytes = 0;  // pipeline layouts
     std::map<std::uint32_t, Descriptor> descriptors = {};  // sets
     std::vector<std::uint32_t> words = {};                 // shader modules

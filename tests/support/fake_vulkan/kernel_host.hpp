@@ -58,7 +58,7 @@ Call kernel_call(const KernelHost& host, std::uint32_t tokens = 7,
 KernelInfo with_v(KernelInfo info);
 Call with_v(const KernelHost& host, Call call);
 
-// Adds `ops` to Q, K and V, whichever `info` has, and their number of heads. Only Q keeps
+// Sets the ops and the number of heads of each of Q, K and V that `info` has. Only Q keeps
 // `scale_call`.
 KernelInfo with_ops(KernelInfo info, Ops ops, std::uint32_t q_heads = 8, std::uint32_t k_heads = 2,
                     std::uint32_t v_heads = 2);

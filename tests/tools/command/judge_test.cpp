@@ -16,7 +16,7 @@ using vkrope::RopeParams, vkrope::Sections, vkrope::YarnScaling;
 
 namespace {
 
-// A mistake: its changes of the definition, and the definition if it is not the usual one.
+// A mistake: its changes of the definition, and the definition unless it is the default one.
 struct Made {
     std::string name;
     std::vector<Change> changes;
@@ -492,7 +492,7 @@ TEST_CASE("a constant offset of all positions, of any value") {
         const Match two = Case({moved(distance), swap_pairing}, {ten}).judged().matches.front();
         CHECK(two.mistake == "swapped_pairing + position_offset");
         CHECK(two.explains);
-        // An engine in 16 bits is near, and its offset is found as clearly.
+        // An engine that computes in 16 bits matches nearly, and the check finds its offset, too.
         const Judgement rough = rounded_case(Type::bf16, {moved(distance)}, {ten}).judged();
         CHECK(rough.outcome == Outcome::mistake);
         CHECK(rough.matches.front().mistake == "position_offset");

@@ -88,7 +88,7 @@ TEST_CASE("mistakes are tried on a sample, and named after comparing all element
     check_right(right);
     right.out[unseen] += 1;
     CHECK(right.judged().outcome == Outcome::unexplained);
-    // Two mistakes are also detected; the check looks for them only if no single mistake explains.
+    // Two mistakes are also detected; the check looks for them only if one mistake is not enough.
     Case both = sampled({swap_pairing, turn_back});
     CHECK(both.judged().matches.front().mistake == "swapped_pairing + inverse_direction");
     both.out[unseen] += 1;

@@ -40,7 +40,7 @@ inline Json parsed(const std::filesystem::path& path) {
     return Json::parse(stream);
 }
 
-// Returns a copy of `in` for each value of each name of "for", which may be part of a string.
+// Returns a copy of `in` for each value of each name in "for"; a name may be part of a string.
 inline std::vector<Json> for_values(const Json& in, const Json& names) {
     std::vector<std::string> texts = {in.dump()};
     for (const auto& [name, values] : names.items()) {
@@ -172,7 +172,7 @@ class ModelClasses {
         for (std::size_t i = before; i < all.size(); ++i) {
             const RopeParams& rotation = all[i].rotation;
             all[i].yarn = yarn_scalings(*file, rotation);
-            // A file whose layers and lengths are all alike has no other rotation.
+            // If all layers and lengths of a file have the same numbers, it has no other rotation.
             if (of_file.size() > 1 || rotation.longest_seq_len != 0)
                 all[i].others = other_rotations(with_count, options[i - before], rotation);
         }

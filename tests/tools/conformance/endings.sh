@@ -64,7 +64,7 @@ ends 6 "$seeded" --filter 'kill/*'
 works env VKROPE_SELF="env VKROPE_TIMEOUT=20 $seeded" "$seeded" --filter nothing/it
 expect 5 none env VKROPE_SELF=./none "$seeded" --filter nothing/it
 
-# A bad driver, for each call in which it can end the process.
+# Tests a bad driver for each call in which it can end the process.
 mkdir layers
 cat >layers/bad_driver.json <<END
 {"file_format_version": "1.0.0", "layer": {"name": "VK_LAYER_VKROPE_bad_driver",

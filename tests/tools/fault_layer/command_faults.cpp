@@ -43,7 +43,7 @@ void push_constants_cut(Functions& replaced) {
 struct Cut {
     std::uint32_t bits = 64;                               // number of low bits that are kept
     bool inputs = false, outputs = false, others = false;  // descriptor offsets of these bindings
-    bool distances = false;  // factors in the shader: push constants, in units of 4 bytes
+    bool distances = false;  // strides in push constants, in units of 4 bytes
 };
 Cut cut;
 

@@ -23,7 +23,7 @@ seed() {
     prefix=
     case $into in */config | */gguf) prefix='\0\0\0\0' ;; esac
     for file in "$@"; do
-        name=$(echo "${file#"$SOURCE"/tests/}" | tr / _) # files in several folders have one name
+        name=$(echo "${file#"$SOURCE"/tests/}" | tr / _) # names in different folders may be equal
         { printf %b "$prefix" && cat "$file"; } >"$into/$name"
     done
 }

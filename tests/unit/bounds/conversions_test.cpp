@@ -70,7 +70,7 @@ class Nearest {
     double middle_ = 0;
 };
 
-// Narrows four elements as the shader does; returns whether both of its ways agree.
+// Narrows four elements as the shader does, with and without branches; returns whether both agree.
 bool narrowed(uint element, uvec4 bits, uvec4& h) {
     const vec4 f = uintBitsToFloat(bits);
     uvec4 w[2];
@@ -151,8 +151,7 @@ TEST_CASE("f16 and bf16 widen to their value") {
 TEST_CASE("floats narrow to the nearest f16 and bf16") {
     for (const Format& format : formats) {
         const std::vector<uint> floats = all ? std::vector<uint>{} : stratified(format);
-        const std::size_t count = all ? 0x7f800002u
-                                      : floats.size();  // with --all: one beyond infinity, a NaN
+        const std::size_t count = all ? 0x7f800002u : floats.size();  // --all: up to a NaN
         Nearest nearest(format);
         std::size_t wrong = 0;
         uint first_wrong = 0;

@@ -57,7 +57,7 @@ TEST_CASE("direct tables: the bound is proved") {
     std::printf("direct, proved: %.8f, with a factor %.8f; to 2^31 positions %.6f, %.6f\n", plain,
                 factor, far, far_factor);
     CHECK(plain <= limit(1));
-    CHECK(factor <= limit(1.5) + 2e-7);  // 3 and terms of u^2, from factors of 1 and a few u
+    CHECK(factor <= limit(1.5) + 2e-7);  // 2e-7: terms of u^2 at factors near 1
     CHECK(far <= 2.50005);
     CHECK(far_factor <= 3.00005);
 }

@@ -38,7 +38,7 @@ struct SharedWords {
 inline thread_local SharedWords shared;
 inline thread_local uint staged_gaps = 0;
 
-// A shared word, as the shader names it.
+// A word of shared memory, with the operators that the shader uses.
 struct SharedWord {
     uint index;
 

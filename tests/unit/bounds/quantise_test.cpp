@@ -39,7 +39,7 @@ uint bits_of(float x) {
     return std::bit_cast<uint>(x);
 }
 
-// Returns runs of the oracle's codes of floats of one sign: [i] is the last float with code i.
+// Returns for each code the last float of this sign that the oracle maps to it.
 std::vector<uint> ends_of(const Element& element, uint sign) {
     std::vector<uint> ends;
     const uint most = element.type == element_e4m3fn ? 0x7e

@@ -98,7 +98,7 @@ TEST_CASE(
                           {1u << 22, 2048, 2048}};
     for (const Case& c : cases) {
         CAPTURE(c.max_position);
-        // Every device has at least side 4096, so no table needs more, nor a second column.
+        // Every device supports a side of 4096, in which each table fits, in one column.
         const AngleTableLayout plan = planned(rotation, VKROPE_ANGLES_FACTORED_TEXTURE,
                                               c.max_position, 4096);
         CHECK(plan.source == VKROPE_ANGLES_FACTORED_TEXTURE);

@@ -66,7 +66,7 @@ TEST_CASE("parameters: items follow each other, each from a multiple of 16 bytes
     const auto at = [&](std::uint32_t offset, std::initializer_list<float> wanted) {
         CHECK(std::memcmp(&memory[offset], std::data(wanted), wanted.size() * 4) == 0);
     };
-    at(17, {0.5f, 0, 0});  // then the gap
+    at(17, {0.5f, 0, 0});  // followed by a gap
     at(20, {2, -1, 1 + 0x1p-24f, 1, __builtin_inff(), 1 + 0x1p-14f});
     at(28, {1, 2, 3, 4, 5, 6});
     at(36, {1, -1, 0, -0.f, 2, __builtin_inff()});

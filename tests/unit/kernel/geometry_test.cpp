@@ -249,7 +249,7 @@ TEST_CASE("on a GPU a lane finishes several heads, one after the other, if token
     };
     CHECK(workgroups(9, 32) == 4);  // of 8 heads
     CHECK(workgroups(1023, 32) == 4);
-    CHECK(workgroups(1024, 32) == 1);  // 65 536 lanes remain
+    CHECK(workgroups(1024, 32) == 1);  // 1024 tokens of 64 lanes suffice
     CHECK(workgroups(1024, 33) == 2);
     normed.tensor[Q].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;  // one row in one workgroup
     CHECK(of(Load::many_tokens).rounds == 1);

@@ -67,7 +67,7 @@ std::vector<QuantisedStore> every_way() {
     return ways;
 }
 
-// Returns rows of 64 channels, from ordinary to awkward.
+// Returns rows of 64 channels, from usual to extreme ones.
 std::vector<Row> rows() {
     std::mt19937 random(5);
     std::normal_distribution<float> normal;
@@ -104,7 +104,7 @@ TEST_CASE(
             CHECK(verdict.codes == row.size());
             CHECK(verdict.decided == row.size());
             std::size_t missed = 0;
-            // Elements without blocks are alike, so a share of their bits is enough.
+            // Types without blocks treat all elements alike, so a share of their bits is enough.
             const std::size_t step = block_channels(store.type) == 1 ? 7 : 1;
             for (std::size_t bit = 0; bit < 8 * right.bytes.size(); bit += step) {
                 Stored wrong = right;
