@@ -60,10 +60,10 @@ def k(vkrope, tensor):
     return x
 
 
-def judged(vkrope, line, said):
+def judged(vkrope, line, said, words="--actual"):
     """Checks the verdict for each tensor or, if there are mistakes, the first match for each.
     Returns the report."""
-    code, words = (0, "") if said == "pass" else (1, "--actual")
+    code, words = (0, "") if said == "pass" else (1, words)
     report = json.loads(vkrope.expect(code, words, f"{line} --json"))
     for found in filter(None, (report, *(report[name] for name in "qkv"))):
         assert said == (found["matches"][0]["mistake"] if found["verdict"] == "mistake"
@@ -121,7 +121,7 @@ def test_refused(vkrope, models, q, k, code, words, line):
       "compress_ratios": [0, 0, 4, 128], "compress_rope_theta": 160000},
      made(base=160000, rotary_dim=16, offset=48, interleaved=True),
      {"--layer 1": "other_layer_type", "--layer 2": "pass"}),
-    # A layer without RoPE that was rotated, with the base of the model and with base 10000.
+    # A rotated layer without RoPE, with the base of the model and with the usual one.
     (SMOLLM3, made(7, base=2e6), {"--first-position 7 --layer 3": "rotated_without_rope"}),
     (SMOLLM3, made(7), {"--first-position 7 --layer 3": "rotated_without_rope"}),
     (QWEN3, normed(), {WEIGHTS: "pass"}),
@@ -249,17 +249,21 @@ def test_wrong_values_outside_the_window_have_no_error_in_u(vkrope, q):
     judged(vkrope, f"{OF_Q} --first-position 7 --rotary-offset 16", "pass")
 
 
-@pytest.mark.parametrize("store, wrong, said", [
-    ("--store q4_0 --hadamard 64", "--store q4_0", "hadamard_of_64"),
+WRONG_SCALES = "--actual-k: 0 of 2304 codes and 36 of 36 scales*: batch 0 token 0 head 0 scale: "
+
+
+@pytest.mark.parametrize("store, wrong, said, words", [
+    ("--store q4_0 --hadamard 64", "--store q4_0", "hadamard_of_64", "--actual-k: "),
     ("--store int8 --store-scale row", "--store int8 --store-scale row_power_of_two",
-     "unexplained"),
+     "unexplained", WRONG_SCALES),
     ("--store e4m3fn --store-scale row_power_of_two", "--store e4m3fn --store-scale row",
-     "unexplained"),
+     "unexplained", WRONG_SCALES),
 ])  # fmt: skip
-def test_codes(vkrope, lavapipe, k, store, wrong, said):
+def test_codes(vkrope, lavapipe, k, store, wrong, said, words):
     write_model()
     scales = "--layout bhsd --{}-k-scales s.npy" if "row" in store else ""
     vkrope.works(f"rotate --model model.json --k k.npy --out-k y_k.npy {store} "
                  + scales.format("out"))
-    for options, verdict in (store, "pass"), (wrong, said):
-        judged(vkrope, f"{OF_K} {options} {scales.format('actual')}", verdict)
+    scales = scales.format("actual")
+    judged(vkrope, f"{OF_K} {store} {scales}", "pass")
+    judged(vkrope, f"{OF_K} {wrong} {scales}", said, words)
