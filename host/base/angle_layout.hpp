@@ -95,23 +95,23 @@ inline Status check_layout(const char* of, const AngleTableLayout& plan) noexcep
                computed = plan.source == VKROPE_ANGLES_COMPUTED;
     // Every call goes through these rules, so a rule costs only a comparison.
     LayoutRule broken;
-    const auto hold = [&broken](const char* field, std::uint64_t value, std::uint64_t least,
+    const auto fits = [&broken](const char* field, std::uint64_t value, std::uint64_t least,
                                 std::uint64_t most) {
         if (value - least <= most - least && value >= least) return true;
         broken = {field, value, least, most};
         return false;
     };
     const std::uint32_t used = plan.channel_angles ? 2 * plan.pairs : plan.pairs, any = ~0u;
-    if (!(hold("source", plan.source, VKROPE_ANGLES_AUTOMATIC + 1, VKROPE_ANGLES_COS_SIN_CACHE) &&
-          hold("pairs", plan.pairs, 1, max_head_dim / 2) &&
-          hold("rows", plan.rows, computed ? most_rows(plan.source) : 1, most_rows(plan.source)) &&
-          hold("fold_log2", plan.fold_log2, 0, 31) &&
-          hold("head_groups", plan.head_groups, 0, computed ? 65535u : 1u) &&
-          hold("phase", plan.phase, 0, cache ? 0 : any) &&
-          hold("channel_angles", plan.channel_angles, 0, cache ? any : 0) &&
-          hold("element", plan.element, 0, cache ? unsigned(VKROPE_BF16) : 0u) &&
-          hold("row_stride", plan.row_stride, cache ? used : 0, cache ? any : 0) &&
-          hold("sections.axes", plan.sections.axes, 0, cache ? 0 : max_axes)))
+    if (!(fits("source", plan.source, VKROPE_ANGLES_AUTOMATIC + 1, VKROPE_ANGLES_COS_SIN_CACHE) &&
+          fits("pairs", plan.pairs, 1, max_head_dim / 2) &&
+          fits("rows", plan.rows, computed ? most_rows(plan.source) : 1, most_rows(plan.source)) &&
+          fits("fold_log2", plan.fold_log2, 0, 31) &&
+          fits("head_groups", plan.head_groups, 0, computed ? 65535u : 1u) &&
+          fits("phase", plan.phase, 0, cache ? 0 : any) &&
+          fits("channel_angles", plan.channel_angles, 0, cache ? any : 0) &&
+          fits("element", plan.element, 0, cache ? unsigned(VKROPE_BF16) : 0u) &&
+          fits("row_stride", plan.row_stride, cache ? used : 0, cache ? any : 0) &&
+          fits("sections.axes", plan.sections.axes, 0, cache ? 0 : max_axes)))
         return error_of(of, broken);
     if (Status s = check_sections(of, plan.sections); !s) return s;
     const double factor = value_or(plan.attention_factor, 1.0);
@@ -124,13 +124,13 @@ inline Status check_layout(const char* of, const AngleTableLayout& plan) noexcep
     const bool folds = plan.fold_log2 == 0 ||
                        (texture && table_rows(plan) > std::uint64_t{1} << (plan.fold_log2 - 1));
     const std::uint64_t most_bytes = texture ? made.bytes : std::min(made.bytes, max_buffer_bytes);
-    if (!(hold("fold_log2", folds ? 0 : plan.fold_log2, 0, 0) &&
-          hold("format", format, made.format, made.format) &&
-          hold("extent.width", plan.extent.width, made.width, made.width) &&
-          hold("extent.height", plan.extent.height, made.height, made.height) &&
-          hold("usage", plan.usage, made.usage, made.usage) &&
-          hold("bytes", plan.bytes, made.bytes, most_bytes) &&
-          hold("row_texels", plan.row_texels, made.row_texels, made.row_texels)))
+    if (!(fits("fold_log2", folds ? 0 : plan.fold_log2, 0, 0) &&
+          fits("format", format, made.format, made.format) &&
+          fits("extent.width", plan.extent.width, made.width, made.width) &&
+          fits("extent.height", plan.extent.height, made.height, made.height) &&
+          fits("usage", plan.usage, made.usage, made.usage) &&
+          fits("bytes", plan.bytes, made.bytes, most_bytes) &&
+          fits("row_texels", plan.row_texels, made.row_texels, made.row_texels)))
         return error_of(of, broken);
     return {};
 }

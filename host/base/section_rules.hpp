@@ -10,9 +10,9 @@ namespace vkrope {
 //
 // of  prefix of the names of fields in errors: "" or "rotation."
 inline Status check_sections(const char* of, const Sections& sections) noexcept {
-    std::uint32_t said = sections.axes | std::uint32_t(sections.order) | sections.leftover_axis;
-    for (const std::uint32_t pairs : sections.pairs) said |= pairs;
-    if (said == 0) return {};  // the most frequent case
+    std::uint32_t any_set = sections.axes | std::uint32_t(sections.order) | sections.leftover_axis;
+    for (const std::uint32_t pairs : sections.pairs) any_set |= pairs;
+    if (any_set == 0) return {};  // the most frequent case
     if (sections.order > VKROPE_SECTIONS_SUM)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%ssections.order is %u: it must be a vkrope_section_order", of,

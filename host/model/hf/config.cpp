@@ -96,13 +96,13 @@ double rope_theta(const Source& source, Warnings& warnings) {
     }
     const bool compressed = source.type.layers.rule == LayerRule::compressed;
     const Field of_compressed = compressed ? find(source.top, {"compress_rope_theta"}) : Field();
-    if (const Field own = source.by_type() ? find({source.section.scope()}, {"rope_theta"})
-                                           : Field()) {
+    if (const Field in_section = source.by_type() ? find({source.section.scope()}, {"rope_theta"})
+                                                  : Field()) {
         Keys all(base_names(source.top, Base::any));
         const std::vector<std::string> local = base_names(source.top, Base::local);
         all.names.insert(all.names.end(), local.begin(), local.end());
-        warn_unless_of_a_type(source, own, all, "rope_theta", warnings);
-        return positive_number(own);
+        warn_unless_of_a_type(source, in_section, all, "rope_theta", warnings);
+        return positive_number(in_section);
     }
     if (compressed && !source.by_type() && source.layer.type != sliding_attention) {
         if (of_compressed) return positive_number(of_compressed);
@@ -299,9 +299,9 @@ bool take_out(json& value, const std::string& prefix, const std::string& name) {
         for (json& entry : value) found = take_out(entry, prefix, name) || found;
     if (!value.is_object()) return found;
     for (auto entry = value.begin(); entry != value.end();) {
-        const std::string own = prefix + shown_key(entry.key());
-        const std::string inner = own + (entry->is_array() ? "[]." : ".");
-        if (own == name) {
+        const std::string full_name = prefix + shown_key(entry.key());
+        const std::string inner = full_name + (entry->is_array() ? "[]." : ".");
+        if (full_name == name) {
             entry = value.erase(entry);
             found = true;
             continue;

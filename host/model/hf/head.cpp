@@ -157,10 +157,10 @@ std::optional<Head> latent_head(const Source& source, Warnings& warnings) {
 }
 
 Field share_of_head(const Source& source, Warnings& warnings) {
-    if (Field own = source.by_type() ? find({source.section.scope()}, share_names) : Field()) {
-        warn_unless_of_a_type(source, own, {"partial_rotary_factor"}, "partial_rotary_factor",
+    if (Field share = source.by_type() ? find({source.section.scope()}, share_names) : Field()) {
+        warn_unless_of_a_type(source, share, {"partial_rotary_factor"}, "partial_rotary_factor",
                               warnings);
-        return own;
+        return share;
     }
     return find(source.both(), share_names);
 }

@@ -116,8 +116,8 @@ void merge(const std::string& prefix, json& parameters, const json& scaling) {
 std::string type_that_says(const ScalingSections& sections, const std::string& key,
                            const json& value) {
     for (const auto& [type, section] : sections.by_type) {
-        const auto own = section.object.find(key);
-        if (own != section.object.end() && *own == value) return type;
+        const auto field = section.object.find(key);
+        if (field != section.object.end() && *field == value) return type;
     }
     return {};
 }

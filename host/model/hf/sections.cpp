@@ -109,11 +109,11 @@ Sections position_sections(const ScalingSection& section, const Scope& config,
         return sections;
     }
     // Qwen3-TTS and -ASR state the order of the sections with a key "interleaved" beside them.
-    const Field beside = field ? find_first(scopes, {"interleaved"}) : Field(),
+    const Field interleaved = field ? find_first(scopes, {"interleaved"}) : Field(),
                 order = find(scopes, {"mrope_interleaved"});
-    if (order && beside && *order.value != *beside.value) disagree(order, beside);
-    const Field& said = order ? order : beside;
-    if (said ? truth(said) : model.mrope_interleaved) {
+    if (order && interleaved && *order.value != *interleaved.value) disagree(order, interleaved);
+    const Field& chosen = order ? order : interleaved;
+    if (chosen ? truth(chosen) : model.mrope_interleaved) {
         if (sections.axes != 3) {
             invalid_data("{} has {} elements: interleaved sections have 3", field.name,
                          sections.axes);

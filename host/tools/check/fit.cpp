@@ -372,10 +372,10 @@ std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesi
     // Adds up over all rows how much farther each pair was turned, as if there were one token.
     SeenPairs all;
     all.pairs = seen.pairs;
-    Hypothesis still = hypothesis;
-    each_axis(still, [](Positions& positions) { positions.assign(1, 0); });
+    Hypothesis at_zero = hypothesis;
+    each_axis(at_zero, [](Positions& positions) { positions.assign(1, 0); });
     std::vector<Complex> turned(hypothesis.operation.inv_freq.size());
-    Turns turns(hypothesis, axes_of(hypothesis)), none(still, axes_of(still));
+    Turns turns(hypothesis, axes_of(hypothesis)), none(at_zero, axes_of(at_zero));
     for (std::size_t row = 0; row < seen.rows.size(); ++row) {
         const std::size_t first = seen.rows[row].group * seen.pairs;
         const std::vector<Complex>& of_token = turns.of(seen.rows[row].token);
@@ -390,7 +390,7 @@ std::optional<FoundPositions> find_offset(const SeenPairs& seen, const Hypothesi
         all.before.push_back(1);
         all.after.push_back(turned[i] * none.of(0)[i]);
     }
-    const std::optional<FoundPositions> offsets = find_positions(all, still, length, quickly);
+    const std::optional<FoundPositions> offsets = find_positions(all, at_zero, length, quickly);
     if (!offsets) return std::nullopt;
     FoundPositions found;
     each_axis(hypothesis, [&](const Positions& positions) {

@@ -133,8 +133,8 @@ std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothe
     if (!output.can_undo()) return std::nullopt;
     const oracle::Tensor& in = hypothesis.in;
     const std::vector<oracle::Pair> pairs = oracle::pairs_of(hypothesis.operation);
-    std::vector<bool> still(in.head_dim, true);
-    for (const oracle::Pair& pair : pairs) still[pair.out[0]] = still[pair.out[1]] = false;
+    std::vector<bool> unpaired(in.head_dim, true);
+    for (const oracle::Pair& pair : pairs) unpaired[pair.out[0]] = unpaired[pair.out[1]] = false;
     SeenPairs seen;
     seen.pairs = pairs.size();
     const std::uint64_t groups = std::max<std::uint64_t>(1, hypothesis.operation.head_groups);
@@ -158,7 +158,7 @@ std::optional<SeenPairs> see_pairs(const Observation& observation, const Hypothe
                 }
                 for (std::uint64_t c = 0; c < in.head_dim; ++c) {
                     const double distance = is[c] - double(was[c].value);
-                    if (still[c] && std::isfinite(distance)) {
+                    if (unpaired[c] && std::isfinite(distance)) {
                         seen.still += is[c] * is[c];
                         seen.still_distance += distance * distance;
                     }

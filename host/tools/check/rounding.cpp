@@ -107,7 +107,7 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
     // float32 products differ by at most the factor `far`, except for a few pairs by chance.
     constexpr double far = 12, alike = 3, nearly_all = 0.75;
     const std::uint64_t some = 2 + pairs / 16;
-    std::vector<Off> apart;
+    std::vector<Off> outliers;
     for (const Off& off : offs) {
         std::uint64_t can_show = 0, lack = 0;
         double values = 0;
@@ -126,9 +126,9 @@ std::vector<Off> standing_apart(const std::vector<Off>& offs, double bound_u, st
         // A single wrong value says nothing about its pair.
         if (off.wrong > 1 && lack >= some && values >= enough &&
             double(lack) >= nearly_all * double(can_show))
-            apart.push_back(off);
+            outliers.push_back(off);
     }
-    return apart;
+    return outliers;
 }
 
 // Returns the number of each pair once, in order.
@@ -169,10 +169,10 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
         });
     std::stable_sort(offs.begin(), offs.end(),
                      [](const Off& a, const Off& b) { return a.reach > b.reach; });
-    if (std::vector<std::size_t> apart = numbers_of(
+    if (std::vector<std::size_t> outliers = numbers_of(
             standing_apart(offs, bound_u, pairs, right.out.type));
-        !apart.empty())
-        return apart;  // the rest may be rounding
+        !outliers.empty())
+        return outliers;  // the rest may be rounding
     std::uint64_t run = 0, in_run = 0, longest = 0, turn = 0, right_values = 0;
     const auto shown = [&right](std::uint64_t values, double u) {
         return double(values) * visible(right.out.type, u);

@@ -181,7 +181,7 @@ TEST_CASE("vkrope_add_turns: a product and a sum of 64 bits, of positions of eve
 
 TEST_CASE("the factored table with phases: within the bound, by the rows of the shader") {
     double largest = 0;
-    std::size_t other_bits = 0, direct_bits = 0, beside = 0;
+    std::size_t other_bits = 0, direct_bits = 0, compared = 0;
     for (const double factor : attention_factors) {
         for (const std::uint64_t rows : {1ull, 2ull, 2047ull, 2048ull, 2049ull, 2050ull, 3000ull,
                                          4096ull, 4097ull, 131072ull, 1ull << 22}) {
@@ -217,7 +217,7 @@ TEST_CASE("the factored table with phases: within the bound, by the rows of the 
                         const CosSin direct = angles.at(VKROPE_ANGLES_DIRECT_BUFFER, position,
                                                         pair);
                         direct_bits += same_bits(of[j], direct);
-                        ++beside;
+                        ++compared;
                     }
                 }
             }
@@ -229,8 +229,8 @@ TEST_CASE("the factored table with phases: within the bound, by the rows of the 
     CHECK(largest <= 1);
     CHECK(largest > 0.3);
     CHECK(other_bits == 0);
-    CHECK(beside > 1000);
-    CHECK(direct_bits == beside);  // at 0 to 2047 the coarse row is (1, 0)
+    CHECK(compared > 1000);
+    CHECK(direct_bits == compared);  // at 0 to 2047 the coarse row is (1, 0)
 }
 
 TEST_CASE("the factored table with phases: a negated coarse row errs by no more than the bound") {

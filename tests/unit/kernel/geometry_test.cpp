@@ -183,14 +183,14 @@ TEST_CASE("V in a dispatch without K spreads its channels over lanes; with K it 
     const Geometry processor = geometry_for(alone, shader::access_wide, Load::processor, limits);
     CHECK(processor.chunk_lanes == 2);  // as many units per lane as in a row that rotates
     CHECK(max_heads(alone, processor, limits) == 16384 / 4);
-    KernelInfo beside = info(VKROPE_F16, 128, 128);
-    const Geometry without = geometry_for(beside, shader::access_wide, Load::few_tokens, limits);
-    beside.tensor[V] = beside.tensor[K];
-    CHECK(geometry_for(beside, shader::access_wide, Load::few_tokens, limits) == without);
+    KernelInfo with_v = info(VKROPE_F16, 128, 128);
+    const Geometry without = geometry_for(with_v, shader::access_wide, Load::few_tokens, limits);
+    with_v.tensor[V] = with_v.tensor[K];
+    CHECK(geometry_for(with_v, shader::access_wide, Load::few_tokens, limits) == without);
     // The units of V must not cross the end of a row, whatever V's element type is.
-    beside.tensor[V].head_dim = 124;
-    CHECK_FALSE(formats_allow(beside, shader::access_wide));
-    CHECK(formats_allow(beside, shader::access_word));
+    with_v.tensor[V].head_dim = 124;
+    CHECK_FALSE(formats_allow(with_v, shader::access_wide));
+    CHECK(formats_allow(with_v, shader::access_word));
     KernelInfo floats = info(VKROPE_F32, 128, 128);
     floats.tensor[V] = {VKROPE_F32, VKROPE_F16, 128, 0};
     CHECK(unit_elements(floats, shader::access_wide) == 8);
