@@ -99,6 +99,8 @@ tool dev vkrope_pace 'echo 2.5'
 says 0 'vkrope rotate' run
 says 0 'installed: ' install prefix
 says 0 'built: ' build
+mkdir -p tests/python && echo 'import sys; print("cases of", sys.argv[1:])' >tests/python/cases.py
+says 0 "cases of ['here', '--json']" cases here --json
 
 # A violation must fail ./dev check. Git must not find the checkout around this folder.
 GIT_CEILING_DIRECTORIES=$(dirname "$(pwd -P)")
