@@ -120,8 +120,8 @@ def struct(**readers):
         if value is None:
             return None
         if not isinstance(value, dict):
-            wrong(f"{name or 'the document'} is {shown(value)}: it must be an object")
-        prefix = f"{name}." if name else ""
+            wrong(f"{name} is {shown(value)}: it must be an object")
+        prefix = "" if name == "document" else f"{name}."
         for key in value.keys() - readers.keys():
             unsupported(f"unknown key {prefix}{printable(key)}")
         return Struct(**{key: of(value.get(key), prefix + key) for key, of in readers.items()})
@@ -210,7 +210,7 @@ FIELDS_2 = dict(
 def describe(document):
     """Reads the whole document, and checks what its fields say together; arrays are read later."""
     has_steps = isinstance(document, dict) and document.get("schema") == "rope-case/2"
-    case = struct(**FIELDS | (FIELDS_2 if has_steps else {}))(document, "")
+    case = need(struct(**FIELDS | (FIELDS_2 if has_steps else {})))(document, "document")
     case.has_steps, case.expected = has_steps, vars(case.expected)
     case.tensors = {name: of for name, of in vars(case.tensors).items() if of}
     if not case.tensors:

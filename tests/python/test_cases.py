@@ -4,6 +4,7 @@ of them an error, a failure or unsupported, with a reason."""
 
 import json
 import os
+import random
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ import pytest
 import cases
 import own_cases
 from case_comparison import compare_codes
-from case_document import BLOCKS, Folder
+from case_document import BLOCKS, Folder, Refusal, describe
 
 GONE = object()  # a key or file that is removed
 
@@ -521,3 +522,33 @@ def test_rows_that_no_slot_names():
     count, byte, text = compared("int8", actual, expected, 1, written)
     assert (count, byte) == (1, 7) and in_order("0x06*0x05*slot", text)
     assert compared("e4m3fn", [0x7F], [0xFF], 1, [False])[0] == 1  # bytes, not codes
+
+
+JUNK = [None, True, 0, -1, 1, 3, 2**31, 2**64, 0.5, 1e300, float("nan"), "", "S", "half", "q.npy",
+        "../q.npy", "none", "explicit", [], [1], [[]], [None], ["a"], {}, {"kind": "base"}]
+
+
+def mutated(value, chance):
+    """Returns a document with junk in place of a value, or as another key."""
+    if not isinstance(value, (dict, list)) or not value or chance.random() < 0.1:
+        return chance.choice(JUNK)
+    copy = value.copy()
+    key = chance.choice(list(copy) if isinstance(copy, dict) else range(len(copy)))
+    if isinstance(copy, dict) and chance.random() < 0.1:
+        copy[chance.choice(["layout", "kind", "v", "junk"])] = chance.choice(JUNK)
+    copy[key] = mutated(copy[key], chance)
+    return copy
+
+
+def test_mutated_documents(own):
+    """Each is read or refused, and ends in no other way."""
+    chance, read = random.Random(7), 0
+    documents = [json.loads(path.read_text()) for path in sorted(own.glob("*/case.json"))]
+    for _ in range(40):
+        for document in documents:
+            try:
+                describe(mutated(document, chance))
+                read += 1
+            except Refusal:
+                pass
+    assert 100 < read < 3000
