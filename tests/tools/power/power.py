@@ -41,7 +41,7 @@ TESTS = {
                  **{f"tool_unit_{name}": [f"vkrope_{name}_test"]
                     for name in ("explain", "judge", "model_file", "verify")},
                  **{f"tool_{name}": ["vkrope_tool"]
-                    for name in ("explain", "gguf", "rotate", "matrix", "ops", "quantised",
+                    for name in ("explain", "gguf", "rotate_command", "matrix", "ops",
                                  "mistakes_page", "judge")},
                  "conformance_cases.lavapipe": ["vkrope_python"],
                  "device_rest.lavapipe": ["vkrope_device_test"]},
