@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -55,37 +54,6 @@ void print_line(const char* colour, const char* kind, std::string_view sentence)
     std::fputc('\n', stderr);
 }
 
-std::string of_17_digits(double value) {
-    const std::string digits = fmt::format("{:.17g}", value);
-    return digits.find_first_of(".e") == std::string::npos
-               ? digits + ".0"
-               : digits;  // ".0" for parsers that treat integers differently
-}
-
-// Indents like dump(), which cannot set the number of digits.
-void append_17_digits(std::string& text, const nlohmann::ordered_json& json, std::size_t indent) {
-    if (json.is_number_float() && std::isfinite(json.get<double>())) {
-        text += of_17_digits(json.get<double>());
-        return;
-    }
-    const auto dumped = [](const nlohmann::ordered_json& value) {
-        return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
-    };
-    if (!json.is_structured() || json.empty()) {
-        text += dumped(json);
-        return;
-    }
-    const char* separator = "";
-    text += json.is_object() ? '{' : '[';
-    for (const auto& [key, value] : json.items()) {
-        text += fmt::format("{}\n{:{}}{}", separator, "", indent + 2,
-                            json.is_object() ? dumped(key) + ": " : "");
-        append_17_digits(text, value, indent + 2);
-        separator = ",";
-    }
-    text += fmt::format("\n{:{}}{}", "", indent, json.is_object() ? '}' : ']');
-}
-
 }  // namespace
 
 bool open_standard_streams() noexcept {
@@ -126,12 +94,6 @@ void write_output(std::string_view text) {
 
 void write_json(const nlohmann::ordered_json& json) {
     write_output(json.dump(2, ' ', true, nlohmann::ordered_json::error_handler_t::replace) + '\n');
-}
-
-void write_json_of_17_digits(const nlohmann::ordered_json& json) {
-    std::string text;
-    append_17_digits(text, json, 0);
-    write_output(text + '\n');
 }
 
 bool colour_allowed(std::FILE* stream) noexcept {

@@ -33,10 +33,6 @@ void write_output(std::string_view text);
 // because a terminal interprets some of them.
 void write_json(const nlohmann::ordered_json& json);
 
-// Writes like write_json(), but prints each non-integer with 17 significant digits instead of the
-// shortest form that round-trips.
-void write_json_of_17_digits(const nlohmann::ordered_json& json);
-
 // Returns true on a terminal, unless NO_COLOR is set.
 bool colour_allowed(std::FILE* stream) noexcept;
 

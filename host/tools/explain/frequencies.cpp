@@ -109,7 +109,7 @@ ExitCode print_frequencies(const FrequenciesOptions& options) {
         write_matrix(rotation, *options.matrix, options.out, options.model.path);
     }
     if (options.json)
-        write_json_of_17_digits(frequencies_json(rotation));
+        write_json(frequencies_json(rotation));
     else if (!options.matrix)
         write_output(text_of(explain(rotation), true));
     return ExitCode::success;

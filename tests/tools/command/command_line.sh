@@ -42,7 +42,7 @@ holds 'head_dim' [ "$(number head_dim)" = 64 ]
 holds 'all digits of a double' says ' 0.66360123769608[0-9]'
 printf '{"model_type": "llama", "head_dim": 8, "num_attention_heads": 1, "rope_theta": 10000.0}' >tenths.json
 works "$vkrope" frequencies --model tenths.json --json
-holds '17 digits' says ' 0.10000000000000001,'
+holds 'the shortest digits that give the double' says ' 0.1,'
 
 refuse 2 '--layer-type' "$vkrope" frequencies --model "$llama" --layer-type full_attention --layer 3
 sed 's/"hidden_size"/"num_hidden_layers": 3, "hidden_size"/' "$llama" >three_layers.json
