@@ -61,7 +61,7 @@ Declared declared_by(const KernelHost& host, const KernelInfo& info) {
     INFO(kernel.status.what);
     REQUIRE(kernel);
     REQUIRE(fake().shaders().size() >= before + 1);
-    const Declared declared = declared_by(fake().shaders().back());
+    Declared declared = declared_by(fake().shaders().back());
     vkrope_kernel_destroy(kernel.value);
     check_no_faults();
     return declared;
