@@ -6,9 +6,11 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <stdexcept>
 
 #include "base/meaning.hpp"
 #include "verify/definition.hpp"
+#include "verify/oracle/code_edges.hpp"
 
 namespace vkrope::verify {
 namespace {
@@ -58,7 +60,7 @@ std::uint32_t rounded_up(std::uint32_t number, std::uint32_t unit) {
 // Draws up to 4 windows of a row, aligned to `unit`. Returns the end of the last window.
 std::uint32_t draw_windows(Random& random, KernelInfo& info, std::uint32_t unit, bool is_long) {
     if (is_long) {
-        info.rotary_dim = random.any_of({48u, 64u, 128u});
+        info.rotary_dim = random.any_of({48u, 64u, 128u, 264u});
         return info.rotary_dim;
     }
     const std::uint32_t windows = info.channel_angles || random.one_in(2) ? 1 : 1 + random.below(4);
@@ -77,12 +79,12 @@ std::uint32_t draw_windows(Random& random, KernelInfo& info, std::uint32_t unit,
 
 // Draws the numbers of channels in rows of Q, K and V.
 void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
-    const bool is_long = !with_ops && random.one_in(4);
+    const bool is_long = random.one_in(with_ops ? 8 : 4);
     const std::uint32_t unit = is_long ? 16 : random.any_of({1u, 2u, 4u, 8u});
     const std::uint32_t end = draw_windows(random, info, unit, is_long);
     const bool of_blocks = with_ops && random.one_in(2);
+    const std::uint32_t steps = random.one_in(8) ? 60 : is_long ? 9 : 4;
     const auto draw = [&](TensorInfo& tensor) {
-        const std::uint32_t steps = is_long ? 9 : 4;
         tensor.rotary_offset = random.one_in(2) ? 0 : unit * random.below(steps);
         tensor.head_dim = tensor.rotary_offset + end +
                           (random.one_in(2) ? 0 : unit * random.below(steps));
@@ -104,13 +106,13 @@ void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
 }
 
 // Draws element types. Half of the outputs have the input's type, so in-place calls are common.
-void draw_elements(Random& random, KernelInfo& info, bool with_ops, const Bounds& bounds) {
+void draw_elements(Random& random, KernelInfo& info, bool with_ops) {
     const bool all_alike = random.one_in(2);
     const TensorInfo* first = nullptr;
     for (const TensorIndex which : every_tensor) {
         TensorInfo& of = info.tensor[which];
         if (of.head_dim == 0) continue;
-        of.in = random.any_of(bounds.of_inputs);
+        of.in = random.up_to(VKROPE_BF16);
         of.out = random.one_in(2) ? of.in : random.up_to(VKROPE_BF16);
         if (with_ops && random.one_in(3))
             of.out = Element(VKROPE_E4M3FN + random.below(of.head_dim % 32 == 0 ? 8 : 3));
@@ -149,7 +151,7 @@ void draw_ops(Random& random, KernelInfo& info, TensorIndex which) {
     ops.scale_tokens = random.one_in(3);
     if (random.one_in(3)) {
         const std::uint32_t largest = of.head_dim & (~of.head_dim + 1);  // a power of 2
-        ops.hadamard = largest < 2 ? 0 : std::min(largest, 2u << random.below(7));
+        ops.hadamard = largest < 2 ? 0 : std::min(largest, 2u << random.below(9));
     }
 }
 
@@ -201,15 +203,19 @@ void draw_sections(Random& random, KernelInfo& info) {
 void draw_heads(Random& random, Unplaced& operation) {
     Shape& shape = operation.shape;
     const std::uint32_t unit = vkrope::head_groups_of(operation.info);
-    shape.groups = unit * (1 + random.below(3));
-    shape.q_per_group = 1 + random.below(3);
-    shape.own_q_heads = random.one_in(3) ? unit * (1 + random.below(5)) : 0;
-    shape.own_v_heads = random.one_in(3) ? 1 + random.below(4) : 0;
+    std::uint32_t longest = 0;
+    for (const TensorInfo& of : operation.info.tensor) longest = std::max(longest, of.head_dim);
+    const std::uint32_t many = longest <= 64 && random.one_in(6) ? 24 : 1;
+    shape.groups = unit * (1 + random.below(3 * many));
+    shape.q_per_group = 1 + random.below(many == 1 ? 3 : 9);
+    shape.own_q_heads = random.one_in(3) ? unit * (1 + random.below(many == 1 ? 5 : 600 / unit))
+                                         : 0;
+    shape.own_v_heads = random.one_in(3) ? 1 + random.below(4 * many) : 0;
 }
 
-void draw_kernel(Random& random, Unplaced& operation, const Bounds& bounds) {
+void draw_kernel(Random& random, Unplaced& operation) {
     KernelInfo& info = operation.info;
-    const bool with_ops = bounds.ops && random.one_in(2);
+    const bool with_ops = random.one_in(2);
     info.pairing = random.any_of({VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED});
     info.pairing_out = random.one_in(3) ? random.up_to(VKROPE_INTERLEAVED) : VKROPE_PAIRING_NONE;
     info.angles = AngleSource(1 + random.below(VKROPE_ANGLES_COS_SIN_CACHE));
@@ -226,7 +232,7 @@ void draw_kernel(Random& random, Unplaced& operation, const Bounds& bounds) {
     if (info.positions == VKROPE_POSITIONS_AXIS_IDS) draw_sections(random, info);
     draw_rows(random, info, with_ops);
     info.scatter_kv = is_present(info, K) && random.one_in(2);
-    draw_elements(random, info, with_ops, bounds);
+    draw_elements(random, info, with_ops);
     draw_heads(random, operation);
     const std::uint32_t heads[] = {operation.shape.q_heads(), operation.shape.groups,
                                    operation.shape.v_heads()};
@@ -492,13 +498,22 @@ std::uint32_t special_bits(Random& random, Element element) {
 }
 
 std::uint32_t any_element(Random& random, Element element, Values values) {
-    constexpr int exponents[] = {0, 0, 0, 0, 10, -8, -20, -130};  // -130: subnormal in f32
-    const int exponent = values == Values::all_magnitudes ? random.any_of(exponents) : 0;
+    // -130: subnormal in f32; 70: its square overflows in f32
+    constexpr int exponents[] = {0, 0, 0, 10, -8, -20, -130, 70};
+    const std::uint32_t count = element == VKROPE_F16 ? 7 : 8;
+    const int exponent = values == Values::all_magnitudes ? exponents[random.below(count)] : 0;
     if (values == Values::any_bits)
         return std::uint32_t(random()) & (element == VKROPE_F32 ? ~0u : 0xffffu);
     if (values == Values::special && random.one_in(24)) return special_bits(random, element);
     const double number = (random.number() - 0.5) * 8;
     return oracle::narrow(type_of(element), std::ldexp(static_cast<long double>(number), exponent));
+}
+
+// Returns blocks with every edge of the codes of a quantised type, and the ties between codes.
+// They reach the store if no op changes the rows.
+std::vector<float> edges_of(Element element) {
+    const oracle::Store store = store_of(element);
+    return oracle::code_edges(store, 1.25f * oracle::largest_for_ties(store), false);
 }
 
 void draw_values(Random& random, Unplaced& operation) {
@@ -510,12 +525,15 @@ void draw_values(Random& random, Unplaced& operation) {
         const bool may_be_largest = operation.attention_factor == 1 && of.ops.hadamard == 0 &&
                                     of.ops.norm.kind != VKROPE_NORM_LAYER;
         const auto values = Values(random.below(may_be_largest ? 5 : 4));
+        const bool at_edges = is_quantised(of.out) && random.one_in(2);
+        const std::vector<float> edges = at_edges ? edges_of(of.out) : std::vector<float>();
         const std::uint32_t sign = of.in == VKROPE_F32 ? 1u << 31 : 1u << 15;
         bool are_equal = false;
         std::uint32_t magnitude = 0;
         operation.rows[which].resize(elements_of(operation, which) * element_bytes(of.in));
         for (std::size_t i = 0; i < elements_of(operation, which); ++i) {
             std::uint32_t bits = any_element(random, of.in, values);
+            if (!edges.empty()) bits = oracle::narrow(type_of(of.in), edges[i % edges.size()]);
             if (i % 32 == 0) {
                 are_equal = values == Values::equal && random.one_in(2);
                 magnitude = random.one_in(2) ? 0 : bits & ~sign;
@@ -526,20 +544,20 @@ void draw_values(Random& random, Unplaced& operation) {
     }
 }
 
-void draw_call(Random& random, Unplaced& operation, const Bounds& bounds) {
+void draw_call(Random& random, Unplaced& operation, std::uint32_t elements) {
     const KernelInfo& info = operation.info;
     Call& call = operation.call;
     Shape& shape = operation.shape;
     if (info.tensor[Q].heads == 0 && info.tensor[K].heads == 0) {
         draw_heads(random, operation);
-        shape.groups <<= random.below(3);
+        shape.groups <<= shape.groups < 10 ? random.below(3) : 0;
         if (info.tensor[V].heads != 0) shape.own_v_heads = info.tensor[V].heads;
     }
     std::size_t longest = 1;  // elements of the largest tensor for one token
     shape.batch = shape.tokens = 1;
     for (const TensorIndex which : every_tensor)
         longest = std::max(longest, elements_of(operation, which));
-    const auto most = std::uint32_t(bounds.elements / longest);
+    const auto most = std::uint32_t(elements / longest);
     const std::uint32_t fewest = info.two_parameter_sets ? 2 : 1;
     shape.batch = 1 + random.below(std::clamp(most / fewest, 1u, 3u));
     shape.tokens = fewest +
@@ -561,18 +579,29 @@ void draw_call(Random& random, Unplaced& operation, const Bounds& bounds) {
     const bool may_be_outside = info.angles != VKROPE_ANGLES_COMPUTED ||
                                 info.positions != VKROPE_POSITIONS_IMPLICIT || info.scatter_kv;
     operation.counts = may_be_outside && random.one_in(2);
-    draw_values(random, operation);
     operation.seed = std::uint32_t(random());
 }
 
 }  // namespace
 
-Unplaced random_operation(std::uint64_t seed, const Bounds& bounds) {
-    Unplaced operation;
-    Random of_kernel(seed / operations_of_a_kernel), of_call(~seed);
-    draw_kernel(of_kernel, operation, bounds);
-    draw_call(of_call, operation, bounds);
-    return operation;
+Unplaced random_operation(std::uint64_t seed, const Kind& kind) {
+    constexpr std::uint64_t step = std::uint64_t{1} << 40;  // to the next seed that is tried
+    Unplaced kernel;
+    for (std::uint64_t at = seed / operations_of_a_kernel;; at += step) {
+        kernel = {};
+        Random random(at);
+        draw_kernel(random, kernel);
+        if (kind.kernel == nullptr || kind.kernel(kernel.info, kernel.shape)) break;
+    }
+    for (std::uint64_t tried = 0; tried < 5000; ++tried) {
+        Unplaced operation = kernel;
+        Random random(~seed - tried * step);
+        draw_call(random, operation, kind.elements);
+        if (kind.call != nullptr && !kind.call(operation)) continue;
+        draw_values(random, operation);
+        return operation;
+    }
+    throw std::logic_error(std::string("no call is of the kind ") + kind.name);
 }
 
 bool rows_are_apart(const Unplaced& operation) {

@@ -2,6 +2,8 @@
 // Draws random operations from all that the library accepts.
 #pragma once
 
+#include <span>
+
 #include "verify/unplaced.hpp"
 
 namespace vkrope::verify {
@@ -10,15 +12,23 @@ namespace vkrope::verify {
 // compilation takes most of the time.
 inline constexpr std::uint64_t operations_of_a_kernel = 16;
 
-struct Bounds {
+// Random operations that have something in common, which the name says. Null: any is of the kind.
+struct Kind {
+    const char* name = "";
+    bool (*kernel)(const KernelInfo& info, const Shape& shape) = nullptr;
+    bool (*call)(const Unplaced& operation) = nullptr;
     std::uint32_t elements = 1500;  // approximate size of the largest tensor
-    bool ops = true;                // norms and other ops, quantised outputs
-    std::vector<Element> of_inputs = {VKROPE_F32, VKROPE_F16, VKROPE_BF16};
+    // Limits under which a call takes several dispatches.
+    ReportedLimits limits = {};
 };
 
-// Returns an operation that the library accepts, with rows and ids; the same seed and bounds give
+// Kinds that together have every value of each field, and the sizes that change how a shader
+// works.
+std::span<const Kind> kinds();
+
+// Returns an operation that the library accepts, with rows and ids; the same seed and kind give
 // the same operation. A device may refuse it as not supported or beyond a limit, never as invalid.
-Unplaced random_operation(std::uint64_t seed, const Bounds& bounds = {});
+Unplaced random_operation(std::uint64_t seed, const Kind& kind = {});
 
 // Returns whether the arrangements, pages and slots follow the rules of random_operation(), which
 // let no two rows overlap.

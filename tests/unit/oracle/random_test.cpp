@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tests that random operations take every value of every field that is drawn.
+// Tests that random operations take every value of every field that is drawn, and have their kind.
 #include "verify/random.hpp"
 
 #include <doctest/doctest.h>
@@ -13,6 +13,7 @@
 #include "base/meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/place.hpp"
+#include "verify/text.hpp"
 
 namespace vkrope::test {
 namespace {
@@ -207,6 +208,22 @@ TEST_CASE("random operations have every value of every field") {
         add_rows(seen, operation);
     }
     CHECK(seen.missing() == "");
+}
+
+TEST_CASE("each kind of random operations has a name and operations of its own") {
+    std::set<std::string> names;
+    std::uint64_t number = 0;
+    for (const verify::Kind& kind : verify::kinds()) {
+        CAPTURE(std::string(kind.name));
+        CHECK(names.insert(kind.name).second);
+        const std::uint64_t first = number++ * verify::operations_of_a_kernel;
+        const Unplaced one = verify::random_operation(first, kind),
+                       other = verify::random_operation(first + 1, kind);
+        CHECK((kind.call == nullptr || (kind.call(one) && kind.call(other))));
+        CHECK(verify::rows_are_apart(one));
+        CHECK(verify::text_of(one) != verify::text_of(other));
+        CHECK(one.info.rotary_dim == other.info.rotary_dim);
+    }
 }
 
 }  // namespace vkrope::test

@@ -30,6 +30,7 @@ std::vector<Group> builtin_groups(const Extent& extent) {
         {"100 identical replays", "replays", add_replays},
         {"algebra", "algebra", add_algebra},
         {"the same bits", "same_bits", add_same_bits},
+        {"random operations of each kind", "operations", add_operations},
         {"random operations", "random", add_random},
     };
     std::vector<Group> groups;

@@ -161,6 +161,7 @@ void add_chains(Checks& checks);
 void add_replays(Checks& checks);
 void add_algebra(Checks& checks);
 void add_same_bits(Checks& checks);
+void add_operations(Checks& checks);
 void add_random(Checks& checks);
 
 }  // namespace vkrope::conformance

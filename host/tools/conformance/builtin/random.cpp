@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Checks operations drawn at random from all that the library accepts. Each runs twice: unchanged,
-// and in other memory by a kernel with the other mapping, the other conversion and the other kind
-// of table, with descriptor sets, and for some kernels with lower limits. Both runs must give the
-// same bits. The report of a failure has the smallest operation found that fails.
+// Checks operations drawn at random from all that the library accepts: first those of each kind
+// that has a name, then any. Each runs twice: unchanged, and in other memory by a kernel with the
+// other mapping, the other conversion and the other kind of table, with descriptor sets, and for
+// some kernels with lower limits. Both runs must give the same bits. The report of a failure has
+// the smallest operation found that fails.
 #include "verify/random.hpp"
 
 #include <algorithm>
@@ -19,12 +20,9 @@
 namespace vkrope::conformance {
 namespace {
 
-using verify::operations_of_a_kernel, verify::Unplaced;
+using verify::Kind, verify::operations_of_a_kernel, verify::Unplaced;
 
-// Kernels of the quick level, whose pipelines take little time to compile. Random operations of 3
-// have K and V in groups of other strides, those of 20 have pages in several dispatches, and those
-// of 61 store blocks of zeros.
-constexpr std::uint32_t of_quick[] = {3, 15, 16, 17, 18, 19, 20, 61}, kernels_of_full = 68;
+constexpr std::uint32_t kernels_of_quick = 2, kernels_of_full = 68;
 
 // Limits of the second run. None of them may change a bit.
 ReportedLimits other_limits(std::uint64_t seed, const KernelInfo& info) {
@@ -34,7 +32,8 @@ ReportedLimits other_limits(std::uint64_t seed, const KernelInfo& info) {
                            info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     switch (random() % 4) {
         case 0:
-            limits.storage_buffers = (info.scatter_kv ? 8 : 4) + 2 * std::uint32_t(random() % 4);
+            limits.storage_buffers = (info.scatter_kv ? 8 : 4) + (in_buffer ? 2 : 0) +
+                                     2 * std::uint32_t(random() % 4);
             break;
         case 1:
             limits.workgroups_x = limits.workgroups_z = 3;
@@ -57,16 +56,17 @@ KernelInfo other_kernel(KernelInfo info) {
     return info;
 }
 
-// Runs an operation. Returns nothing if the library or the device does not support it.
-std::optional<Rotated> run_if_taken(Test& test, Trial trial) {
+// Runs an operation. Returns nothing, and why, if the library or the device does not support it.
+std::optional<Rotated> run_if_taken(Test& test, Trial trial, std::string& refusal) {
     if (trial.info.conversion == VKROPE_CONVERSION_NATIVE && !test.device.traits().converts_f16)
         trial.info.conversion = VKROPE_CONVERSION_INTEGER;
     try {
         return test.run(trial);
-    } catch (const Refusal& refusal) {
-        if (refusal.outcome().verdict != Verdict::unsupported ||
-            refusal.code() == VKROPE_ERROR_INVALID_ARGUMENT)
+    } catch (const Refusal& refused) {
+        if (refused.outcome().verdict != Verdict::unsupported ||
+            refused.code() == VKROPE_ERROR_INVALID_ARGUMENT)
             throw;
+        refusal = refused.what();
         return {};
     }
 }
@@ -96,14 +96,22 @@ std::string words_of(const KernelInfo& info) {
 struct Runs {
     Test first, second;
     bool both = false;            // are supported
+    bool in_parts = false;        // the second has more dispatches
     std::string difference = {};  // of the bits; empty if there is none
+    std::string refusal = {};     // why one is not supported
 };
 
 Runs run_both(DeviceUnderTest& device, const Unplaced& operation, const Unplaced& other) {
     Runs runs = {.first = Test(device), .second = Test(device)};
-    const std::optional<Rotated> rotated = run_if_taken(runs.first, operation);
-    const std::optional<Rotated> again = run_if_taken(runs.second, other);
+    const std::optional<Rotated> rotated = run_if_taken(runs.first, operation, runs.refusal);
+    std::optional<Rotated> again = run_if_taken(runs.second, other, runs.refusal);
+    if (rotated && !again && !(other.limits == ReportedLimits{})) {  // a limit may be too low
+        Unplaced unlimited = other;
+        unlimited.limits = {};
+        again = run_if_taken(runs.second, unlimited, runs.refusal);
+    }
     runs.both = rotated && again;
+    runs.in_parts = runs.both && again->dispatches > rotated->dispatches;
     for (const TensorIndex which : every_tensor) {
         if (!runs.both || !runs.difference.empty() ||
             (same_rows(operation.info.tensor[which].out, rotated->rows[which],
@@ -114,6 +122,14 @@ Runs run_both(DeviceUnderTest& device, const Unplaced& operation, const Unplaced
         runs.difference = fmt::format("{} has other bits in other memory", "QKV"[which]);
     }
     return runs;
+}
+
+// Returns what is wrong with an operation that runs once; empty: nothing.
+std::string problem_alone(DeviceUnderTest& device, const Unplaced& operation) {
+    Test once(device);
+    std::string refusal;
+    run_if_taken(once, operation, refusal);
+    return once.wrong() ? once.outcome().reason : "";
 }
 
 // Returns the smallest operation found with a problem, as text after a comment with the problem,
@@ -148,10 +164,10 @@ std::string commented(const std::string& text) {
     return comments;
 }
 
-// Runs an operation twice. Returns true if both runs were supported.
+// Runs an operation twice, and returns the runs.
 //
 // shrinks  whether a failing one is reduced; false afterwards, because each costs up to a minute
-bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
+Runs hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
                 const ReportedLimits& limits, bool& shrinks) {
     const auto other_of = [&](const Unplaced& first) {
         Unplaced other = verify::rearranged(first, seed);
@@ -160,8 +176,18 @@ bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
         return other;
     };
     const Unplaced other = other_of(operation);
-    const Runs runs = run_both(test.device, operation, other);
+    Runs runs = run_both(test.device, operation, other);
     const bool alone = runs.first.wrong(), in_other_memory = !alone && runs.second.wrong();
+    for (const Test* const run : {&runs.first, &runs.second})
+        test.measure_u(run->outcome().max_u.value_or(0));
+    if (in_other_memory && runs.in_parts) {
+        Unplaced whole = other;
+        whole.limits = {};
+        if (problem_alone(test.device, whole).empty())
+            runs.second.explain_instead(
+                "a dispatch got the push constants or descriptors of another one, as fewer "
+                "dispatches were right");
+    }
     const std::string problem = alone             ? runs.first.outcome().reason
                                 : in_other_memory ? runs.second.outcome().reason
                                                   : runs.difference;
@@ -175,46 +201,65 @@ bool hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
                            : again.difference + "; the other operation is:\n" +
                                  commented(text_of(other_of(candidate))) + "// the operation is:";
             }
-            Test once(test.device);
-            run_if_taken(once, candidate);
-            return once.wrong() ? once.outcome().reason : "";
+            return problem_alone(test.device, candidate);
         };
         test.show(smallest(in_other_memory ? other : operation, problem_of));
     }
     test.hold(problem.empty(), "operation {} ({}): {}{}", seed % operations_of_a_kernel,
               words_of(operation.info), in_other_memory ? "in other memory: " : "", problem);
-    return runs.both;
+    return runs;
 }
 
-// Checks all operations of a kernel. Every fourth kernel also runs one with many elements.
-void hold_kernel(Test& test, std::uint64_t number, bool& shrinks) {
-    const std::uint64_t first = number * operations_of_a_kernel;
-    const ReportedLimits limits = other_limits(first,
-                                               other_kernel(verify::random_operation(first).info));
-    std::uint64_t taken = 0;
-    for (std::uint64_t seed = first; seed < first + operations_of_a_kernel; ++seed)
-        taken += hold_twice(test, verify::random_operation(seed), seed, limits, shrinks) ? 1 : 0;
-    if (number % 4 == 0)
-        hold_twice(test, verify::random_operation(first, {.elements = 200000}), first, limits,
-                   shrinks);
-    if (taken < operations_of_a_kernel * 4 / 5 && !test.wrong())
-        unsupported("the device takes {} of {} operations", taken, operations_of_a_kernel);
+// Checks operations of one kernel: 16 of the usual size, 2 large ones.
+void hold_kernel(Test& test, std::uint64_t number, const Kind& kind, bool& shrinks) {
+    const std::uint64_t first = number * operations_of_a_kernel,
+                        count = kind.elements > 100000 ? 2 : operations_of_a_kernel;
+    const bool cuts = !(kind.limits == ReportedLimits{});
+    const ReportedLimits limits =
+        cuts ? kind.limits
+             : other_limits(first, other_kernel(verify::random_operation(first, kind).info));
+    std::uint64_t taken = 0, in_parts = 0;
+    std::string refusal;
+    for (std::uint64_t seed = first; seed < first + count; ++seed) {
+        const Runs runs = hold_twice(test, verify::random_operation(seed, kind), seed, limits,
+                                     shrinks);
+        taken += runs.both ? 1 : 0;
+        in_parts += runs.in_parts ? 1 : 0;
+        if (!runs.both) refusal = runs.refusal;
+    }
+    if (taken < count * 4 / 5 && !test.wrong())
+        unsupported("the device takes {} of {} operations; of one it says: {}", taken, count,
+                    refusal);
+    test.hold(!cuts || in_parts > 0, "no call was in parts");
 }
 
 }  // namespace
+
+void add_operations(Checks& checks) {
+    const auto shrinks = std::make_shared<bool>(!checks.extent.no_shrink);
+    std::uint64_t number = 0;
+    for (const Kind& kind : verify::kinds()) {
+        checks.add(kind.name, [&kind, number, shrinks](Test& test) {
+            hold_kernel(test, number, kind, *shrinks);
+        });
+        ++number;
+    }
+}
 
 void add_random(Checks& checks) {
     const std::uint32_t given = checks.extent.random_kernels;
     const auto shrinks = std::make_shared<bool>(!checks.extent.no_shrink);
     for (std::uint32_t number = 0; number < (given != 0 ? given : kernels_of_full); ++number) {
-        const bool quick = std::find(std::begin(of_quick), std::end(of_quick), number) !=
-                           std::end(of_quick);
+        const bool quick = number < kernels_of_quick;
         if (!quick && given == 0 && checks.extent.level == Level::quick) continue;
         checks.add_with(quick                      ? ""
                         : number < kernels_of_full ? "--level full"
                                                    : fmt::format("--random {}", number + 1),
-                        std::to_string(number),
-                        [number, shrinks](Test& test) { hold_kernel(test, number, *shrinks); });
+                        std::to_string(number), [number, shrinks](Test& test) {
+                            hold_kernel(test, number, {}, *shrinks);
+                            if (number % 4 == 0)  // a few with many elements
+                                hold_kernel(test, number, {.elements = 200000}, *shrinks);
+                        });
     }
 }
 
