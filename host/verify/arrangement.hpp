@@ -51,12 +51,6 @@ inline constexpr NamedArrangement arrangements[] = {
     {"broadcast", Arrangement::broadcast},
 };
 
-// One arrangement for each row access of a kernel for 16-bit elements: 16 bytes, words, single
-// elements. For f32, words and single elements are the same.
-inline constexpr NamedArrangement widest_first[] = {{"16 bytes", Arrangement::bshd},
-                                                    {"words", Arrangement::odd_pairs},
-                                                    {"elements", Arrangement::odd_offsets}};
-
 // Q has groups * q_per_group heads; K and V have one head per group.
 struct Shape {
     std::uint32_t batch = 1, tokens = 1, groups = 1, q_per_group = 1;

@@ -87,7 +87,7 @@ for dtype in f32 f16 bf16; do
         fi
     done
 done
-for filter in 'pairings/*' 'angles/*' 'turns/*'; do
+for filter in 'angles/*' 'operations/*pair*' 'operations/*phases*'; do
     on_arm64 vkrope-conformance --filter "$filter" >out 2>&1 ||
         { wrong "vkrope-conformance --filter '$filter'" && grep -v '^pass' out; }
     echo "$filter: $(grep -c '^pass' out) checks pass"

@@ -82,16 +82,16 @@ bad_driver() {
     ends "$code_wanted" env VKROPE_FAULT="$fault" "$tool" --timeout "$hang" \
         --check-timeout "$((4 * hang))" "$@"
 }
-bad_driver 0 none --filter 'algebra/*_computed'
+bad_driver 0 none --filter 'chains/f16*'
 # The first process measures the traits of the device in five submissions before its checks.
-bad_driver 4 raise=SEGV@pipelines+9 --filter 'algebra/*'
-row error 'algebra/[a-z0-9_]*' 'SIGSEGV*in algebra/'
-row pass 'algebra/[a-z0-9_]*'
-bad_driver 4 lose=@submit+60 --filter '[ai][ln]*/*half_split*'
+bad_driver 4 raise=SEGV@pipelines+9 --filter 'angles/*'
+row error 'angles/[a-z0-9_]*' 'SIGSEGV*in angles/'
+row pass 'angles/[a-z0-9_]*'
+bad_driver 4 lose=@submit+60 --filter 'a[rn]*/*f32*'
 holds 'a lost device is opened again' [ "$(grep -cF 'VK_ERROR_DEVICE_LOST' "$logs/out")" -ge 2 ]
 row pass '[a-z]*/[a-z0-9_]*'
-bad_driver 4 hang=@submit+20 --filter 'algebra/*_computed'
-row error 'algebra/[a-z0-9_]*' "$((4 * hang)) seconds*in algebra/"
+bad_driver 4 hang=@submit+20 --filter 'chains/*'
+row error 'chains/[a-z0-9_]*' "$((4 * hang)) seconds*in chains/"
 # Nothing works at all: the run stops after three groups.
 bad_driver 4 raise=ABRT@pipelines --filter '*half_split*'
 holds 'three groups have crashed' \

@@ -13,7 +13,7 @@ VKROPE_REAL_DRIVER=$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$lavapipe
 export ASAN_OPTIONS VKROPE_REAL_DRIVER
 # shellcheck disable=SC3045 # every sh of Debian has it
 ulimit -c 0
-id=algebra/norm_half_split_computed
+id=chains/f16_half_split_in_place
 
 # driver NAME...: selects these drivers and no others.
 driver() {
@@ -52,12 +52,12 @@ HOME=$PWD/home
 export HOME
 driver crash hang right
 said 4 'took more than' "$tool" --device all --check-timeout "$wait" \
-    --filter 'algebra/composition_half_split*' --json out
+    --filter 'chains/f16_half_split*' --json out
 report=$(echo out/vkrope-report-3_devices-20??-??-??.json)
 holds 'the report is named after devices and day' [ -s "$report" ]
 for text in '"format": "vkrope-report/2"' "took more than $wait seconds, before the first check" \
-    'signal 11 (SIGSEGV), before the first check of group algebra' \
-    "vkrope-conformance --filter algebra/composition_half_split_computed"; do
+    'signal 11 (SIGSEGV), before the first check of group chained calls' \
+    "vkrope-conformance --filter chains/f16_half_split_out_of_place"; do
     contains "$report" "$text"
 done
 lacks "$report" "$PWD"
@@ -68,7 +68,7 @@ driver load right
 said 4 'SIGSEGV*VK_DRIVER_FILES' "$tool" --device all --filter $id
 
 driver right
-works "$tool" --filter 'algebra/norm_half_split_*' --json good.json
+works "$tool" --filter 'chains/f16_half_split_*' --json good.json
 driver crash
 said 4 '' "$tool" --filter $id --json bad.json
 expect 5 '--json:*none/j.json' "$tool" --filter $id --json none/j.json
@@ -85,8 +85,8 @@ contains waived.json '"status": "waived"'
 contains waived.json 'known, https://example.org/1'
 waiver $id
 said 1 "waiver*'$id'" "$tool" --filter $id --waive waivers.json
-waiver algebra/none
-said 1 "waiver*'algebra/none'" "$tool" \
+waiver chains/none
+said 1 "waiver*'chains/none'" "$tool" \
     --filter $id --waive waivers.json --json rest.json
 contains rest.json '"status": "pass"'
 for text in '[]' '{"waivers": 1}' '{"waivers": [{"check": "a", "reason": "b"}]}' \

@@ -143,23 +143,12 @@ class Checks {
 
 // The groups. The file of each group describes the checks.
 void add_arithmetic(Checks& checks);
-void add_pairings(Checks& checks);
 void add_elements(Checks& checks);
-void add_layouts(Checks& checks);
 void add_positions(Checks& checks);
-void add_axes(Checks& checks);
 void add_angles(Checks& checks);
-void add_turns(Checks& checks);
-void add_limits(Checks& checks);
 void add_offsets(Checks& checks);
-void add_variants(Checks& checks);
-void add_in_place(Checks& checks);
-void add_values(Checks& checks);
-void add_ops(Checks& checks);
-void add_stores(Checks& checks);
 void add_chains(Checks& checks);
 void add_replays(Checks& checks);
-void add_algebra(Checks& checks);
 void add_same_bits(Checks& checks);
 void add_operations(Checks& checks);
 void add_random(Checks& checks);

@@ -35,24 +35,8 @@ bool has_counter(const DeviceUnderTest& device, const Trial& trial) {
 
 }  // namespace
 
-void fill_rows(Trial& trial, const Bytes& values) {
-    for (const TensorIndex which : every_tensor) {
-        Bytes& rows = trial.rows[which];
-        rows.resize(elements_of(trial, which) * element_bytes(trial.info.tensor[which].in));
-        for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = values[i % values.size()];
-    }
-}
-
-void add_phases(Trial& trial, std::uint32_t seed) {
-    Random random(seed);
-    trial.info.phase = true;
-    trial.phase.resize(std::size_t{head_groups_of(trial.info)} * trial.info.rotary_dim / 2);
-    for (double& phase : trial.phase) phase = double(std::int64_t(random() >> 11)) * 0x1p-48 - 16;
-}
-
 void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bool ours) {
     const std::uint32_t pairs = trial.info.rotary_dim / 2,
-                        columns = trial.info.channel_angles ? 2 * pairs : pairs,
                         count = (trial.max_position * row_stride + 1) / 2 * 2;
     const std::vector<float> angles = angle_pairs(trial);
     trial.info.table = table;
@@ -60,12 +44,9 @@ void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bo
     trial.cos = ours ? Bytes(count * element_bytes(table), std::byte{0xff})
                      : random_elements(table, count, 41);
     trial.sin = ours ? trial.cos : random_elements(table, count, 42);
-    for (std::uint32_t i = 0; ours && i < trial.max_position * columns; ++i) {
-        const std::uint32_t row = i / columns, column = i % columns;
-        const bool by_two = columns != pairs && trial.info.pairing == VKROPE_INTERLEAVED;
-        const std::uint32_t pair = row * pairs + (by_two ? column / 2 : column % pairs);
-        set(table, trial.cos, row * row_stride + column, angles[2 * pair]);
-        set(table, trial.sin, row * row_stride + column, angles[2 * pair + 1]);
+    for (std::uint32_t i = 0; ours && i < trial.max_position * pairs; ++i) {
+        set(table, trial.cos, i / pairs * row_stride + i % pairs, angles[2 * i]);
+        set(table, trial.sin, i / pairs * row_stride + i % pairs, angles[2 * i + 1]);
     }
 }
 

@@ -13,8 +13,7 @@
 
 namespace vkrope::conformance {
 
-using verify::Arrangement, verify::arrangements, verify::Bytes, verify::NamedArrangement,
-    verify::Shape, verify::widest_first;
+using verify::Bytes, verify::Shape;
 using verify::bytes_of, verify::random_bits, verify::random_elements, verify::set, verify::store,
     verify::stored, verify::value;
 using verify::elements_of, verify::inv_freq_of, verify::type_of;
@@ -66,17 +65,10 @@ inline constexpr Pairing pairings[] = {VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED};
 std::vector<std::int64_t> random_positions(std::size_t count, std::int64_t lowest,
                                            std::int64_t highest, std::uint32_t seed);
 
-// Fills the rows of all tensors with the values, which are repeated.
-void fill_rows(Trial& trial, const Bytes& values);
-
-// Adds a phase for each head group and pair, of up to a few turns.
-void add_phases(Trial& trial, std::uint32_t seed);
-
-// Adds a cos_sin_cache [max_position, row_stride] to the trial. The columns after the pairs, or
-// after the channels if each channel has its own angle, must not be read.
+// Adds a cos_sin_cache [max_position, row_stride] to the trial. The columns after the pairs must
+// not be read.
 //
-// ours  true: the values of fill_angles for this trial, for both channels of a pair; false:
-//       arbitrary values
+// ours  true: the values of fill_angles for this trial; false: arbitrary values
 void add_cos_sin_cache(Trial& trial, Element table, std::uint32_t row_stride, bool ours);
 
 }  // namespace vkrope::conformance
