@@ -295,9 +295,9 @@ constexpr Kind all[] = {
          });
      }},
     {"norms_of_few_tokens",
-     [](Info info, Tensors shape) {
+     [](Info info, Tensors) {
          return any_norm(info) && !any_norm(info, VKROPE_NORM_SPAN_TOKEN) && lanes_own_rows(info) &&
-                info.head_groups < 2 && shape.q_heads() > 512;
+                info.head_groups < 2 && info.tensor[Q].heads > 512;
      }},
     {"squares_that_overflow",
      [](Info info, Tensors) {
@@ -335,9 +335,13 @@ constexpr Kind all[] = {
          return any(info, [](const TensorInfo& of) { return of.ops.hadamard >= 128; });
      }},
     // Quantised outputs
-    {"int8", stores<VKROPE_INT8>},
-    {"e4m3fn", stores<VKROPE_E4M3FN>},
-    {"e5m2", stores<VKROPE_E5M2>},
+    {"int8", stores<VKROPE_INT8>, nullptr, 6000},
+    {"e4m3fn", stores<VKROPE_E4M3FN>, nullptr, 6000},
+    {"e5m2",
+     [](Info info, Tensors shape) {
+         return stores<VKROPE_E5M2>(info, shape) && !info.scatter_kv && shape.v_heads() > 1;
+     },
+     nullptr, 6000},
     {"q8_0", stores<VKROPE_Q8_0>},
     {"q4_0", stores<VKROPE_Q4_0>},
     {"q4_1", stores<VKROPE_Q4_1>},

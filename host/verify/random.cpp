@@ -527,13 +527,15 @@ void draw_values(Random& random, Unplaced& operation) {
         const auto values = Values(random.below(may_be_largest ? 5 : 4));
         const bool at_edges = is_quantised(of.out) && random.one_in(2);
         const std::vector<float> edges = at_edges ? edges_of(of.out) : std::vector<float>();
+        const std::size_t first_edge = 32 * random.below(32);  // of a block
         const std::uint32_t sign = of.in == VKROPE_F32 ? 1u << 31 : 1u << 15;
         bool are_equal = false;
         std::uint32_t magnitude = 0;
         operation.rows[which].resize(elements_of(operation, which) * element_bytes(of.in));
         for (std::size_t i = 0; i < elements_of(operation, which); ++i) {
             std::uint32_t bits = any_element(random, of.in, values);
-            if (!edges.empty()) bits = oracle::narrow(type_of(of.in), edges[i % edges.size()]);
+            if (!edges.empty())
+                bits = oracle::narrow(type_of(of.in), edges[(first_edge + i) % edges.size()]);
             if (i % 32 == 0) {
                 are_equal = values == Values::equal && random.one_in(2);
                 magnitude = random.one_in(2) ? 0 : bits & ~sign;
