@@ -103,11 +103,11 @@ void pairs_angles(const Token token, const Angle angle, const uint pair, const u
         else
             turned_angles(token, row, pair, n, c, s);
     } else if (angles == angles_pairs)
-        vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * VKROPE_PUSH.table_stride, pair, n,
+        vkrope_buffer_angles(VKROPE_OFFSET(offset_table) + row * VKROPE_PUSH_TABLE_STRIDE, pair, n,
                              c, s);
     else
         vkrope_angle_apart(angles - angles_cos_sin_cache, VKROPE_OFFSET(offset_table),
-                           VKROPE_PUSH.table_sin_offset, row * VKROPE_PUSH.table_stride + pair, c,
+                           VKROPE_PUSH_TABLE_SIN_OFFSET, row * VKROPE_PUSH_TABLE_STRIDE + pair, c,
                            s);
     s = vkrope_flip(s, angle.sign);
 }

@@ -278,11 +278,11 @@ struct RowLayout {
 #else
 #define VKROPE_EITHER(a, b) uint a
 #define VKROPE_ONE_OF_3(a, b, c) uint a
-#define ids_z position_z
-#define ids_token first_position
-#define table_stride texture_fold_log2
-#define first_head_group texture_fold_log2
-#define table_sin_offset texture_row_texels
+#define VKROPE_PUSH_IDS_Z VKROPE_PUSH.position_z
+#define VKROPE_PUSH_IDS_TOKEN VKROPE_PUSH.first_position
+#define VKROPE_PUSH_TABLE_STRIDE VKROPE_PUSH.texture_fold_log2
+#define VKROPE_PUSH_FIRST_HEAD_GROUP VKROPE_PUSH.texture_fold_log2
+#define VKROPE_PUSH_TABLE_SIN_OFFSET VKROPE_PUSH.texture_row_texels
 #endif
 
 // Push constants: 128 bytes, which every device supports. Strides of ids and slots are in words.

@@ -86,8 +86,8 @@ Angle vkrope_angle_at(const uint index, const uint z, const uint axis, inout boo
     uint low = VKROPE_PUSH.first_position + z * VKROPE_PUSH.position_z + index;
     bool is_int32 = true;
     if (positions == positions_ids) {
-        const uint at = VKROPE_OFFSET(offset_ids) + z * VKROPE_PUSH.ids_z +
-                        axis * VKROPE_PUSH.ids_axis + index * VKROPE_PUSH.ids_token;
+        const uint at = VKROPE_OFFSET(offset_ids) + z * VKROPE_PUSH_IDS_Z +
+                        axis * VKROPE_PUSH.ids_axis + index * VKROPE_PUSH_IDS_TOKEN;
         low = VKROPE_ID_WORD(at);
         if (vkrope_has(flag_ids_64)) is_int32 = VKROPE_ID_WORD(at + 1) == 0u - (low >> 31);
     }
@@ -145,7 +145,7 @@ Token vkrope_token(const uint index, const uint z) {
     if (rotary_dim != 0 || counter != 0) vkrope_locate(index, z, token);
     token.head_group = 0;
     if (head_groups != 1) {
-        token.head_group = VKROPE_PUSH.first_head_group;
+        token.head_group = VKROPE_PUSH_FIRST_HEAD_GROUP;
         if (vkrope_has(flag_z_is_group)) token.head_group += z;
     }
     token.page = token.line = 0;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "vkrope/vkrope.hpp"
 
@@ -94,6 +95,11 @@ constexpr Pairing output_pairing(const KernelInfo& info) noexcept {
 constexpr bool same_format(const TensorInfo& a, const TensorInfo& b) noexcept {
     return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim &&
            a.rotary_offset == b.rotary_offset;
+}
+// Returns whether all fields are equal, so that one kernel serves both.
+inline bool is_same_kernel(const KernelInfo& a, const KernelInfo& b) noexcept {
+    static_assert(alignof(KernelInfo) == 4, "without padding: each field has 4 bytes");
+    return std::memcmp(&a, &b, sizeof a) == 0;
 }
 // Returns whether the kernel computes a scale for each row.
 constexpr bool is_made(StoreScale scale) noexcept {

@@ -11,25 +11,9 @@
 
 namespace vkrope {
 
-namespace {
-
-// Compares the fields that this tier sets; the other fields have their defaults.
-bool same(const KernelInfo& a, const KernelInfo& b) {
-    return a.pairing == b.pairing && a.rotary_dim == b.rotary_dim &&
-           std::equal(std::begin(a.tensor), std::end(a.tensor), std::begin(b.tensor),
-                      same_format) &&
-           a.angles == b.angles && a.positions == b.positions && a.mapping == b.mapping &&
-           a.pairing_out == b.pairing_out && a.scatter_kv == b.scatter_kv &&
-           a.conversion == b.conversion && a.sections == b.sections && a.phase == b.phase &&
-           a.head_groups == b.head_groups &&
-           std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows));
-}
-
-}  // namespace
-
 Result<const Kernel*> DeviceState::kernel_for(const KernelInfo& info) {
     for (const auto& [made_for, kernel] : kernels)
-        if (same(made_for, info)) return {{}, kernel.get()};
+        if (is_same_kernel(made_for, info)) return {{}, kernel.get()};
     Result<Owned<Kernel>> made = own(vkrope::create(ref, info));
     if (made) kernels.emplace_back(info, std::move(made.value));
     return {made.status, made ? kernels.back().second.get() : nullptr};

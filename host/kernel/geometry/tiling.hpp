@@ -8,7 +8,7 @@
 
 namespace vkrope {
 
-// Boxes of one size, except the last in each direction.
+// Tiles of one size, except the last in each direction.
 struct Tiling {
     Counts whole;  // counts of the call
     Counts tile;   // counts of the largest tile; batch or groups is 1, and z counts the other

@@ -2,10 +2,9 @@
 #include "conformance/device_under_test.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
-#include <tuple>
 
+#include "base/meaning.hpp"
 #include "cli/device_text.hpp"
 #include "conformance/suite.hpp"
 
@@ -13,47 +12,6 @@ namespace vkrope::conformance {
 namespace {
 
 constexpr std::size_t max_kernels = 64;
-
-auto fields(const Window& window) {
-    const auto& [offset, rotary_dim] = window;
-    return std::tuple(offset, rotary_dim);
-}
-auto fields(const Sections& sections) {
-    const auto& [order, axes, pairs, leftover_axis] = sections;
-    return std::tuple(order, axes, std::to_array(pairs), leftover_axis);
-}
-auto fields(const Norm& norm) {
-    const auto& [kind, span, place, eps, weight, weight_offset, bias, round_between] = norm;
-    return std::tuple(kind, span, place, eps, weight, weight_offset, bias, round_between);
-}
-auto fields(const Ops& ops) {
-    const auto& [bias, norm, clip, scale, scale_call, scale_tokens, hadamard, store_scale,
-                 scale_floor, scale_layout] = ops;
-    return std::tuple(bias, fields(norm), clip, scale, scale_call, scale_tokens, hadamard,
-                      store_scale, scale_floor, scale_layout);
-}
-
-auto fields(const TensorInfo& tensor) {
-    const auto& [in, out, head_dim, rotary_offset, heads, ops] = tensor;
-    return std::tuple(in, out, head_dim, rotary_offset, heads, fields(ops));
-}
-
-// Compares all fields. If a field is added to KernelInfo, the structured binding does not compile
-// until the field is compared too.
-bool same(const KernelInfo& a, const KernelInfo& b) {
-    const auto fields_of = [](const KernelInfo& info) {
-        const auto& [pairing, rotary_dim, tensor, angles, positions, mapping, pairing_out,
-                     scatter_kv, windows, sections, phase, head_groups, table, channel_angles,
-                     conversion, two_parameter_sets] = info;
-        return std::tuple(pairing, rotary_dim, fields(tensor[Q]), fields(tensor[K]),
-                          fields(tensor[V]), angles, positions, mapping, pairing_out, scatter_kv,
-                          fields(sections), phase, head_groups, table, channel_angles, conversion,
-                          two_parameter_sets);
-    };
-    return fields_of(a) == fields_of(b) &&
-           std::equal(std::begin(a.windows), std::end(a.windows), std::begin(b.windows),
-                      [](const Window& x, const Window& y) { return fields(x) == fields(y); });
-}
 
 }  // namespace
 
@@ -102,7 +60,7 @@ const Traits& DeviceUnderTest::traits() {
 
 const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const ReportedLimits& limits) {
     for (const Made& made : kernels_)
-        if (same(made.info, info) && made.limits == limits) return made.kernel.get();
+        if (is_same_kernel(made.info, info) && made.limits == limits) return made.kernel.get();
     Owned<Kernel> kernel(value_of(create(reporting(device_, limits), info)));
     if (kernels_.size() == max_kernels) kernels_.erase(kernels_.begin());
     kernels_.push_back({info, limits, std::move(kernel)});

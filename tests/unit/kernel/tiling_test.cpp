@@ -36,7 +36,7 @@ struct Packed : Tuple {
     }
 };
 
-std::uint64_t boxes_of(const Tuple& t) {
+std::uint64_t tiles_of(const Tuple& t) {
     Random random{1};
     Seen seen;
     const char* wrong = wrong_in(t, random, seen);
@@ -61,29 +61,29 @@ TEST_CASE(
 }
 
 TEST_CASE("128 MiB at offset 0 are one tile; a token more, or an offset of one element, are two") {
-    CHECK(boxes_of(Packed(1, 1u << 16, 8)) == 1);
-    CHECK(boxes_of(Packed(1, (1u << 16) + 1, 8)) == 2);
-    CHECK(boxes_of(Packed(1, 1u << 16, 8, 2)) == 2);
-    CHECK(boxes_of(Packed(1, 1u << 16, 8, 256)) == 1);
-    CHECK(boxes_of(Packed(1, 1u << 16, 8, 258)) == 2);
+    CHECK(tiles_of(Packed(1, 1u << 16, 8)) == 1);
+    CHECK(tiles_of(Packed(1, (1u << 16) + 1, 8)) == 2);
+    CHECK(tiles_of(Packed(1, 1u << 16, 8, 2)) == 2);
+    CHECK(tiles_of(Packed(1, 1u << 16, 8, 256)) == 1);
+    CHECK(tiles_of(Packed(1, 1u << 16, 8, 258)) == 2);
     // 512 GiB and 1 TiB: tiles of 65535 tokens, since a tile in the middle may start at any byte.
-    CHECK(boxes_of(Packed(1, 1u << 28, 8)) == ((1u << 28) + 65534) / 65535);
-    CHECK(boxes_of(Packed(1u << 12, 1u << 17, 8)) == (1u << 12) * 3);
-    CHECK(boxes_of(Packed(1u << 20, 512, 8)) == ((1u << 20) + 126) / 127);
+    CHECK(tiles_of(Packed(1, 1u << 28, 8)) == ((1u << 28) + 65534) / 65535);
+    CHECK(tiles_of(Packed(1u << 12, 1u << 17, 8)) == (1u << 12) * 3);
+    CHECK(tiles_of(Packed(1u << 20, 512, 8)) == ((1u << 20) + 126) / 127);
 }
 
 TEST_CASE("65535 sequences or heads are one tile, one more are two") {
-    CHECK(boxes_of(Packed(65535, 1, 1)) == 1);
-    CHECK(boxes_of(Packed(65536, 1, 1)) == 2);
-    CHECK(boxes_of(Packed(1, 1, 65535)) == 1);
-    CHECK(boxes_of(Packed(1, 1, 65536)) == 2);
+    CHECK(tiles_of(Packed(65535, 1, 1)) == 1);
+    CHECK(tiles_of(Packed(65536, 1, 1)) == 2);
+    CHECK(tiles_of(Packed(1, 1, 65535)) == 1);
+    CHECK(tiles_of(Packed(1, 1, 65536)) == 2);
 }
 
 TEST_CASE("heads step more slowly than tokens: tiles ascend in the output") {
     Packed t(2, 1u << 16, 8);
     t.views[0].token = 128;
     t.views[0].head = std::uint64_t{128} << 16;
-    CHECK(boxes_of(t) == 4);
+    CHECK(tiles_of(t) == 4);
     const Tiling tiling = t.tile().value;
     CHECK(tiling.heads_outer);
     std::uint64_t last = 0;
@@ -107,7 +107,7 @@ TEST_CASE(
     t.bound = {};
     t.bound.add("in", t.views[0]);
     t.bound.add("out", t.views[1]);
-    CHECK(boxes_of(t) == ((1u << 15) + 4094) / 4095);
+    CHECK(tiles_of(t) == ((1u << 15) + 4094) / 4095);
     // [pages, heads, page_size, head_dim] with pages of 256 MiB: 4 heads of a page, minus
     // alignment, fit a binding.
     t.views[1].page_size = 1u << 17;
@@ -116,15 +116,15 @@ TEST_CASE(
     t.views[1].batch = std::uint64_t{8 * 128} << 17;
     t.whole.pages = 3;
     t.whole.rows = 1u << 17;
-    CHECK(boxes_of(t) == 3 * 3);
+    CHECK(tiles_of(t) == 3 * 3);
     t.storage.range = 1u << 24;  // a head of a page has 32 MiB
-    CHECK(boxes_of(t) == 3 * 8 * 3);
+    CHECK(tiles_of(t) == 3 * 8 * 3);
 }
 
 TEST_CASE("limit_exceeded where one row does not fit, and nowhere else") {
     Packed t(4, 1000, 8, 2);
     t.storage.range = 256 + 258;
-    CHECK(boxes_of(t) == 4 * 1000 * 8);
+    CHECK(tiles_of(t) == 4 * 1000 * 8);
     t.storage.range -= 1;
     test::check_error(t.tile().status, VKROPE_ERROR_LIMIT_EXCEEDED, "in 256 513");
 }
