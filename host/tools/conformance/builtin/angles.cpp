@@ -91,8 +91,8 @@ void add_far(Checks& checks, AngleSource source) {
         trial.ids = special_positions(source);
         trial.shape.tokens = std::uint32_t(trial.ids.size());
         const Rotated rotated = test.run(trial);
-        test.hold(rotated.has_outside(0),
-                  "positions are counted as outside although the table covers them");
+        test.expect(rotated.has_outside(0),
+                    "positions are counted as outside although the table covers them");
     });
     checks.add(name + "_one_position_too_far", [=](Test& test) {
         Trial trial = far_trial(source, VKROPE_F32, VKROPE_HALF_SPLIT, 3);
@@ -102,7 +102,7 @@ void add_far(Checks& checks, AngleSource source) {
         trial.ids[1] = edge;
         trial.ids[4] = source == VKROPE_ANGLES_COMPUTED ? -edge - 1 : -edge;
         const Rotated rotated = test.run(trial);
-        test.hold(rotated.has_outside(2), "other tokens than these are counted as outside");
+        test.expect(rotated.has_outside(2), "other tokens than these are counted as outside");
     });
 }
 
@@ -124,9 +124,9 @@ void add_table_sizes(Checks& checks) {
                      {2047u, 2048u, 2049u, 131072u, direct ? 131073u : max_rows}) {
                     trial.max_position = rows;
                     const Rotated large = test.run(trial);
-                    test.hold(same_bits(small, large),
-                              "a table for {} positions gives different bits than one for 100",
-                              rows);
+                    test.expect(same_bits(small, large),
+                                "a table for {} positions gives different bits than one for 100",
+                                rows);
                 }
             });
     }
@@ -146,18 +146,18 @@ void add_table_sizes(Checks& checks) {
                 return same_bits(factored, direct);
             };
             trial.ids = random_positions(tokens, -2047, 2047, 55);
-            test.hold(same(),
-                      "below 2048, factored and direct angles give different bits (factor {})",
-                      factor);
+            test.expect(same(),
+                        "below 2048, factored and direct angles give different bits (factor {})",
+                        factor);
             for (std::int64_t& position : trial.ids) {
                 position = (position % 64) * 2048;
             }
-            test.hold(factor != 1 || same(),
-                      "at multiples of 2048, factored and direct angles give different bits");
+            test.expect(factor != 1 || same(),
+                        "at multiples of 2048, factored and direct angles give different bits");
             trial.ids = random_positions(tokens, 4096, 131071, 56);
-            test.hold(!same(),
-                      "factored and direct angles never give different bits: they may be the "
-                      "same source");
+            test.expect(!same(),
+                        "factored and direct angles never give different bits: they may be the "
+                        "same source");
         }
     });
 }
@@ -185,7 +185,7 @@ void add_errors_by_position(Checks& checks) {
                     Test found(test.device);
                     test.run(trial);
                     const Outcome outcome = found.outcome();
-                    test.hold(!found.wrong(), "{}", outcome.reason);
+                    test.expect(!found.wrong(), "{}", outcome.reason);
                     test.measure_u(outcome.max_u.value_or(0));
                     curve.points.emplace_back(trial.call.positions.first,
                                               outcome.max_u.value_or(0));
@@ -207,15 +207,16 @@ void add_angles(Checks& checks) {
         const Rotated texture = test.run(trial);
         trial.info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
         const Rotated buffer = test.run(trial);
-        test.hold(same_bits(texture, buffer),
-                  "angles from a buffer give different bits than from a texture");
+        test.expect(same_bits(texture, buffer),
+                    "angles from a buffer give different bits than from a texture");
     });
     checks.add("cos_sin_cache_with_our_values", [](Test& test) {
         const Rotated ours = test.run(from_source(VKROPE_ANGLES_DIRECT_BUFFER, VKROPE_F32));
         Trial trial = from_source(VKROPE_ANGLES_COS_SIN_CACHE, VKROPE_F32);
         add_cos_sin_cache(trial, VKROPE_F32, rotary_dim / 2, true);
         const Rotated callers = test.run(trial);
-        test.hold(same_bits(ours, callers), "a cos_sin_cache with our values gives different bits");
+        test.expect(same_bits(ours, callers),
+                    "a cos_sin_cache with our values gives different bits");
     });
     for (const Element table : elements) {
         checks.add(

@@ -133,18 +133,18 @@ void hold_promises(Test& test) {
                           test.device.info().type != VK_PHYSICAL_DEVICE_TYPE_CPU;
     if (declared) add_properties(test.device.device().ref(), &promised);
     const Traits& does = test.device.traits();
-    test.hold(!promised.shaderDenormPreserveFloat32 || does.subnormals == "kept",
-              "shaders declare DenormPreserve, which the device reports "
-              "(shaderDenormPreserveFloat32), but f32 subnormals are {}",
-              does.subnormals);
-    test.hold(!promised.shaderRoundingModeRTEFloat32 || does.rounding == "to nearest even",
-              "shaders declare RoundingModeRTE, which the device reports "
-              "(shaderRoundingModeRTEFloat32), but the rounding of f32 is: {}",
-              does.rounding);
-    test.hold(!promised.shaderSignedZeroInfNanPreserveFloat32 || does.specials == "kept",
-              "shaders declare SignedZeroInfNanPreserve, which the device reports "
-              "(shaderSignedZeroInfNanPreserveFloat32), but NaN, infinities and zeros are {}",
-              does.specials);
+    test.expect(!promised.shaderDenormPreserveFloat32 || does.subnormals == "kept",
+                "shaders declare DenormPreserve, which the device reports "
+                "(shaderDenormPreserveFloat32), but f32 subnormals are {}",
+                does.subnormals);
+    test.expect(!promised.shaderRoundingModeRTEFloat32 || does.rounding == "to nearest even",
+                "shaders declare RoundingModeRTE, which the device reports "
+                "(shaderRoundingModeRTEFloat32), but the rounding of f32 is: {}",
+                does.rounding);
+    test.expect(!promised.shaderSignedZeroInfNanPreserveFloat32 || does.specials == "kept",
+                "shaders declare SignedZeroInfNanPreserve, which the device reports "
+                "(shaderSignedZeroInfNanPreserveFloat32), but NaN, infinities and zeros are {}",
+                does.specials);
 }
 
 }  // namespace

@@ -25,12 +25,12 @@ class Test {
     // refuses the trial or the device fails.
     Rotated run(const Trial& trial);
 
-    // Fails the check unless `right`.
+    // Fails the check unless the condition holds.
     template <class... Values>
-    void hold(bool right, fmt::format_string<Values...> otherwise, Values&&... values) {
-        ++held_;
-        if (!right && problem_.empty())
-            problem_ = fmt::format(otherwise, std::forward<Values>(values)...);
+    void expect(bool condition, fmt::format_string<Values...> message, Values&&... values) {
+        ++expectations_;
+        if (!condition && problem_.empty())
+            problem_ = fmt::format(message, std::forward<Values>(values)...);
     }
 
     // Adds a clause to the reason of a check that fails: what the device may have done. Only the
@@ -63,7 +63,7 @@ class Test {
         if (!problem_.empty()) {
             outcome.verdict = Verdict::fail;
             outcome.reason += explanation_.empty() ? "" : "; it looks as if " + explanation_;
-        } else if (held_ == 0) {
+        } else if (expectations_ == 0) {
             outcome = {.verdict = Verdict::error, .reason = "the check compared nothing"};
         }
         return outcome;
@@ -74,7 +74,7 @@ class Test {
         so_far = std::max(so_far.value_or(0), number);
     }
 
-    std::size_t held_ = 0;
+    std::size_t expectations_ = 0;
     std::string problem_, explanation_, operation_;
     std::optional<double> error_, u_, ulp_;
     std::vector<ErrorCurve> curves_;

@@ -38,17 +38,17 @@ void hold_expanded(Test& test, PositionCall call, const std::vector<std::int64_t
     std::uint32_t outside = 0, expected_outside = 0;
     test.device.download(counter, &outside, sizeof outside);
     for (std::size_t i = 0; i < 4; ++i) {
-        test.hold(after[i] == around && after[after.size() - 1 - i] == around,
-                  "an id outside the call has changed");
+        test.expect(after[i] == around && after[after.size() - 1 - i] == around,
+                    "an id outside the call has changed");
     }
     for (std::size_t i = 0; i < expected.size(); ++i) {
         const bool fits = expected[i] >= lowest && expected[i] <= highest;
         expected_outside += fits ? 0 : 1;
-        test.hold(after[i + 4] == (fits ? expected[i] : lowest), "id {} is {}, not {}", i,
-                  after[i + 4], fits ? expected[i] : lowest);
+        test.expect(after[i + 4] == (fits ? expected[i] : lowest), "id {} is {}, not {}", i,
+                    after[i + 4], fits ? expected[i] : lowest);
     }
-    test.hold(!counts || outside == expected_outside, "the counter has grown by {}, not by {}",
-              outside, expected_outside);
+    test.expect(!counts || outside == expected_outside, "the counter has grown by {}, not by {}",
+                outside, expected_outside);
 }
 
 template <class Number>
@@ -200,8 +200,8 @@ void add_positions(Checks& checks) {
                         trial.ids[8] = INT64_MIN;
                     }
                     const Rotated rotated = test.run(trial);
-                    test.hold(rotated.has_outside((wide ? 10u : 7u)),
-                              "other tokens than these are counted as outside");
+                    test.expect(rotated.has_outside((wide ? 10u : 7u)),
+                                "other tokens than these are counted as outside");
                 }
             });
         checks.add(

@@ -100,7 +100,7 @@ CosSin ShaderBits::directed(const Turn& turn) const {
     return {forward.cos, operation_.info.channel_angles ? -cos_sin(other).sin : -forward.sin};
 }
 
-void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test) const {
+void ShaderBits::compare(TensorIndex which, const verify::Bytes& after, Test& test) const {
     if (!verify::has(operation_, which)) return;
     const oracle::Definition definition = verify::definition_of(operation_, which, flushes_);
     if (definition.store || oracle::has_steps(definition.ops)) return;
@@ -226,7 +226,7 @@ void ShaderBits::hold(TensorIndex which, const verify::Bytes& after, Test& test)
             }
         }
     });
-    test.hold(wrong.empty(), "{}: {}", "QKV"[which], wrong);
+    test.expect(wrong.empty(), "{}: {}", "QKV"[which], wrong);
     if (!callers && bits_known) {
         test.measure_error(error);
         test.measure_ulp(ulp);

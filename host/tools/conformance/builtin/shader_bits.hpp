@@ -18,7 +18,7 @@ class ShaderBits {
 
     // Compares every element of an output, unless it has ops around the rotation, and measures the
     // distance of each element from the exact value.
-    void hold(TensorIndex which, const verify::Bytes& after, Test& test) const;
+    void compare(TensorIndex which, const verify::Bytes& after, Test& test) const;
 
    private:
     // The index of a token and a pair; `pair` counts [head groups, pairs].

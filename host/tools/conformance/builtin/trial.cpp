@@ -68,11 +68,11 @@ Rotated Test::run(const Trial& trial) {
 
     const bool flushes = device.traits().flushes_subnormals;
     const verify::Verdict verdict = verify::compare(operation, after, flushes);
-    hold(verdict.problem.empty(), "{}", verdict.problem);
+    expect(verdict.problem.empty(), "{}", verdict.problem);
     if (verdict.largest_error_u) measure_u(*verdict.largest_error_u);
     const ShaderBits bits(operation, flushes);
     for (const TensorIndex which : every_tensor) {
-        bits.hold(which, after, *this);
+        bits.compare(which, after, *this);
         rotated.rows[which] = verify::packed_rows(operation, which, after);
         rotated.scales[which] = verify::made_scales(operation, which, after);
     }
