@@ -110,6 +110,12 @@ bool is_arranged(Whole operation) {
            (operation.out == first || operation.out == second);
 }
 
+// K and V have one stride, and V has to move.
+bool moves_v_with_k(Whole operation) {
+    return is_arranged<Arrangement::packed_qkv, Arrangement::packed_kv>(operation) &&
+           !operation.absent[K] && !operation.absent[V] && !operation.in_place[V];
+}
+
 // On a GPU a lane has several heads only in calls of 2^16 lanes. A token has 32 or more.
 constexpr std::uint32_t tokens_of_many_lanes = 1u << 11;
 
@@ -237,20 +243,22 @@ constexpr Kind all[] = {
     {"v_like_k_in_whole_rows_gpu",
      [](Info info, Tensors shape) {
          return v_like_k(info, shape) && info.mapping == VKROPE_MAPPING_GPU &&
-                info.rotary_dim == info.tensor[K].head_dim && info.rotary_dim <= 64;
+                info.rotary_dim == info.tensor[K].head_dim && info.rotary_dim <= 4 &&
+                // Side by side, K and V start at different bytes of 16.
+                shape.groups * info.rotary_dim * element_bytes(info.tensor[K].out) % 16 != 0;
      },
-     is_arranged<Arrangement::packed_qkv, Arrangement::packed_kv>},
+     moves_v_with_k},
     {"v_like_k_gpu",
      [](Info info, Tensors shape) {
          return v_like_k(info, shape) && info.mapping == VKROPE_MAPPING_GPU &&
                 info.rotary_dim < info.tensor[K].head_dim;
      },
-     is_arranged<Arrangement::packed_qkv, Arrangement::packed_kv>},
+     moves_v_with_k},
     {"v_like_k_cpu",
      [](Info info, Tensors shape) {
          return v_like_k(info, shape) && info.mapping == VKROPE_MAPPING_CPU;
      },
-     is_arranged<Arrangement::packed_qkv, Arrangement::packed_kv>},
+     moves_v_with_k},
     {"v_unlike_k",
      [](Info info, Tensors shape) {
          return rotates(info) && has(info.tensor[K]) && has(info.tensor[V]) &&
