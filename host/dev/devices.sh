@@ -3,6 +3,12 @@
 # machine already has its own lavapipe. ./dev sources this file and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
+# Lets lavapipe keep compiled shaders, for tests that create the same pipelines.
+keep_shaders() {
+    export MESA_SHADER_CACHE_DISABLE=false MESA_SHADER_CACHE_DIR="$PWD/build/deps/mesa_cache"
+    mkdir -p "$MESA_SHADER_CACHE_DIR"
+}
+
 # Fetches a second Vulkan device for the tests, with few features where lavapipe has all of them,
 # and a mock device that computes nothing but takes buffers of any size. Debian ships both inside
 # Chromium, which is not installed.

@@ -135,12 +135,6 @@ xauth - prove"
     keep_shaders
 }
 
-# Lets lavapipe keep compiled shaders, for tests that create the same pipelines.
-keep_shaders() {
-    export MESA_SHADER_CACHE_DISABLE=false MESA_SHADER_CACHE_DIR="$PWD/build/deps/mesa_cache"
-    mkdir -p "$MESA_SHADER_CACHE_DIR"
-}
-
 # Prints the usual seconds of each group that runs.
 announce() {
     echo "$budgets" | awk -v column="$column" '
