@@ -153,7 +153,7 @@ def compare_quantised(case, tensor, actual, expected):
     count, byte, text = compare_codes(
         tensor.out, *(of.reshape(-1, tensor.width) for of in (actual, expected)), written,
         *shares[:1])
-    return count, f"{place(tensor.name, expected.shape, byte)}: {text}"
+    return count, count and f"{place(tensor.name, expected.shape, byte)}: {text}"
 
 
 def compare_scales(folder, case, tensor):

@@ -48,7 +48,7 @@ class Tensor:
         self.out = self.steps.out_dtype or case.dtype
         self.dtype = np.dtype(DTYPES.get(self.out, "|u1"))
         channels, size = BLOCKS.get(self.out, (1, 1))
-        if self.head_dim % channels:
+        if self.head_dim % channels or (self.out in BLOCKS and not self.head_dim):
             wrong(f"out_dtype.{name} has blocks of {channels} channels, heads {self.head_dim}")
         self.width = self.head_dim // channels * size  # of a row of the output
         row_bytes = self.width * self.dtype.itemsize
@@ -58,11 +58,11 @@ class Tensor:
     def hold_elements(self, passes):
         """Refuses work that is far larger than the file justifies."""
         most = min(64 * self.file_size + (1 << 24), 1 << 29)
-        count = passes * max(math.prod(self.shape), self.batch * self.tokens)
+        count = passes * math.prod(max(n, 1) for n in self.lengths.values())
         if count > most:
-            unsupported(f"tensors.{self.name}.shape {tuple(self.shape)} has {count} elements or "
-                        f"tokens to write in {passes} passes; a file of {self.file_size} elements "
-                        f"allows {most}, 64 times its own and 2^24")
+            unsupported(f"tensors.{self.name}.shape {tuple(self.shape)} has {count} elements to "
+                        f"write in {passes} passes, where an axis of 0 counts as 1; a file of "
+                        f"{self.file_size} elements allows {most}, 64 times its own and 2^24")
 
     def actual(self):
         """Returns the cache, or the output in the layout of the case; other planes pass through."""
@@ -124,6 +124,7 @@ class Tensor:
             if steps.cache and steps.cache.heads_first:
                 self.ops["scale_layout"] = "pages_heads"
             self.given[f"{name}_scales"] = np.zeros(self.result.shape[:3], np.float32)
+            self.scales = self.scales_of_tokens(self.given[f"{name}_scales"])  # without tokens
         elif scale.given is not None:
             self.ops["store_scale"] = "given_head" if of_heads else "given"
             self.parameters["store_scale"] = folder.array(
@@ -148,8 +149,9 @@ class Tensor:
         cache = self.steps.cache
         if cache:
             rows = scales.transpose(0, 2, 1) if cache.heads_first else scales
-            scales = np.where(cache.slots[..., None] >= 0,
-                              rows.reshape(-1, self.heads)[cache.slots], np.float32("nan"))
+            there = cache.slots >= 0
+            scales = np.full((*there.shape, self.heads), np.float32("nan"))
+            scales[there] = rows.reshape(cache.count, self.heads)[cache.slots[there]]
         axes = [n for letters, n in (("B", self.batch), ("ST", self.tokens))
                 if set(letters) & self.lengths.keys()]
         return scales.reshape(*axes, self.heads)

@@ -122,7 +122,7 @@ def struct(**readers):
         if not isinstance(value, dict):
             wrong(f"{name} is {shown(value)}: it must be an object")
         prefix = "" if name == "document" else f"{name}."
-        for key in value.keys() - readers.keys():
+        for key in sorted(value.keys() - readers.keys()):
             unsupported(f"unknown key {prefix}{printable(key)}")
         return Struct(**{key: of(value.get(key), prefix + key) for key, of in readers.items()})
     return read
@@ -300,8 +300,8 @@ class Folder:
         place, size = self.checked(file, most)
         try:
             array = np.lib.format.open_memmap(place, "r")
-        except (OSError, ValueError, OverflowError) as error:
-            wrong(f"{file}: {error}")
+        except Exception as error:  # of the parser of Python, which numpy gives the header to
+            wrong(f"{file}: {error or type(error).__name__}")
         what = f"{file}: has shape {array.shape} of {array.dtype.str}"
         if array.dtype.str not in ("<f4", "<f2", "<u2", "<i4", "<i8", "<f8", "|u1"):
             unsupported(f"{what}: it must be <f4, <f2, <u2, <i4, <i8, <f8 or |u1")

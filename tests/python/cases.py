@@ -89,6 +89,8 @@ def run(device, folder, outputs=None, seen=()):
     except (vkrope.VkropeError, MemoryError) as error:
         code = 6 if isinstance(error, MemoryError) else 4
         of.update(status="error", reason=str(error), code=code)
+    except Exception as error:  # a fault of this program, which ends no other case
+        of.update(status="error", reason=f"{type(error).__name__}: {error}", code=5)
     return of
 
 
