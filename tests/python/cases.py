@@ -5,6 +5,8 @@ Prints a line for each. Exit codes: 0 all are right; 1 one failed, or none has a
 3 no device; 4 the device failed; 5 a case or a file is wrong; 6 out of memory."""
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import sys
@@ -38,6 +40,26 @@ def find(given):
     return [Folder(root, folder) for folder in sorted(found, key=lambda path: path.split("/"))]
 
 
+def put(path, data):
+    """Writes a file whole, or leaves it as it was: a full disk may show only at the end."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
+        with open(path, "wb") as file:
+            file.write(data)
+        return
+    place = os.path.realpath(path)
+    part = f"{place}.part"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(part)
+    try:
+        with open(part, "xb") as file:
+            file.write(data)
+        os.replace(part, place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise
+
+
 def write(outputs, case, arrays):
     """Writes the outputs. No link may lead out of the folder."""
     folder = os.path.join(os.path.realpath(outputs), case.id)
@@ -47,8 +69,9 @@ def write(outputs, case, arrays):
     try:
         os.makedirs(folder, exist_ok=True)
         for path, array in files.items():
-            with open(path, "wb") as file:
-                np.lib.format.write_array(file, np.ascontiguousarray(array), (1, 0))
+            data = io.BytesIO()
+            np.lib.format.write_array(data, np.ascontiguousarray(array), (1, 0))
+            put(path, data.getvalue())
     except OSError as error:
         wrong(f"--write-outputs: the files of '{case.id}' cannot be written: {error.strerror}")
 
@@ -100,15 +123,29 @@ def line_of(of):
     return "".join(c if " " <= c <= "~" else "?" for c in line)
 
 
+def say(line, stream):
+    try:
+        print(line, file=stream, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # for the flush at the exit
+        die(5, f"the results cannot be printed: {error.strerror}")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="cases", description=__doc__)
     parser.add_argument("folders", metavar="DIR", nargs="+")
     parser.add_argument("--device", default=os.environ.get("VKROPE_DEVICE", ""),
                         help="index, UUID or part of the name (the best one)")
     parser.add_argument("--write-outputs", metavar="OUT", help="write OUT/<id>/actual_q.npy, ...")
-    parser.add_argument("--json", metavar="F", type=argparse.FileType("w"),
-                        help="write the results to F")
+    parser.add_argument("--json", metavar="F", help="write the results to F; -: to stdout, and "
+                        "the lines to stderr")
     given = parser.parse_args()
+    if given.json not in (None, "-"):
+        path = os.path.realpath(given.json)
+        is_new = os.path.isfile(path) or not os.path.exists(given.json)
+        if os.path.isdir(path) or not os.access(
+                os.path.dirname(path) if is_new else given.json, os.W_OK):
+            die(5, f"--json: '{given.json}' cannot be written")
     folders = [folder for directory in given.folders for folder in find(directory)]
     try:
         os.makedirs(given.write_outputs or ".", exist_ok=True)
@@ -121,9 +158,15 @@ def main():
     results = []
     for folder in folders:
         results.append(run(device, folder, given.write_outputs, {of["id"] for of in results}))
-        print(line_of(results[-1]), flush=True)
-    if given.json:
-        json.dump({"device": device.info.name, "cases": results}, given.json, indent=2)
+        say(line_of(results[-1]), sys.stderr if given.json == "-" else sys.stdout)
+    text = json.dumps({"device": device.info.name, "cases": results}, indent=2)
+    if given.json == "-":
+        say(text, sys.stdout)
+    elif given.json:
+        try:
+            put(given.json, text.encode())
+        except OSError as error:
+            die(5, f"--json: '{given.json}' cannot be written: {error.strerror}")
     counts = {word: sum(of["status"] == word for of in results) for word in WORDS}
     codes = {of["code"] for of in results} | {int(counts["fail"] > 0)}
     code = next((code for code in (4, 6, 1, 5) if code in codes),

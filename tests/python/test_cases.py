@@ -431,7 +431,9 @@ def test_program(changed, tmp_path):
     for arguments, code, words in (
             (["missing"], 5, "missing"), ([tmp_path / "empty"], 5, "empty' has no case.json"),
             ([], 2, "DIR"), ([good, "--device", "no such device"], 3, "no such device"),
-            ([good, "--write-outputs", report], 5, "--write-outputs")):
+            ([good, "--write-outputs", report], 5, "--write-outputs"),
+            ([good, "--json", tmp_path], 5, "--json"),
+            ([good, "--json", tmp_path / "missing/report"], 5, "--json")):
         got, _, error = program(*arguments)
         assert got == code and words in error
     # Outputs do not follow a symbolic link.
@@ -439,6 +441,35 @@ def test_program(changed, tmp_path):
     (tmp_path / "linked/own").symlink_to(tmp_path / "empty")
     code, lines, _ = program(good, "--write-outputs", tmp_path / "linked")
     assert code == 5 and "link" in lines[0] and not list((tmp_path / "empty").iterdir())
+
+
+def test_streams_and_full_disks(changed, tmp_path):
+    good = changed("half_f32_bshd", to="good")
+
+    def shell(script, *arguments):
+        done = subprocess.run(["sh", "-c", script, "sh", sys.executable, cases.__file__, good,
+                               *arguments], text=True, capture_output=True, cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    code, text, lines = shell('"$@"', "--json", "-")
+    assert code == 0 and json.loads(text)["cases"][0]["status"] == "pass"
+    assert lines.startswith("pass ") and lines.count("\n") == 1
+    # A stdout that is closed or full.
+    code, _, error = shell('{ "$@"; echo $? >&2; } | true')
+    assert error.endswith("Broken pipe\n5\n") and error.count("\n") == 2
+    for arguments in ((), ("--json", "-")):
+        code, _, error = shell('exec "$@" >/dev/full', *arguments)
+        assert code == 5 and error.endswith("No space left on device\n")
+    # Where files cannot grow, the old ones stay as they were.
+    report = tmp_path / "report.json"
+    outputs = tmp_path / "out/own/half_f32_bshd"
+    outputs.mkdir(parents=True)
+    for file in (report, outputs / "actual_q.npy"):
+        file.write_text("old")
+        code, text, error = shell('ulimit -f 0; exec "$@"', *(
+            ("--json", report) if file == report else ("--write-outputs", "out")))
+        assert code == 5 and "cannot be written: File too large" in text + error
+        assert file.read_text() == "old" and list(file.parent.glob("*.part")) == []
 
 
 def compared(kind, actual, expected, share=None, written=(True,)):
