@@ -301,7 +301,7 @@ class Folder:
         try:
             array = np.lib.format.open_memmap(place, "r")
         except Exception as error:  # of the parser of Python, which numpy gives the header to
-            wrong(f"{file}: {error or type(error).__name__}")
+            wrong(f"{file}: {str(error) or type(error).__name__}")
         what = f"{file}: has shape {array.shape} of {array.dtype.str}"
         if array.dtype.str not in ("<f4", "<f2", "<u2", "<i4", "<i8", "<f8", "|u1"):
             unsupported(f"{what}: it must be <f4, <f2, <u2, <i4, <i8, <f8 or |u1")
