@@ -14,6 +14,7 @@ import pytest
 import cases
 import own_cases
 from case_comparison import compare_codes
+from case_device import Tensor
 from case_document import BLOCKS, Folder, Refusal, describe
 
 GONE = object()  # a key or file that is removed
@@ -175,6 +176,7 @@ ROWS = [
     *(("unsupported", f"{value}*int32", at("positions.value", value))
       for value in (2147483648, 9000000000000)),
     ("unsupported", "3 axes without sections", at("sections", None), SECTIONS),
+    ("unsupported", "unknown key x0", {f"x{i}": 1 for i in range(8)}),
     # Values.
     *(("error", "positions.value is", at("positions.value", value))
       for value in (5.5, 1e300, 18446744073709551615, True, "5")),
@@ -383,6 +385,13 @@ def test_one_change(device, changed, tmp_path, row):
     assert result["status"] == status and in_order(words, result["reason"])
     assert result["code"] == (5 if status == "error" else 0)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_any_other_exception_is_an_error(changed, monkeypatch):
+    folder = str(changed("half_f32_bshd"))
+    monkeypatch.setattr(cases, "describe", lambda document: {}["gone"])
+    result = cases.run(None, Folder(folder, folder))
+    assert [result[key] for key in ("status", "reason", "code")] == ["error", "KeyError: 'gone'", 5]
 
 
 def test_own_cases(device, own, tmp_path):
@@ -599,12 +608,14 @@ def mutated(value, chance):
     key = chance.choice(list(copy) if isinstance(copy, dict) else range(len(copy)))
     if isinstance(copy, dict) and chance.random() < 0.1:
         copy[chance.choice(["layout", "kind", "v", "junk"])] = chance.choice(JUNK)
-    if key == "shape" and chance.random() < 0.5:
-        copy[key] = [n if chance.random() < 0.5 else chance.choice([0, 1, 2**31]) for n in [
-            *copy[key]]] if isinstance(copy[key], list) else 0
-    else:
-        copy[key] = mutated(copy[key], chance)
+    copy[key] = mutated(copy[key], chance)
     return copy
+
+
+def with_other_axes(document, chance):
+    name, tensor = chance.choice([*document["tensors"].items()])
+    shape = [chance.choice([n, 0, 2**31, 2**31]) for n in tensor["shape"]]
+    return {**document, "tensors": {**document["tensors"], name: {**tensor, "shape": shape}}}
 
 
 def mutated_header(data, chance):
@@ -630,14 +641,18 @@ def test_mutated_headers(own, tmp_path):
 
 
 def test_mutated_documents(own):
-    """Each is read or refused, and ends in no other way."""
+    """Each is read, with its tensors, or refused, and ends in no other way."""
     chance, read = random.Random(7), 0
-    documents = [json.loads(path.read_text()) for path in sorted(own.glob("*/case.json"))]
+    documents = {path.parent: json.loads(path.read_text())
+                 for path in sorted(own.glob("*/case.json"))}
     for _ in range(40):
-        for document in documents:
+        for folder, document in documents.items():
             try:
-                describe(mutated(document, chance))
+                change = chance.choice([mutated, with_other_axes])
+                case = describe(change(document, chance))
+                for name in case.tensors:
+                    Tensor(Folder(str(folder), str(folder)), case, name)
                 read += 1
             except Refusal:
                 pass
-    assert 100 < read < 3000
+    assert 50 < read < 3000
