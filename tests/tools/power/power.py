@@ -48,7 +48,7 @@ TESTS = {
                  "device_rest.lavapipe": ["vkrope_device_test"]},
 }
 # What vkrope-conformance runs at a level. The quick level of `random` is that of --thorough.
-CHECKS = {"quick": ["--filter=-random/*"], "random": ["--random", "15", "--filter=random/*"]}
+CHECKS = {"quick": ["--filter=-random/*"], "random": ["--random", "8", "--filter=random/*"]}
 NOTHING, UNKNOWN, ENDS = "-", "?", "ends with"  # ?: to be measured
 PATIENCE = 900  # seconds; a mutant may make a program run forever
 
