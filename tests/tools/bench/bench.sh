@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: MIT
 # Tests `vkrope-bench` on lavapipe from outside: names and counters of the rows, the context,
 # errors, summaries, and the tables of pages. Arguments: the command, the source tree, the driver
-# manifests of lavapipe and of SwiftShader, which may be empty, and vkrope-conformance.
+# manifest of lavapipe, which may be empty, and vkrope-conformance.
 # check.sh is found at run time and sets the variables; awk evaluates the expressions.
 # shellcheck disable=SC1091,SC2016,SC2154
 . "$(dirname "$0")/../command/check.sh"
 bench=$vkrope
 source=$models
-conformance=$5
+conformance=$4
 
 use_driver /nonexistent/no_driver.json
 expect 2 'not a valid option' "$bench" --benchmark_fliter=x

@@ -5,9 +5,9 @@
 # vkrope-conformance, and vkrope-bench or nothing.
 # shellcheck disable=SC2016,SC2317 # expressions for another shell; functions called indirectly
 . "$(dirname "$0")/check.sh"
-layer=$5
-conformance=$6
-bench=$7
+layer=$4
+conformance=$5
+bench=$6
 # A sanitizer must leave crashes to the handlers of the program.
 # check.sh exports this variable.
 # shellcheck disable=SC2034

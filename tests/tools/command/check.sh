@@ -116,18 +116,6 @@ holds() {
 # number KEY: prints the values of a key in the JSON on the last command's stdout, one per line.
 number() { sed -n 's/.*"'"$1"'": \([-+.0-9e]*\),*$/\1/p' "$logs/out"; }
 
-# byte NUMBER...: prints numbers in binary.
-byte() { for value; do
-    printf %b "\\0$((value >> 6 & 3))$((value >> 3 & 7))$((value & 7))"; done; }
-
-# npy DESCR SHAPE [ORDER]: prints a .npy file with the data from stdin.
-npy() {
-    dict="{'descr': '$1', 'fortran_order': ${3:-False}, 'shape': $2, }"
-    printf '\223NUMPY\001\000'
-    byte ${#dict} $((${#dict} / 256))
-    printf %s "$dict"
-    cat
-}
 zeros() { head -c "$1" /dev/zero; }
 
 # model_with FIELDS: prints a config.json with 4 query heads and 2 key heads of 64 channels.

@@ -4,8 +4,8 @@
 # that the other groups are finished, and that the exit code is right. Further arguments: the tool
 # with seeded endings, and the layer that acts as a bad driver.
 . "$(dirname "$0")/tool.sh"
-seeded=$5
-layer=$6
+seeded=$4
+layer=$5
 hang=$((4 * ${VKROPE_TIME_FACTOR:-1})) # seconds
 # A sanitizer must not handle the crashes.
 ASAN_OPTIONS=$ASAN_OPTIONS:handle_segv=0:handle_sigbus=0:handle_abort=0

@@ -4,9 +4,9 @@
 # that works; then waivers, comparison and one page of many reports. Further arguments: the folder
 # of the bad drivers, the folder for pages that a browser test opens, the tool with seeded faults.
 . "$(dirname "$0")/tool.sh"
-drivers=$5
-pages=$6
-seeded=$7
+drivers=$4
+pages=$5
+seeded=$6
 wait=$((2 * ${VKROPE_TIME_FACTOR:-1})) # seconds
 ASAN_OPTIONS=$ASAN_OPTIONS:handle_segv=0
 VKROPE_REAL_DRIVER=$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$lavapipe")

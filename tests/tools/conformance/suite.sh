@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Tests the built-in suite as a command: the list of checks, the report, and a failure's output.
 # Arguments: those of tool.sh, then the tool with seeded faults.
-seeded=$5
+seeded=$4
 hang=$((60 * ${VKROPE_TIME_FACTOR:-1})) # seconds
 . "$(dirname "$0")/tool.sh"
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What the tests in this folder share; they source this file. Their arguments: the command
-# vkrope-conformance, the folder of model files, which they do not use, and the driver manifests of
-# lavapipe and of SwiftShader.
+# vkrope-conformance, the folder of model files, which they do not use, and lavapipe's manifest.
 # shellcheck shell=sh disable=SC2034 # the scripts that source this file use `tool`
 . "$(dirname "$0")/../command/check.sh"
 tool=$vkrope
