@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tests that `vkrope rotate` rejects every wrong input before it looks for a device, with an error
 that names the input, and that no file is left behind. (Headers of .npy and .safetensors files:
-npy_test.cpp, safetensors_test.cpp. The advice of errors: advice.sh.)"""
+npy_test.cpp, safetensors_test.cpp. The advice of errors: test_advice.py.)"""
 
 import os
 import re

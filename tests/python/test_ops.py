@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tests `vkrope rotate` with norms, bias, clip and scale, from the model and from options, and with
 quantised outputs: outputs are within the definition's bound, nothing else changes, and SwiftShader
-gives the same bits. (The cases in tests/data/cases have the bytes of each type.)"""
+gives the same bits. (The cases of own_cases.py have the bytes of each type.)"""
 
 import json
 

@@ -17,7 +17,7 @@ enum class ExitCode : int {
     verification_failed = 1,
     usage = 2,          // wrong command line, or a request that this version does not support
     no_device = 3,      // no device, or none whose limits are large enough
-    device_failed = 4,  // device lost, driver crash or timeout
+    device_failed = 4,  // device lost, timeout or exit; of vkrope-conformance also a crash
     bad_file = 5,       // a file that cannot be read, has wrong content, or cannot be written
     out_of_memory = 6,
 };

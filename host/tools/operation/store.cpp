@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The store of the outputs of vkrope rotate: reads the options and checks them against the tensors.
+// The store of the outputs of an operation: reads the options and checks them against the tensors.
 #include <cmath>
 
 #include "base/meaning.hpp"
