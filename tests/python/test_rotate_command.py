@@ -73,6 +73,16 @@ def test_sources_of_angles(correct):
     assert products.source == "direct_texture" and (products.q != exact).any()
 
 
+def test_the_inverse_gives_the_input_back(correct):
+    """Each rotation changes a pair, as a vector, by at most the bound times 2^-23 of its norm."""
+    before = np.load("q.npy")
+    correct("--first-position 70")
+    correct("--first-position 70 --inverse", q=np.load("q_out.npy"))
+    norm = np.hypot(before[..., :32], before[..., 32:])
+    error = np.abs(np.load("q_out.npy") - before) / np.concatenate([norm, norm], -1)
+    assert error.max() <= 2 * BOUNDS["factored_texture"] * 2**-23
+
+
 def test_positions(correct):
     """All forms of the same ids give the same bits as implicit ones; other ids are verified."""
     implicit, ids = correct("--first-position 7").q, np.arange(7, 12)
