@@ -20,8 +20,7 @@ struct MakeInputOptions {
     std::string out;
 };
 
-constexpr std::uint64_t max_file_bytes = std::uint64_t{1}
-                                         << 40;  // a mistyped shape must not fill the disk
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 40;  // more is a mistyped shape
 
 // SplitMix64 (Steele, Lea, Flood 2014). Its n-th output depends only on seed + n * gamma.
 class RandomBits {
@@ -74,10 +73,21 @@ std::uint64_t checked_bytes(const MakeInputOptions& options) {
     }
 }
 
+// A mistyped shape must not fill the disk. Some file systems do not say their size.
+void check_space(const OutputFile& file, std::uint64_t bytes) {
+    std::error_code unknown;
+    const auto space = std::filesystem::space(file.target().parent_path(), unknown);
+    if (!unknown && space.capacity != 0 && bytes > space.available) {
+        fail(ExitCode::bad_file, "{}: '{}' cannot be written: it needs {} bytes, {} are free",
+             file.option(), file.target().string(), bytes, space.available);
+    }
+}
+
 ExitCode make_input(const MakeInputOptions& options) {
     const std::uint64_t bytes = checked_bytes(options);
     std::vector<OutputFile> files;
     files.emplace_back("--out", options.out);
+    check_space(files.front(), bytes);
     files.front().write(npy::make_header(npy_type(options.element), options.shape));
     RandomBits random(options.seed);
     const std::size_t element_size = element_bytes(options.element);

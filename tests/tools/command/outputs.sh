@@ -76,6 +76,11 @@ for path in out.npy old.npy; do
 done
 holds 'what an output would replace stays' grep -qx 'old content' old.npy
 
+# A shape of rows of 1 KiB, for which the disk has no room; at most 1 TiB can be made.
+rows=$(($(df -Pk . | awk 'END { print $4 }') + 1000000))
+[ $rows -ge 1000000000 ] || refuse 5 '--out:*/out.npy*bytes*are free' limited "$vkrope" make-input \
+    --shape $rows,256 --out out.npy
+
 # A failed verification or run leaves nothing either.
 no_driver
 refuse 3 '' out_both out_q.npy out_k.npy
