@@ -87,7 +87,12 @@ void OutputFile::make_temporary() {
     struct stat old = {};
     const mode_t hidden = ::umask(0);
     ::umask(hidden);
-    const mode_t mode = ::stat(target_.c_str(), &old) == 0 ? old.st_mode & 0777 : 0666 & ~hidden;
+    mode_t mode = 0666 & ~hidden;
+    if (::stat(target_.c_str(), &old) == 0) {
+        mode = old.st_mode & 0777;
+        // A group other than the old one gets at most the rights of others.
+        if (::fchown(file_, uid_t(-1), old.st_gid) != 0) mode &= ~mode_t{070} | mode << 3;
+    }
     // A file system without modes is no error.
     [[maybe_unused]] const int kept = ::fchmod(file_, mode);
 }

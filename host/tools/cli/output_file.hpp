@@ -11,7 +11,8 @@
 namespace vkrope::tools {
 
 // A file that is written under a temporary name next to its final name, from the first write() on.
-// The destructor removes the temporary file. A file that replaces another gets its mode.
+// The destructor removes the temporary file, but a signal that ends the program while it writes
+// leaves it. A file that replaces another gets its group and mode.
 class OutputFile {
    public:
     // Checks that the path can be written, so that most errors are found before a long run.

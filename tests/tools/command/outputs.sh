@@ -106,6 +106,15 @@ if [ "$(id -u)" = 0 ]; then # another user may write the file, but not replace i
     chmod 755 . "$logs" && chmod 644 q.npy model.json && chmod 666 old.npy && cp "$vkrope" vkrope
     refuse 5 '--out-q:*old.npy' setpriv --reuid 4321 --regid 4321 --clear-groups ./vkrope rotate \
         --model model.json --q q.npy --out-q old.npy
+    # A user outside the old group: the rights of that group are not for another one.
+    mkdir theirs && echo old >theirs/old.npy && chown -R 4321:5678 theirs &&
+        chmod 640 theirs/old.npy
+    works setpriv --reuid 4321 --regid 4321 --clear-groups ./vkrope make-input --shape 1 \
+        --out theirs/old.npy
+    holds 'another group has no rights' [ "$(find theirs/old.npy -gid 4321 -perm 600)" ]
+    chgrp 5678 theirs/old.npy && chmod 640 theirs/old.npy
+    works ./vkrope make-input --shape 1 --out theirs/old.npy
+    holds 'group and mode of the old file' [ "$(find theirs/old.npy -gid 5678 -perm 640)" ]
 fi
 "$vkrope" rotate --model model.json --q q.npy --out-q closed.npy >&- 2>"$logs/err"
 holds 'a closed stdout is found before anything is written' [ $? = 5 ] &&
