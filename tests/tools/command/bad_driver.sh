@@ -34,8 +34,9 @@ rotate() { VKROPE_FAULT=$1 $default_signals "$vkrope" rotate --model model.json 
 works rotate none
 rm out.npy
 
-# A driver that ends the program in any way has not rotated anything.
-for status in 0 1 3; do
+# A driver that ends the program in any way has not rotated anything. Files are written after the
+# device is destroyed.
+for status in 0 1 3 0@destroy; do
     refuse 4 ended rotate "exit=$status"
 done
 refuse 4 ended rotate quick_exit=0
@@ -62,10 +63,10 @@ fi
 # by the signal and leaves no file behind.
 # shellcheck disable=SC3045 # every sh of Debian has ulimit -c
 ulimit -c 0
-for fault in SEGV BUS FPE ABRT HUP INT PIPE TERM XCPU overflow overflow=thread; do
+for fault in SEGV SEGV@destroy BUS FPE ABRT HUP INT PIPE TERM XCPU overflow overflow=thread; do
     case $fault in
         overflow*) name=SEGV ;;
-        *) name=$fault fault=raise=$fault ;;
+        *) name=${fault%@*} fault=raise=$fault ;;
     esac
     code=0
     rotate "$fault" >"$logs/out" 2>"$logs/err" || code=$?

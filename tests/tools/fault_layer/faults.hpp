@@ -36,6 +36,7 @@ namespace vkrope::faults {
     X(vkCmdPushDescriptorSetKHR)   \
     X(vkCreateComputePipelines)    \
     X(vkCreateShaderModule)        \
+    X(vkDestroyDevice)             \
     X(vkEndCommandBuffer)          \
     X(vkGetQueryPoolResults)       \
     X(vkMapMemory)                 \

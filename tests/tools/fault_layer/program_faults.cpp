@@ -29,7 +29,8 @@ void hostile_name(Functions& replaced) {
 
 // The way a driver ends the current call or the program. The argument is ARGUMENT@PLACE+AFTER.
 // ARGUMENT: the code for exit, the signal for raise. PLACE: submit (the default), pipelines,
-// instance, or load (of the library). AFTER: the number of calls at that place that first succeed.
+// instance, destroy (of the device), or load (of the library). AFTER: the number of calls at that
+// place that first succeed.
 struct Ending {
     VkResult (*end)(const std::string& argument) = nullptr;
     std::string argument, place;
@@ -56,6 +57,10 @@ void end_by(Functions& replaced, VkResult (*end)(const std::string&)) {
         return result != VK_SUCCESS
                    ? result
                    : next.vkCreateComputePipelines(device, cache, count, create, allocator, made);
+    };
+    replaced.vkDestroyDevice = [](VkDevice device, const VkAllocationCallbacks* allocator) {
+        pass("destroy");
+        next.vkDestroyDevice(device, allocator);
     };
 }
 
