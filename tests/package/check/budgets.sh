@@ -14,14 +14,14 @@ results        530    400  ^[a-z]+/results/|\.svg$
 shaders       5100   4400  ^shaders/
 interface     3140   3400  ^host/include/
 frequencies   2510   2300  ^host/frequencies/
-kernel        6770   5200  ^host/(kernel|base)/
+kernel        6780   5200  ^host/(kernel|base)/
 runtime       2560   2000  ^host/runtime/
 model         8780   6000  ^host/model/
-verify        5900   6500  ^host/verify/
-tools        21300   9000  ^host/tools/
+verify        6340   6500  ^host/verify/
+tools        18950   9000  ^host/tools/
 python        2690   2000  ^host/python/
 bench         3130   3000  ^bench/
-tests        41700  28000  ^tests/
+tests        41850  28000  ^tests/
 pages         2861   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1880   1500  .'
 {
