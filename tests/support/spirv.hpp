@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "kernel/spirv/instruction.hpp"
@@ -13,11 +14,17 @@ namespace vkrope::test {
 using Words = std::span<const std::uint32_t>;
 
 // Calls visit(opcode, operands) for each instruction. The operands are the words after the first.
+// Throws if the last instruction does not end with the words.
 template <class Visit>
 void each_instruction(Words words, const Visit& visit) {
-    for (std::size_t at = header_words; at < words.size() && length_of(&words[at]) != 0;
-         at += length_of(&words[at]))
-        visit(op_of(&words[at]), words.subspan(at + 1, length_of(&words[at]) - 1));
+    std::size_t at = header_words;
+    while (at < words.size()) {
+        const std::size_t length = length_of(&words[at]);
+        if (length == 0 || length > words.size() - at) break;
+        visit(op_of(&words[at]), words.subspan(at + 1, length - 1));
+        at += length;
+    }
+    if (at != words.size()) throw std::runtime_error("a SPIR-V module does not end where it says");
 }
 
 struct Instruction {
