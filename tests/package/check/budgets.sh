@@ -21,7 +21,7 @@ verify        6340   6500  ^host/verify/
 tools        18950   9000  ^host/tools/
 python        2690   2000  ^host/python/
 bench         3130   3000  ^bench/
-tests        41850  28000  ^tests/
+tests        41860  28000  ^tests/
 pages         2870   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1880   1500  .'
 {

@@ -357,6 +357,8 @@ class Power:
         known = self.known.rows.get(fault)
         if self.args.quick:
             check = known and next((c for c in known[2:] if c not in (NOTHING, UNKNOWN)), None)
+            if not check and known and known[0] in TESTS:
+                return  # a test without a device finds it
             if not check or not suite.find(("quick", "random"), check):
                 self.wrong(fault, f"{check or 'no check'} finds it")
             return
