@@ -167,8 +167,8 @@ std::string commented(const std::string& text) {
 // Runs an operation twice, and returns the runs.
 //
 // shrinks  whether a failing one is reduced; false afterwards, because each costs up to a minute
-Runs hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
-                const ReportedLimits& limits, bool& shrinks) {
+Runs check_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
+                 const ReportedLimits& limits, bool& shrinks) {
     const auto other_of = [&](const Unplaced& first) {
         Unplaced other = verify::rearranged(first, seed);
         other.limits = limits;
@@ -211,7 +211,7 @@ Runs hold_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
 }
 
 // Checks operations of one kernel: 16 of the usual size, 2 large ones.
-void hold_kernel(Test& test, std::uint64_t number, const Kind& kind, bool& shrinks) {
+void check_kernel(Test& test, std::uint64_t number, const Kind& kind, bool& shrinks) {
     const std::uint64_t first = number * operations_of_a_kernel,
                         count = kind.elements > 100000 ? 2 : operations_of_a_kernel;
     const bool cuts = !(kind.limits == ReportedLimits{});
@@ -221,8 +221,8 @@ void hold_kernel(Test& test, std::uint64_t number, const Kind& kind, bool& shrin
     std::uint64_t taken = 0, in_parts = 0;
     std::string refusal;
     for (std::uint64_t seed = first; seed < first + count; ++seed) {
-        const Runs runs = hold_twice(test, verify::random_operation(seed, kind), seed, limits,
-                                     shrinks);
+        const Runs runs = check_twice(test, verify::random_operation(seed, kind), seed, limits,
+                                      shrinks);
         taken += runs.both ? 1 : 0;
         in_parts += runs.in_parts ? 1 : 0;
         if (!runs.both) refusal = runs.refusal;
@@ -240,7 +240,7 @@ void add_operations(Checks& checks) {
     std::uint64_t number = 0;
     for (const Kind& kind : verify::kinds()) {
         checks.add(kind.name, [&kind, number, shrinks](Test& test) {
-            hold_kernel(test, number, kind, *shrinks);
+            check_kernel(test, number, kind, *shrinks);
         });
         ++number;
     }
@@ -256,9 +256,9 @@ void add_random(Checks& checks) {
                         : number < kernels_of_full ? "--level full"
                                                    : fmt::format("--random {}", number + 1),
                         std::to_string(number), [number, shrinks](Test& test) {
-                            hold_kernel(test, number, {}, *shrinks);
+                            check_kernel(test, number, {}, *shrinks);
                             if (number % 4 == 0)  // a few with many elements
-                                hold_kernel(test, number, {.elements = 200000}, *shrinks);
+                                check_kernel(test, number, {.elements = 200000}, *shrinks);
                         });
     }
 }
