@@ -401,18 +401,19 @@ typedef enum vkrope_norm_place VKROPE_UINT32 {
 
 /** Shape of a weight, bias or scale in the parameter buffer. */
 typedef enum vkrope_parameter_shape VKROPE_UINT32 {
-    VKROPE_PARAMETER_NONE = 0,    /**< absent */
-    VKROPE_PARAMETER_CHANNEL = 1, /**< [head_dim], the same for all heads */
+    VKROPE_PARAMETER_NONE = 0, /**< absent */
+    /** [head_dim], the same for all heads; of a norm over a part of a row: vkrope_norm::channels */
+    VKROPE_PARAMETER_CHANNEL = 1,
     /** [heads, head_dim], stored like [heads * head_dim]; requires the number of heads. */
     VKROPE_PARAMETER_HEAD_CHANNEL = 2,
     VKROPE_PARAMETER_TENSOR = 3, /**< one number: a scale */
     VKROPE_PARAMETER_HEAD = 4, /**< [heads]: a scale for each head; requires the number of heads */
 } vkrope_parameter_shape;
 
-/** A norm over the whole row, whichever part of it is rotated, computed in f32. The relative error
- * of a normalised channel of an RMS norm is at most (k/2 + 7) 2^-24, with k = ceil(log2 head_dim) +
- * (token: ceil(log2 heads)). An infinity becomes NaN, and the rest of its row 0, or NaN with a
- * layer norm. A NaN turns its whole row into NaN. */
+/** A norm over a row or a part of it, whichever channels are rotated, computed in f32. The relative
+ * error of a normalised channel of an RMS norm is at most (k/2 + 7) 2^-24, with k = ceil(log2 of
+ * the number of its channels) + (token: ceil(log2 heads)). An infinity becomes NaN, and the rest of
+ * its row 0, or NaN with a layer norm. A NaN turns its whole row into NaN. */
 typedef struct vkrope_norm {
     vkrope_norm_kind kind VKROPE_ZERO;   /**< none: the other fields must have their defaults */
     vkrope_norm_span span VKROPE_ZERO;   /**< channels of one row */
@@ -426,6 +427,13 @@ typedef struct vkrope_norm {
      * Hugging Face does for many models; else nothing is rounded before the store. With an input of
      * f32 it has no effect. */
     VkBool32 round_between VKROPE_ZERO;
+    /** First channel of the part of a head row that the norm takes, and the number of its channels:
+     * 0 and 0 for the whole row. The other channels keep their values, and do not affect the norm.
+     * The latent row of MLA, [512 with a norm | 64 rotated], has 0 and 512. Weight and bias have
+     * `channels` channels per head, too. */
+    uint32_t first_channel VKROPE_ZERO;
+    /** 0: all channels, and first_channel must be 0; else first_channel + channels <= head_dim. */
+    uint32_t channels VKROPE_ZERO;
 } vkrope_norm;
 
 /** Source of the scale of an e4m3fn, e5m2 or int8 output. */
@@ -481,6 +489,15 @@ typedef struct vkrope_ops {
     vkrope_scale_layout scale_layout VKROPE_ZERO; /**< layout of made scales of K and V */
 } vkrope_ops;
 
+/** What the second destination of K or V receives: the rows for prefill attention beside a cache,
+ * or the keys as they were before the rotation. */
+typedef enum vkrope_second_of VKROPE_UINT32 {
+    VKROPE_SECOND_NONE = 0, /**< there is one destination */
+    /** The row after all ops, before it is rounded or quantised for the first destination. */
+    VKROPE_SECOND_RESULT = 1,
+    VKROPE_SECOND_INPUT = 2, /**< the row as it was read, before all ops */
+} vkrope_second_of;
+
 /** Properties of Q, K or V that are fixed when a kernel is created. head_dim 0: the kernel does not
  * handle this tensor, and the other fields must be 0. */
 typedef struct vkrope_tensor_info {
@@ -494,6 +511,10 @@ typedef struct vkrope_tensor_info {
     uint32_t heads VKROPE_ZERO;
     /** Norm, bias, clip, scale, Hadamard transform and scales of a quantised output. */
     vkrope_ops ops VKROPE_ZERO;
+    /** K and V only: content of vkrope_call::second; requires the number of heads. */
+    vkrope_second_of second_of VKROPE_ZERO;
+    /** Element type of the second destination: f32, f16 or bf16. */
+    vkrope_element second VKROPE_ZERO;
 } vkrope_tensor_info;
 
 /** Properties that are fixed when a kernel is created; everything else is per call. Setting a field
@@ -501,14 +522,19 @@ typedef struct vkrope_tensor_info {
  * sections without VKROPE_POSITIONS_AXIS_IDS. vkrope_get_kernel_info fills this struct from a
  * rotation. */
 typedef struct vkrope_kernel_info {
-    /** Pairing of the input; VKROPE_PAIRING_NONE is an error. */
+    /** Pairing of the input; VKROPE_PAIRING_NONE is an error unless nothing rotates. */
     vkrope_pairing pairing VKROPE_ZERO;
-    uint32_t rotary_dim VKROPE_ZERO; /**< rotated channels in all windows: even, 2 to head_dim */
+    /** Rotated channels in all windows: even, 2 to head_dim. 0: nothing rotates, as in a layer
+     * without RoPE. The kernel then applies the other ops, converts, quantises and stores.
+     * `pairing`, `angles`, `positions` and every other field of a rotation, here and in
+     * vkrope_call, must have their defaults. */
+    uint32_t rotary_dim VKROPE_ZERO;
     /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V. V is never rotated: it is copied together with K,
      * and stored as `out`. */
     vkrope_tensor_info tensor[VKROPE_TENSORS] VKROPE_ZERO;
     /** vkrope_angle_table_layout::source of the table that each call names. VKROPE_ANGLES_AUTOMATIC
-     * is an error here: the choice depends on max_position, an argument of vkrope_plan_angles. */
+     * is an error here unless nothing rotates: the choice depends on max_position, an argument of
+     * vkrope_plan_angles. */
     vkrope_angle_source angles VKROPE_ZERO;
     vkrope_position_source positions VKROPE_ZERO; /**< source of the position of a token */
     vkrope_mapping mapping VKROPE_ZERO;           /**< distribution of work over invocations */
@@ -544,7 +570,7 @@ typedef struct vkrope_kernel_info {
 typedef struct vkrope_kernel vkrope_kernel;
 
 /**
- * Compiles every pipeline that vkrope_record may choose, at most nine. Thread-safe unless the
+ * Compiles every pipeline that vkrope_record may choose, at most 15. Thread-safe unless the
  * pipeline cache is externally synchronised.
  *
  * @param device  the borrowed device
@@ -689,10 +715,10 @@ typedef struct vkrope_angles {
     VkDescriptorBufferInfo sin VKROPE_ZERO;
 } vkrope_angles;
 
-/** One rotation of Q, K or both, optionally with a copy of V. Input and output of a tensor must be
- * the same bytes (in place) or disjoint. Setting a field that the kernel does not use is an error
- * that names it: ids for a kernel with implicit positions, parameters for a kernel without weights,
- * rows for a tensor without heads. */
+/** One rotation of Q, K or both, optionally with a copy of V, or the same ops without a rotation.
+ * Input and output of a tensor must be the same bytes (in place) or disjoint. Setting a field that
+ * the kernel does not use is an error that names it: ids for a kernel with implicit positions,
+ * parameters for a kernel without weights, rows for a tensor without heads. */
 typedef struct vkrope_call {
     uint32_t batch VKROPE_ZERO;  /**< sequences; 0: 1 */
     uint32_t tokens VKROPE_ZERO; /**< tokens per sequence; 0 is valid and records nothing */
@@ -729,6 +755,11 @@ typedef struct vkrope_call {
      * scatter_kv one scale for each row of the cache, see vkrope_scale_layout. The offset must be a
      * multiple of 4; the range may not overlap another buffer of the call. */
     VkDescriptorBufferInfo scales_out[VKROPE_TENSORS] VKROPE_ZERO;
+    /** With vkrope_tensor_info::second_of of the tensor: receives the rows of all tokens, those
+     * without a slot too, as [batch, tokens, heads, head_dim], packed. The offset must be a
+     * multiple of 256, the range at least the bytes of the rows, in whole words of 4 bytes; it may
+     * not overlap another buffer of the call. */
+    VkDescriptorBufferInfo second[VKROPE_TENSORS] VKROPE_ZERO;
 } vkrope_call;
 
 /**
@@ -740,6 +771,7 @@ typedef struct vkrope_call {
  * - the device binds too few storage buffers for Q, K and V together,
  * - a tensor or cache exceeds the range that the device binds at once,
  * - V's layout differs from K's,
+ * - K or V has a second destination, and the device binds too few storage buffers for it, too,
  * - heads in groups are combined with a batch or slots.
  *
  * Thread-safe.
@@ -1078,14 +1110,18 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
  * VKROPE_POSITIONS_AXIS_IDS; for text, all axes can read one row: set axis_stride to
  * VKROPE_BROADCAST.
  *
- * @param rotation  must rotate: a layer without RoPE needs no kernel
- * @param layout    from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache
+ * A layer without RoPE (vkrope_rope_params::no_rope) gets a kernel that does not rotate, with a
+ * rotary_dim of 0, for its other ops, its cache and its element types.
+ *
+ * @param rotation  rotation, or a layer without RoPE
+ * @param layout    from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache;
+ * null for a layer without RoPE
  * @param q, k, v   element types of the tensors, input and output; null: the kernel does not handle
  *                  the tensor
  * @param info      receives the result. Ops of an absent tensor are left out. Positions are
  *                  VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else implicit
  * @param error     optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for a layer without RoPE, and for another rotation's layout
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for another rotation's layout
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
 vkrope_get_kernel_info(const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
