@@ -178,6 +178,10 @@ class DispatchBuilder {
     }
 
     void add_angles() noexcept {
+        if (!call_.angles.layout) {  // nothing rotates, so every position is covered
+            push_.table_rows = ~0u;
+            return;
+        }
         const AngleTableLayout& layout = *call_.angles.layout;
         bindings_.of[shader::binding_table] = resolved_.table;
         bindings_.of[shader::binding_table_sin] = resolved_.table_sin;

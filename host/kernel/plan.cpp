@@ -197,10 +197,12 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     }
     const bool counts = call.out_of_range.buffer != VK_NULL_HANDLE;
     bool left[tensor_count];  // tensors without a tiling
-    for (const TensorIndex t : every_tensor) left[t] = call.tensor[t].heads != 0;
-    // A V that is in place without ops needs no copy. If it is alone, its tokens are still counted.
-    const bool v_changes = !call.tensor[V].in_place || has_ops(kernel.info.tensor[V].ops);
-    left[V] = left[V] && (v_changes || (counts && !left[Q] && !left[K]));
+    for (const TensorIndex t : every_tensor) {
+        // A tensor in place that neither the rotation nor an op changes needs no copy.
+        const bool changes = (t != V && kernel.info.rotary_dim != 0) || !call.tensor[t].in_place ||
+                             has_ops(kernel.info.tensor[t].ops);
+        left[t] = call.tensor[t].heads != 0 && changes;
+    }
     // The first tensor with slots counts those outside the cache.
     const TensorIndex counts_slots = left[K] ? K : V;
     const auto add = [&](TiledTensors tensors) {

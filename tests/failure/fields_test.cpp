@@ -50,7 +50,8 @@ class Fields {
 
     void call(Call& of, AngleTableLayout& plan) {
         auto& [batch, tokens, in, out, positions, angles, direction, gain, paged_cache,
-               out_of_range, parameters, first_set_tokens, q_scale, scale_tokens, scales_out] = of;
+               out_of_range, parameters, first_set_tokens, q_scale, scale_tokens, scales_out,
+               second] = of;
         field("batch", batch, 1u), field("tokens", tokens, 3u);
         tensor("in[0]", in[Q]), tensor("out[0]", out[Q]);
         tensor("in[1]", in[K]), tensor("out[1]", out[K]);
@@ -90,6 +91,8 @@ class Fields {
         buffer("scale_tokens[2]", scale_tokens[V]);
         buffer("scales_out[0]", scales_out[Q]), buffer("scales_out[1]", scales_out[K]);
         buffer("scales_out[2]", scales_out[V]);
+        buffer("second[0]", second[Q]), buffer("second[1]", second[K]);
+        buffer("second[2]", second[V]);
     }
 
     void position_call(PositionCall& of) {
@@ -175,12 +178,15 @@ class Fields {
     }
 
     void format(const std::string& of, TensorInfo& at) {
-        auto& [in, out, head_dim, rotary_offset, heads, ops] = at;
+        auto& [in, out, head_dim, rotary_offset, heads, ops, second_of, second] = at;
         field(of + ".in", in, VKROPE_BF16), field(of + ".out", out, VKROPE_BF16);
         field(of + ".head_dim", head_dim, 256u);
         field(of + ".rotary_offset", rotary_offset, 2u);
         field(of + ".heads", heads, 4u);
         read_ops(of + ".ops", ops);
+        field(of + ".second_of", second_of,
+              second_of == VKROPE_SECOND_INPUT ? VKROPE_SECOND_RESULT : VKROPE_SECOND_INPUT);
+        field(of + ".second", second, VKROPE_BF16);
     }
 
     void read_ops(const std::string& of, Ops& at) {
@@ -188,7 +194,8 @@ class Fields {
                scale_floor, scale_layout] = at;
         field(of + ".bias", bias, VKROPE_PARAMETER_HEAD_CHANNEL);
         {
-            auto& [kind, span, place, eps, weight, weight_offset, norm_bias, round] = norm;
+            auto& [kind, span, place, eps, weight, weight_offset, norm_bias, round, first_channel,
+                   channels] = norm;
             field(of + ".norm.kind", kind, VKROPE_NORM_LAYER);
             field(of + ".norm.span", span, VKROPE_NORM_SPAN_TOKEN);
             field(of + ".norm.place", place, VKROPE_NORM_PLACE_AFTER);
@@ -197,6 +204,8 @@ class Fields {
             field(of + ".norm.weight_offset", weight_offset, 1u);
             field(of + ".norm.bias", norm_bias, VKROPE_PARAMETER_CHANNEL);
             field(of + ".norm.round_between", round, true);
+            field(of + ".norm.first_channel", first_channel, 32u);
+            field(of + ".norm.channels", channels, 64u);
         }
         field(of + ".clip", clip, 7.0f), field(of + ".scale", scale, 3.0f);
         field(of + ".scale_call", scale_call, !scale_call);

@@ -764,8 +764,8 @@ typedef struct vkrope_call {
 
 /**
  * Computes the number of dispatches that vkrope_record records for a call, which is also the number
- * of sets that it takes from an arena. It is 0 if there is nothing to do: no tokens, or only a V in
- * place and no out_of_range. It is above 1 if
+ * of sets that it takes from an arena. It is 0 if there is nothing to do: no tokens, or only tensors
+ * in place that neither a rotation nor an op changes. It is above 1 if
  *
  * - the tokens exceed the workgroups of a dispatch,
  * - the device binds too few storage buffers for Q, K and V together,

@@ -61,6 +61,25 @@ Status check_axes(const KernelInfo& info) noexcept {
                  unsigned(info.angles));
 }
 
+// Checks the pairing, the number of rotated channels, and the angle source.
+Status check_rotation(const KernelInfo& info) noexcept {
+    if (info.pairing == VKROPE_PAIRING_NONE || info.pairing > VKROPE_INTERLEAVED)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "pairing is %u: it must be VKROPE_HALF_SPLIT or VKROPE_INTERLEAVED",
+                     unsigned(info.pairing));
+    if (info.angles == VKROPE_ANGLES_AUTOMATIC)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "angles is VKROPE_ANGLES_AUTOMATIC: it must be "
+                     "vkrope_angle_table_layout::source, which "
+                     "vkrope_plan_angles chose");
+    if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "rotary_dim is %u: it must be even and at least 2, or 0 for a layer without "
+                     "rotation",
+                     info.rotary_dim);
+    return {};
+}
+
 // Checks phases, head groups and angles of channels, which only some angle sources support.
 Status check_angles(const KernelInfo& info) noexcept {
     const bool caller = info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
@@ -110,15 +129,9 @@ Status check_enumerator(const char* tensor, const char* field, std::uint32_t val
 
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check(device); !s) return s;
-    if (info.pairing == VKROPE_PAIRING_NONE || info.pairing > VKROPE_INTERLEAVED)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "pairing is %u: it must be VKROPE_HALF_SPLIT or VKROPE_INTERLEAVED",
-                     unsigned(info.pairing));
-    if (info.angles == VKROPE_ANGLES_AUTOMATIC)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "angles is VKROPE_ANGLES_AUTOMATIC: it must be "
-                     "vkrope_angle_table_layout::source, which "
-                     "vkrope_plan_angles chose");
+    if (info.rotary_dim != 0) {
+        if (Status s = check_rotation(info); !s) return s;
+    }
     const struct {
         const char* field;
         std::uint32_t value, last;
@@ -133,14 +146,11 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (info.scatter_kv && info.tensor[K].head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "scatter_kv is set: tensor[1].head_dim must then not be 0");
-    if (info.rotary_dim < 2 || info.rotary_dim % 2 != 0) {
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "rotary_dim is %u: it must be even and at least 2", info.rotary_dim);
-    }
     if (info.tensor[Q].head_dim == 0 && info.tensor[K].head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "tensor[0].head_dim and tensor[1].head_dim are both 0: there is nothing to "
-                     "rotate");
+                     "%s",
+                     info.rotary_dim != 0 ? "rotate" : "do; a V alone can be K");
     if (Status s = check_windows("", info.windows, info.rotary_dim); !s) return s;
     if (Status s = check_unused(info); !s) return s;
     if (Status s = check_axes(info); !s) return s;

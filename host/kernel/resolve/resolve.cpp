@@ -54,6 +54,18 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
                  b.name);
 }
 
+// Resolves what only a kernel that rotates has: positions and angles.
+Status resolve_rotation(const KernelInfo& info, const StorageLimits& limits, const Call& call,
+                        ResolvedCall& resolved) noexcept {
+    if (Status s = resolve_positions(info, call, resolved); !s) return s;
+    if (Status s = resolve_angles(info, limits, call.angles, resolved); !s) return s;
+    if (Status s = resolve_gain(call, resolved); !s) return s;
+    const bool rotates = call.in[Q].heads != 0 || call.in[K].heads != 0;
+    if (info.positions != VKROPE_POSITIONS_IMPLICIT || !rotates || is_given(call.out_of_range))
+        return {};
+    return check_covered(call, resolved.position_step);
+}
+
 }  // namespace
 
 Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
@@ -120,12 +132,8 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
             if (!disjoint(a_out, b_in)) return {overlap_of(a_out, b_in), {}};
         }
     }
-    if (Status s = resolve_positions(info, call, resolved); !s) return {s, {}};
-    if (Status s = resolve_angles(info, limits, call.angles, resolved); !s) return {s, {}};
-    if (Status s = resolve_gain(call, resolved); !s) return {s, {}};
-    const bool rotates = call.in[Q].heads != 0 || call.in[K].heads != 0;
-    if (info.positions == VKROPE_POSITIONS_IMPLICIT && rotates && !is_given(call.out_of_range)) {
-        if (Status s = check_covered(call, resolved.position_step); !s) return {s, {}};
+    if (info.rotary_dim != 0) {
+        if (Status s = resolve_rotation(info, limits, call, resolved); !s) return {s, {}};
     }
     if (needs.any) {
         if (Status s = resolve_ops(info, needs.parameter_bytes, limits, call, resolved); !s)

@@ -63,6 +63,26 @@ void tensor_rows(Unused& rows, const char* owner, const Tensor& of) noexcept {
     rows.number(owner, "buffer_size", of.buffer_size, false, why);
 }
 
+const char* const no_rotation = "the kernel's rotary_dim is 0, so nothing rotates";
+
+// The fields of a rotation, in a call of a kernel that rotates nothing.
+void rotation_rows(Unused& rows, const Call& call) noexcept {
+    const Positions& positions = call.positions;
+    const Angles& angles = call.angles;
+    rows.number("positions", "first", positions.first, false, no_rotation);
+    rows.buffer("positions", "ids", positions.ids, false, no_rotation);
+    rows.given("positions", "int64", positions.int64, false, no_rotation);
+    rows.number("positions", "batch_stride", positions.batch_stride, false, no_rotation);
+    rows.number("positions", "axis_stride", positions.axis_stride, false, no_rotation);
+    rows.number("positions", "token_stride", positions.token_stride, false, no_rotation);
+    rows.given("angles", "layout", angles.layout, false, no_rotation);
+    rows.given("angles", "view", angles.view, false, no_rotation);
+    rows.buffer("angles", "buffer", angles.buffer, false, no_rotation);
+    rows.buffer("angles", "sin", angles.sin, false, no_rotation);
+    rows.number("", "direction", unsigned(call.direction), false, no_rotation);
+    rows.number("", "gain", unsigned(call.gain), false, no_rotation);
+}
+
 void position_rows(Unused& rows, const KernelInfo& info, const Positions& of) noexcept {
     const bool ids = info.positions != VKROPE_POSITIONS_IMPLICIT;
     const bool axes = info.positions == VKROPE_POSITIONS_AXIS_IDS;
@@ -125,10 +145,14 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
         tensor_rows(rows, names_of[t].in, call.in[t]);
         tensor_rows(rows, names_of[t].out, call.out[t]);
     }
-    position_rows(rows, info, call.positions);
-    angle_rows(rows, info, call.angles);
+    if (info.rotary_dim != 0) {
+        position_rows(rows, info, call.positions);
+        angle_rows(rows, info, call.angles);
+    } else {
+        rotation_rows(rows, call);
+    }
     cache_rows(rows, info, call);
-    const bool rotates = call.in[Q].heads != 0 || call.in[K].heads != 0;
+    const bool rotates = info.rotary_dim != 0 && (call.in[Q].heads != 0 || call.in[K].heads != 0);
     const bool slots = info.scatter_kv && (call.in[K].heads != 0 || call.in[V].heads != 0);
     rows.buffer(
         "", "out_of_range", call.out_of_range,
@@ -154,6 +178,19 @@ Status check_unused(const KernelInfo& info) noexcept {
     for (const TensorIndex t : every_tensor)
         if (Status s = check_absent(names_of[t].name, info.tensor[t]); !s) return s;
     Unused rows;
+    if (info.rotary_dim == 0) {
+        const char* const why = "rotary_dim is 0, so nothing rotates";
+        rows.number("", "pairing", unsigned(info.pairing), false, why);
+        rows.number("", "pairing_out", unsigned(info.pairing_out), false, why);
+        rows.number("", "angles", unsigned(info.angles), false, why);
+        rows.number("", "positions", unsigned(info.positions), false, why);
+        for (const TensorIndex t : {Q, K})
+            rows.number(names_of[t].name, "rotary_offset", info.tensor[t].rotary_offset, false,
+                        why);
+        rows.number("", "head_groups", info.head_groups, false, why, 1u);
+        rows.given("", "phase", info.phase, false, why);
+        rows.given("", "channel_angles", info.channel_angles, false, why);
+    }
     rows.number("", "table", unsigned(info.table), info.angles == VKROPE_ANGLES_COS_SIN_CACHE,
                 "only cos and sin of the caller have a type");
     return rows.status();
