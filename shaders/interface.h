@@ -36,7 +36,9 @@ VKROPE_CONSTANT binding_v_scales_out = 16;
 VKROPE_CONSTANT binding_out_of_range = 17;  // counter of tokens out of range: position or slot
 VKROPE_CONSTANT binding_turns = 18;         // uniforms: constants for computed angles
 VKROPE_CONSTANT binding_texture = 19;       // rows of the angle table
-VKROPE_CONSTANT binding_count = 20;
+VKROPE_CONSTANT binding_k_second = 20;  // second destinations of rows: written, like 11 to 17
+VKROPE_CONSTANT binding_v_second = 21;
+VKROPE_CONSTANT binding_count = 22;
 
 // Bindings of positions.comp. Every layout above has these numbers, so arenas serve it, too.
 VKROPE_CONSTANT position_binding_source = binding_q_in;  // 64-bit ids, or cu_seqlens
@@ -121,9 +123,13 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 18, t##store_scale, 0)    /* store_scale_* */                           \
     X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */ \
     X(first + 20, t##scale_floor, 0)    /* f32 bits */                                \
-    X(first + 21, t##scale_heads, 1)    /* heads of the call: scales per token */
+    X(first + 21, t##scale_heads, 1)    /* heads of the call: scales per token */     \
+    X(first + 22, t##norm_first, 0)     /* part of a row that a norm takes: */        \
+    X(first + 23, t##norm_dim, 2)       /* first channel, number of channels */       \
+    X(first + 24, t##second_of, 0)      /* second_*: second destination */            \
+    X(first + 25, t##element_second, 0)
 
-VKROPE_CONSTANT first_q_constant = 47, first_k_constant = 69, first_v_constant = 91;
+VKROPE_CONSTANT first_q_constant = 47, first_k_constant = 73, first_v_constant = 99;
 #define VKROPE_CONSTANTS(X)                          \
     VKROPE_PIPELINE_CONSTANTS(X)                     \
     VKROPE_TENSOR_CONSTANTS(X, q_, first_q_constant) \
@@ -199,6 +205,11 @@ VKROPE_CONSTANT store_scale_made = 4;        // computed from the row: [tokens o
 VKROPE_CONSTANT store_scale_paged = 1;         // [pages, heads, rows of a page]
 VKROPE_CONSTANT store_scale_power_of_two = 2;  // rounded up to a power of two
 
+// Content of a second destination: nothing, a row after all ops, or a row as it was read.
+VKROPE_CONSTANT second_none = 0;
+VKROPE_CONSTANT second_result = 1;
+VKROPE_CONSTANT second_input = 2;
+
 VKROPE_CONSTANT shape_none = 0;
 VKROPE_CONSTANT shape_channel = 1;
 VKROPE_CONSTANT shape_head_channel = 2;
@@ -243,6 +254,7 @@ VKROPE_CONSTANT flag_slot_mapping_64 = 64;  // slots are int64
 VKROPE_CONSTANT flag_ids_64 = 128;          // ids are int64
 VKROPE_CONSTANT flag_v = 256;               // V is copied together with K; not in place
 VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from this one on: offset of v_scales_out
+VKROPE_CONSTANT flag_second = 32768;        // this dispatch stores the second destinations
 VKROPE_CONSTANT flag_first_head = 65536;    // from this bit on: first head of this dispatch
 
 // Indices of the bytes of Push::offsets. A byte is the start of an item in its binding, in elements
@@ -351,7 +363,7 @@ VKROPE_PIPELINE_CONSTANTS(VKROPE_IN_ORDER)
 static_assert(offsetof(Constants, tensor) == 4 * first_q_constant &&
               sizeof(TensorConstants) == 4 * (first_k_constant - first_q_constant) &&
               sizeof(TensorConstants) == 4 * (first_v_constant - first_k_constant) &&
-              offsetof(TensorConstants, scale_heads) == 4 * 21);
+              offsetof(TensorConstants, element_second) == 4 * 25);
 
 // The numbers of coarse rows and of all rows of a factored table for `positions` positions.
 constexpr std::uint64_t coarse_rows(std::uint64_t positions, bool phased) {

@@ -18,7 +18,11 @@
 
 const uint T(norm) = T(ops) & (op_rms | op_layer);
 const uint T(units) = T(head_dim) / unit_elements;
-const uint T(levels) = VKROPE_LEVELS(T(units));
+// The units of a row that a norm takes. norm_in_part is 0 if it takes all.
+const uint T(norm_units) = T(norm_dim) / unit_elements;
+const uint T(norm_from) = T(norm_first) / unit_elements;
+const uint T(norm_in_part) = T(head_dim) ^ T(norm_dim);
+const uint T(levels) = VKROPE_LEVELS(T(norm_units));
 const uint T(head_levels) = VKROPE_LEVELS(T(row_heads));
 #if VKROPE_TENSOR_ROTATES
 const uint T(row_chunks) = rotating + T(copying);
@@ -61,10 +65,16 @@ uint T(absolute_head)(uint head) {
     return first + head;
 }
 
-Unit T(parameters)(uint shape, const uint at, const uint head, const uint channel) {
+// Returns true if a norm takes this channel.
+bool T(in_norm)(const uint channel) {
+    return channel - T(norm_first) < T(norm_dim);
+}
+
+// Returns the parameters of a unit. `row` is the number of parameters of a head.
+Unit T(parameters)(uint shape, const uint at, const uint head, const uint channel, const uint row) {
     uint index = VKROPE_OFFSET(offset_parameters) + at + channel;
     if (second_parameters != 0) index += vkrope_parameter_set;
-    if (shape == shape_head_channel) index += T(absolute_head)(head) * T(head_dim);
+    if (shape == shape_head_channel) index += T(absolute_head)(head) * row;
     uvec4 a = uvec4(0), b = uvec4(0);
     if (unit_elements >= 4) {
         a = VKROPE_PARAMETER_QUAD(index / 4);
@@ -84,22 +94,27 @@ struct T(Parameters) {
 // Loads the parameters that have this shape. A condition without `shape` is a constant, so that a
 // kernel without parameters does not bind them.
 void T(load_parameters)(uint shape, const uint head, const uvec2 channels, inout T(Parameters) p) {
+    uint weighed = channels.y;
+    if (T(norm_in_part) != 0) weighed = T(in_norm)(weighed) ? weighed - T(norm_first) : 0;
     if (T(bias) != shape_none) {
-        if (T(bias) == shape) p.bias = T(parameters)(shape, T(bias_at), head, channels.x);
+        if (T(bias) == shape)
+            p.bias = T(parameters)(shape, T(bias_at), head, channels.x, T(head_dim));
     }
     if (T(weight) != shape_none) {
-        if (T(weight) == shape) p.weight = T(parameters)(shape, T(weight_at), head, channels.y);
+        if (T(weight) == shape)
+            p.weight = T(parameters)(shape, T(weight_at), head, weighed, T(norm_dim));
     }
     if (T(norm_bias) != shape_none) {
         if (T(norm_bias) == shape)
-            p.norm_bias = T(parameters)(shape, T(norm_bias_at), head, channels.y);
+            p.norm_bias = T(parameters)(shape, T(norm_bias_at), head, weighed, T(norm_dim));
     }
 }
 
 // Decodes a unit, and adds its bias.
 Unit T(biased)(Words w, const uint head, const uint channel) {
     Unit u = vkrope_decode(T(element_in), w);
-    if (T(bias) != shape_none) u = vkrope_sum(u, T(parameters)(T(bias), T(bias_at), head, channel));
+    if (T(bias) != shape_none)
+        u = vkrope_sum(u, T(parameters)(T(bias), T(bias_at), head, channel, T(head_dim)));
     return u;
 }
 
@@ -109,13 +124,16 @@ Unit T(rounded)(Unit u) {
     return u;
 }
 
-Unit T(normed)(VkropeNorm norm, Unit u, const T(Parameters) p) {
+// Returns a unit, which starts at this channel, after the norm.
+Unit T(normed)(VkropeNorm norm, Unit u, const T(Parameters) p, const uint channel) {
+    const Unit before = u;
     if (T(norm) == op_layer) u = vkrope_centred(u, norm.scale, norm.mean);
     if ((T(ops) & op_one_sum) == 0) u = vkrope_scale(u, norm.scale_d);
     if (T(norm) == op_layer) u = vkrope_centred(u, 1.0, norm.rest);
     u = T(rounded)(vkrope_scale(u, norm.root));
     if (T(weight) != shape_none) u = T(rounded)(vkrope_product(u, p.weight));
     if (T(norm_bias) != shape_none) u = vkrope_sum(u, p.norm_bias);
+    if (T(norm_in_part) != 0) u = vkrope_either(T(in_norm)(channel), u, before);
     return u;
 }
 
@@ -178,13 +196,13 @@ void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B,
         b = vkrope_sum(b, p.b.bias);
     }
     if (T(norm_before)) {
-        a = T(normed)(norm, a, p.a);
-        b = T(normed)(norm, b, p.b);
+        a = T(normed)(norm, a, p.a, chunk.from.x);
+        b = T(normed)(norm, b, p.b, chunk.from.y);
     }
     T(clip_and_rotate)(rotates, chunk, a, b);
     if (T(norm_after)) {
-        a = T(normed)(norm, a, p.a);
-        b = T(normed)(norm, b, p.b);
+        a = T(normed)(norm, a, p.a, chunk.to.x);
+        b = T(normed)(norm, b, p.b, chunk.to.y);
     }
     a = T(scaled)(a, token_factor);
     b = T(scaled)(b, token_factor);

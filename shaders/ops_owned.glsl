@@ -21,17 +21,17 @@ float T(owned_head)(uint what, const Token token, const uint from, const uint he
         }
     }
     float sum = 0;
-    for (uint unit = 0; unit < T(units); ++unit) {
+    for (uint unit = 0; unit < T(norm_units); ++unit) {
         float leaf;
         if (T(norm_after)) {
-            leaf = T(unit_sums)[unit];
+            leaf = T(unit_sums)[T(norm_from) + unit];
         } else {
-            const uint channel = unit * unit_elements;
+            const uint channel = (T(norm_from) + unit) * unit_elements;
             leaf = T(leaf)(what, norm, T(biased)(T(load)(row + channel), head, channel), scale);
         }
         sum = vkrope_tree_add(T(levels), unit, leaf);
     }
-    for (uint unit = T(units); unit < 1u << T(levels); ++unit)
+    for (uint unit = T(norm_units); unit < 1u << T(levels); ++unit)
         sum = vkrope_tree_add(T(levels), unit, 0.0);
     return sum;
 }

@@ -52,7 +52,7 @@ void T(row_barrier)() {
 // Strides from row to row in shared memory, in sums and in words. A lane that owns its rows uses
 // the same memory for each tensor, so that it never waits until another lane has read.
 const uint T(sums_pitch) = T(waits) == 0 ? exchanged / (head_lanes * group_tokens * T(parts))
-                                         : T(units);
+                                         : T(norm_units);
 const uint T(words_pitch) = T(waits) == 0 ? staged / (head_lanes * group_tokens)
                                           : VKROPE_ROW_WORDS(T(head_dim), staged_gaps);
 
@@ -71,6 +71,16 @@ vec2 T(leaves)(uint what, const VkropeNorm norm, const Unit u) {
     return leaves;
 }
 
+// Exchanges the sum of unit `unit` of a row if a norm takes it.
+void T(exchange_unit)(uint what, const VkropeNorm norm, const uint row, const uint unit,
+                      const Unit u) {
+    bool takes = true;
+    if (T(norm_in_part) != 0) takes = unit - T(norm_from) < T(norm_units);
+    if (takes)
+        vkrope_exchange(T(parts), row * T(sums_pitch) + unit - T(norm_from),
+                        T(leaves)(what, norm, u));
+}
+
 // Exchanges the units of `round_heads` heads of each lane from head `first` on, and adds them
 // through the stages of the tree.
 void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, const uint first) {
@@ -84,10 +94,8 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
                 Words A = share.a, B = share.b;
                 if (T(many_chunks) != 0) T(load_shared_chunk)(share, index, head, A, B);
                 const T(Summed) summed = T(summed_of)(share.token, index, A, B, head);
-                vkrope_exchange(T(parts), row * T(sums_pitch) + summed.units.x,
-                                T(leaves)(what, norm, summed.a));
-                vkrope_exchange(T(parts), row * T(sums_pitch) + summed.units.y,
-                                T(leaves)(what, norm, summed.b));
+                T(exchange_unit)(what, norm, row, summed.units.x, summed.a);
+                T(exchange_unit)(what, norm, row, summed.units.y, summed.b);
             }
         }
     }
@@ -95,8 +103,9 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
     for (uint stage = 0; stage < T(stages); ++stage) {
         for (uint i = 0; i < T(round_heads); ++i) {
             const uint row = share.token_lane * T(round_rows) + share.head_lane + i * head_lanes;
-            vkrope_shared_stage(vkrope_shared_sums(T(parts), row * T(sums_pitch), T(units), stage),
-                                share.chunk_lane, chunk_lanes);
+            vkrope_shared_stage(
+                vkrope_shared_sums(T(parts), row * T(sums_pitch), T(norm_units), stage),
+                share.chunk_lane, chunk_lanes);
         }
         T(row_barrier)();
     }
@@ -105,13 +114,13 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
 // Returns the sum of a row of exchanged units.
 vec2 T(row_sum)(uint row) {
     return vkrope_shared_rest(
-        T(levels), vkrope_shared_sums(T(parts), row * T(sums_pitch), T(units), T(stages)));
+        T(levels), vkrope_shared_sums(T(parts), row * T(sums_pitch), T(norm_units), T(stages)));
 }
 
 vec2 T(shared_sums)(uint what, const T(Share) share, const VkropeNorm norm) {
     vec2 sums;
     if (T(whole_token)) {
-        const uint heads_at = group_tokens * T(round_rows) * T(units) +
+        const uint heads_at = group_tokens * T(round_rows) * T(norm_units) +
                               share.token_lane * T(row_heads);
         for (uint first = 0; first < T(lane_heads); first += T(round_heads)) {
             T(exchange_units)(what, share, norm, first);

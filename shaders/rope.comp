@@ -48,6 +48,10 @@ VKROPE_BUFFER(readonly, binding_v_scales, uint, v_scales)
 VKROPE_BUFFER(, binding_q_scales_out, uint, q_scales_out)
 VKROPE_BUFFER(, binding_k_scales_out, uint, k_scales_out)
 VKROPE_BUFFER(, binding_v_scales_out, uint, v_scales_out)
+VKROPE_BUFFER(, binding_k_second, uvec4, k_second_wide)
+VKROPE_BUFFER(, binding_k_second, uint, k_second_word)
+VKROPE_BUFFER(, binding_v_second, uvec4, v_second_wide)
+VKROPE_BUFFER(, binding_v_second, uint, v_second_word)
 VKROPE_BUFFER(readonly, binding_ids, uint, ids)
 VKROPE_BUFFER(readonly, binding_slot_mapping, uint, slot_mapping)
 VKROPE_BUFFER(readonly, binding_table, uvec4, table_wide)
@@ -109,6 +113,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_SCALES_OUT_AT VKROPE_OFFSET(offset_q_scales_out)
 #define VKROPE_TENSOR_SCALES_OUT_WORD(index) q_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS false
+#define VKROPE_TENSOR_SECOND 0
 #include "tensor.glsl"
 
 #define VKROPE_TENSOR(name) k_##name
@@ -122,6 +127,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_SCALES_OUT_AT VKROPE_OFFSET(offset_k_scales_out)
 #define VKROPE_TENSOR_SCALES_OUT_WORD(index) k_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
+#define VKROPE_TENSOR_SECOND 1
 #include "tensor.glsl"
 
 #define VKROPE_TENSOR(name) v_##name
@@ -135,6 +141,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_SCALES_OUT_AT (VKROPE_PUSH.flags / flag_v_scales_out % 64u)
 #define VKROPE_TENSOR_SCALES_OUT_WORD(index) v_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
+#define VKROPE_TENSOR_SECOND 1
 #include "tensor.glsl"
 
 // ---- A lane's share of a token ----

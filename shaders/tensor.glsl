@@ -15,6 +15,8 @@
 //   VKROPE_TENSOR_HEADS      number of heads
 //   VKROPE_TENSOR_IN_PLACE   the tensor's in-place flag, or 0
 //   VKROPE_TENSOR_SCATTERS   a constant: true if rows go to the slots of slot_mapping
+//   VKROPE_TENSOR_SECOND     1: the tensor may have a second destination, which ops.glsl stores
+//                            and which has buffers second_wide[] and second_word[]; 0: it has none
 //
 // ops.glsl documents the macros that it needs in addition.
 #ifndef VKROPE_TENSOR
@@ -37,6 +39,9 @@
 #endif
 #ifndef VKROPE_TENSOR_SCATTERS
 #error "tensor.glsl: define VKROPE_TENSOR_SCATTERS"
+#endif
+#ifndef VKROPE_TENSOR_SECOND
+#error "tensor.glsl: define VKROPE_TENSOR_SECOND as 0 or 1"
 #endif
 #ifndef VKROPE_TOKEN_GLSL
 #error "tensor.glsl: include interface.h, element.glsl, pairing.glsl and token.glsl first"
@@ -105,32 +110,12 @@ Words T(load)(uint at) {
     return w;
 }
 
-// Replaces the bits of `mask`, which no other invocation writes.
-void T(merge_word)(uint at, const uint mask, const uint value) {
-    atomicAnd(T(out_word)[at], ~mask);
-    atomicOr(T(out_word)[at], value);
-}
-
-void T(store)(uint at, const Words w) {
-    const bool f32 = T(element_out) == element_f32;
-    if (access == access_wide) {
-        T(out_wide)[f32 ? at / 4 : at / 8] = w.a;
-        if (f32 && unit_elements == 8) T(out_wide)[at / 4 + 1] = w.b;
-    } else if (f32) {
-        T(out_word)[at] = w.a.x;
-        if (unit_elements >= 2) T(out_word)[at + 1] = w.a.y;
-        if (unit_elements >= 4) {
-            T(out_word)[at + 2] = w.a.z;
-            T(out_word)[at + 3] = w.a.w;
-        }
-    } else if (access == access_word) {
-        T(out_word)[at / 2] = w.a.x;
-        if (unit_elements >= 4) T(out_word)[at / 2 + 1] = w.a.y;
-    } else {
-        const uint shift = 16 * (at & 1u);
-        T(merge_word)(at / 2, 0xffffu << shift, (w.a.x & 0xffffu) << shift);
-    }
-}
+#define VKROPE_STORE_UNIT T(store)
+#define VKROPE_STORE_MERGED T(merge_word)
+#define VKROPE_STORE_ELEMENT T(element_out)
+#define VKROPE_STORE_WIDE T(out_wide)
+#define VKROPE_STORE_WORD T(out_word)
+#include "store.glsl"
 
 // ---- One chunk of one head ----
 
@@ -359,6 +344,7 @@ void T(copy_group)(const uint lane, const uint from, const uint to, const uint f
 #undef VKROPE_TENSOR_HEADS
 #undef VKROPE_TENSOR_IN_PLACE
 #undef VKROPE_TENSOR_SCATTERS
+#undef VKROPE_TENSOR_SECOND
 #undef VKROPE_TENSOR_SCALE_AT
 #undef VKROPE_TENSOR_SCALE_WORD
 #undef VKROPE_TENSOR_SCALES_OUT_AT

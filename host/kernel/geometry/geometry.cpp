@@ -21,10 +21,13 @@ bool all_f32(const KernelInfo& info) {
         info, [](const TensorInfo& tensor) { return !all_f32(tensor); });
 }
 
-// Returns whether no unit extends across a border or the middle of a window.
+// Returns whether no unit extends across a border or the middle of a window, or across a border of
+// the part of a row that a norm takes.
 bool format_allows(const Windows& windows, const TensorInfo& format, std::uint32_t unit) {
     if (format.head_dim == 0) return true;
-    std::uint32_t misfit = format.head_dim % unit;
+    const Norm& norm = format.ops.norm;
+    std::uint32_t misfit = format.head_dim % unit | norm.first_channel % unit |
+                           norm.channels % unit;
     for (const Window& window : windows.of)
         if (window.rotary_dim != 0)
             misfit |= (format.rotary_offset + window.offset) % unit | window.rotary_dim / 2 % unit;
@@ -52,7 +55,7 @@ namespace {
 bool formats_allow_unit(const KernelInfo& info, std::uint32_t unit) {
     const Windows windows = windows_of(info);
     return format_allows(windows, info.tensor[Q], unit) &&
-           format_allows(windows, info.tensor[K], unit) && info.tensor[V].head_dim % unit == 0;
+           format_allows(windows, info.tensor[K], unit) && format_allows({}, info.tensor[V], unit);
 }
 
 }  // namespace

@@ -67,7 +67,9 @@ void set_ops(const TensorInfo& tensor, const TensorParameters& parameters,
     const std::uint32_t of_row = row_heads(tensor);
     constants.ops = op_bits(tensor);
     constants.row_heads = of_row;
-    constants.inverse_n = bits_of(float(1 / (double(of_row) * tensor.head_dim)));
+    constants.norm_first = ops.norm.first_channel;
+    constants.norm_dim = norm_channels(ops.norm, tensor.head_dim);
+    constants.inverse_n = bits_of(float(1 / (double(of_row) * constants.norm_dim)));
     constants.eps = bits_of(ops.norm.eps);
     constants.clip = bits_of(ops.clip);
     constants.factor = bits_of(ops.scale);
@@ -92,7 +94,8 @@ std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexce
         const std::uint64_t lane_heads = token ? divide_up(tensor.heads, geometry.head_lanes) : 1;
         const std::uint64_t rows = geometry.head_lanes *
                                    std::min<std::uint64_t>(lane_heads, geometry.heads_together);
-        const std::uint64_t units = tensor.head_dim / geometry.unit_elements;
+        const std::uint64_t units = norm_channels(tensor.ops.norm, tensor.head_dim) /
+                                    geometry.unit_elements;
         const std::uint64_t sums = geometry.group_tokens *
                                    (rows * units + (token ? tensor.heads : 0));
         // A lane that owns its rows has room for both parts of the sums of any tensor.

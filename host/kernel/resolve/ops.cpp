@@ -40,7 +40,8 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
     if (norm.kind == VKROPE_NORM_NONE) {
         if (norm.span == VKROPE_NORM_SPAN_HEAD && norm.place == VKROPE_NORM_PLACE_BEFORE &&
             norm.eps == 0 && norm.weight == VKROPE_PARAMETER_NONE && norm.weight_offset == 0 &&
-            norm.bias == VKROPE_PARAMETER_NONE && !norm.round_between)
+            norm.bias == VKROPE_PARAMETER_NONE && !norm.round_between && norm.first_channel == 0 &&
+            norm.channels == 0)
             return {};
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.norm.kind is none: its other fields must have their defaults", tensor);
@@ -53,6 +54,7 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
     if (!(norm.eps >= min_eps && norm.eps <= max_eps))
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.norm.eps is %g: it must be 1e-20 to 1",
                      tensor, double(norm.eps));
+    if (Status s = check_norm_part(tensor, norm, head_dim); !s) return s;
     if (Status s = check_shape(tensor, "ops.norm.weight", norm.weight, heads); !s) return s;
     if (Status s = check_shape(tensor, "ops.norm.bias", norm.bias, heads); !s) return s;
     if (norm.weight_offset > 1)

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Stores units of a tensor in one of its destinations. tensor.glsl includes this file for the first
+// destination, ops.glsl for the second. Needs interface.h, element.glsl and the constants access
+// and unit_elements. Define these macros before each include, which undefines them:
+//
+//   VKROPE_STORE_UNIT      name of the function that stores a unit
+//   VKROPE_STORE_MERGED    name of the function that replaces some bits of a word
+//   VKROPE_STORE_ELEMENT   element_* of the destination
+//   VKROPE_STORE_WIDE      the destination as an array of uvec4
+//   VKROPE_STORE_WORD      the destination as an array of uint
+
+// Replaces the bits of `mask`, which no other invocation writes.
+void VKROPE_STORE_MERGED(uint at, const uint mask, const uint value) {
+    atomicAnd(VKROPE_STORE_WORD[at], ~mask);
+    atomicOr(VKROPE_STORE_WORD[at], value);
+}
+
+// Stores a unit that starts at element `at`.
+void VKROPE_STORE_UNIT(uint at, const Words w) {
+    const bool f32 = VKROPE_STORE_ELEMENT == element_f32;
+    if (access == access_wide) {
+        VKROPE_STORE_WIDE[f32 ? at / 4 : at / 8] = w.a;
+        if (f32 && unit_elements == 8) VKROPE_STORE_WIDE[at / 4 + 1] = w.b;
+    } else if (f32) {
+        VKROPE_STORE_WORD[at] = w.a.x;
+        if (unit_elements >= 2) VKROPE_STORE_WORD[at + 1] = w.a.y;
+        if (unit_elements >= 4) {
+            VKROPE_STORE_WORD[at + 2] = w.a.z;
+            VKROPE_STORE_WORD[at + 3] = w.a.w;
+        }
+    } else if (access == access_word) {
+        VKROPE_STORE_WORD[at / 2] = w.a.x;
+        if (unit_elements >= 4) VKROPE_STORE_WORD[at / 2 + 1] = w.a.y;
+    } else {
+        const uint shift = 16 * (at & 1u);
+        VKROPE_STORE_MERGED(at / 2, 0xffffu << shift, (w.a.x & 0xffffu) << shift);
+    }
+}
+
+#undef VKROPE_STORE_UNIT
+#undef VKROPE_STORE_MERGED
+#undef VKROPE_STORE_ELEMENT
+#undef VKROPE_STORE_WIDE
+#undef VKROPE_STORE_WORD
