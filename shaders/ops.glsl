@@ -56,6 +56,27 @@ Chunk T(shifted_chunk)(Chunk chunk) {
     return chunk;
 }
 
+#if VKROPE_TENSOR_SECOND
+// ---- The second destination ----
+
+#define VKROPE_STORE_UNIT T(second_store)
+#define VKROPE_STORE_MERGED T(second_merge_word)
+#define VKROPE_STORE_ELEMENT T(element_second)
+#define VKROPE_STORE_WIDE T(second_wide)
+#define VKROPE_STORE_WORD T(second_word)
+#include "store.glsl"
+#endif
+
+// The row of a lane in the second destination, which has the rows of all tokens, and whether its
+// token has a row in the first destination.
+uint T(second_token), T(second_row);
+bool T(in_first);
+
+void T(begin_second)(const uint token, const bool in_first) {
+    T(second_token) = token;
+    T(in_first) = in_first;
+}
+
 // ---- The ops on a unit ----
 
 // Returns the index in the whole call of head `head` of this dispatch.
@@ -63,6 +84,11 @@ uint T(absolute_head)(uint head) {
     uint first = VKROPE_PUSH.flags / flag_first_head;
     if (vkrope_has(flag_z_is_group)) first += gl_WorkGroupID.z * VKROPE_TENSOR_HEADS;
     return first + head;
+}
+
+// Aims at the row of head `head` in the second destination.
+void T(aim_second)(uint head) {
+    T(second_row) = (T(second_token) * T(scale_heads) + T(absolute_head)(head)) * T(head_dim);
 }
 
 // Returns true if a norm takes this channel.
@@ -186,11 +212,45 @@ void T(load_chunk_parameters)(uint shape, const Chunk chunk, const uint head,
     T(load_parameters)(shape, head, uvec2(chunk.from.y, weighed.y), p.b);
 }
 
+// Encodes two units after all ops, whose words were A and B, as elements of type `element`. Without
+// ops, a unit that does not rotate keeps its bits if the element type does not change.
+void T(encode_units)(const uint element, bool rotates, const Chunk chunk, const Words A,
+                     const Words B, const Unit a, const Unit b, out Words P, out Words Q) {
+    P = vkrope_encode(element, a);
+    Q = vkrope_encode(element, b);
+    if (T(ops) == 0 && T(bias) == shape_none) {
+        if (T(element_in) == element) {
+            if (!rotates || !chunk.rotates) {
+                P = A;
+                Q = B;
+                if (pairing != pairing_out) {
+                    if (rotates)
+                        vkrope_change_pairing(pairing, pairing_out, unit_elements, T(element_in), A,
+                                              B, P, Q);
+                }
+            }
+        }
+    }
+}
+
 // Applies all ops to two units, from their words to the store at element `to`, or in the staged
-// row. Without ops, a unit that does not rotate keeps its bits if the element type does not change.
+// row.
 void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B, const uint to,
                   const T(ChunkParameters) p, const VkropeNorm norm, const float token_factor) {
     Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
+#if VKROPE_TENSOR_SECOND
+    if (T(second_of) == second_input) {
+        if (vkrope_has(flag_second)) {
+            Words P = A, Q = B;
+            if (T(element_in) != T(element_second)) {
+                P = vkrope_encode(T(element_second), a);
+                Q = vkrope_encode(T(element_second), b);
+            }
+            T(second_store)(T(second_row) + chunk.from.x, P);
+            T(second_store)(T(second_row) + chunk.from.y, Q);
+        }
+    }
+#endif
     if (T(bias) != shape_none) {
         a = vkrope_sum(a, p.a.bias);
         b = vkrope_sum(b, p.b.bias);
@@ -212,22 +272,23 @@ void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B,
         vkrope_stage_unit(unit_elements, to + vkrope_place(chunk.to.x), 1, a);
         vkrope_stage_unit(unit_elements, to + vkrope_place(chunk.to.y), 1, b);
     } else {
-        Words P = vkrope_encode(T(element_out), a), Q = vkrope_encode(T(element_out), b);
-        if (T(ops) == 0 && T(bias) == shape_none) {
-            if (T(element_in) == T(element_out)) {
-                if (!rotates || !chunk.rotates) {
-                    P = A;
-                    Q = B;
-                    if (pairing != pairing_out) {
-                        if (rotates)
-                            vkrope_change_pairing(pairing, pairing_out, unit_elements,
-                                                  T(element_in), A, B, P, Q);
-                    }
-                }
+        Words P, Q;
+#if VKROPE_TENSOR_SECOND
+        if (T(second_of) == second_result) {
+            T(encode_units)(T(element_second), rotates, chunk, A, B, a, b, P, Q);
+            if (vkrope_has(flag_second)) {
+                T(second_store)(T(second_row) + chunk.to.x, P);
+                T(second_store)(T(second_row) + chunk.to.y, Q);
             }
         }
-        T(store)(to + chunk.to.x, P);
-        T(store)(to + chunk.to.y, Q);
+#endif
+        T(encode_units)(T(element_out), rotates, chunk, A, B, a, b, P, Q);
+        bool stores = true;
+        if (T(second_of) != second_none) stores = T(in_first);
+        if (stores) {
+            T(store)(to + chunk.to.x, P);
+            T(store)(to + chunk.to.y, Q);
+        }
     }
 }
 
@@ -267,10 +328,14 @@ T(summed_of)(Token token, const uint index, const Words A, const Words B, const 
     if (T(norm_after)) {
         Chunk chunk;
 #if VKROPE_TENSOR_ROTATES
-        if (index < rotating) {
-            chunk = T(shifted_chunk)(rotating_chunk(token, pairs_of(index)));
-            T(clip_and_rotate)(true, chunk, a, b);
-            channels = chunk.to;
+        if (rotating != 0) {
+            if (index < rotating) {
+                chunk = T(shifted_chunk)(rotating_chunk(token, pairs_of(index)));
+                T(clip_and_rotate)(true, chunk, a, b);
+                channels = chunk.to;
+            } else {
+                T(clip_and_rotate)(false, chunk, a, b);
+            }
         } else
 #endif
             T(clip_and_rotate)(false, chunk, a, b);

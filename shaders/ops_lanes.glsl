@@ -14,6 +14,11 @@
 #error "ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first"
 #endif
 
+// Returns the index of a token, counted over all sequences.
+uint token_of_call(const uint index, const uint z) {
+    return vkrope_has(flag_z_is_group) ? index : index + z * VKROPE_PUSH.tokens;
+}
+
 // Applies the ops to the heads `head_lane`, head_lane + apart, ... of a token.
 void ops_rows(const uint index, const uint z, const uint head_lane, const uint apart) {
     const Token token = vkrope_token(index, z);
@@ -23,19 +28,30 @@ void ops_rows(const uint index, const uint z, const uint head_lane, const uint a
                v_there = v_to(index, z, token);
     const float q_factor = q_token_factor(index, z), k_factor = k_token_factor(index, z),
                 v_factor = v_token_factor(index, z);
-    const uint k_stored = token.stored ? k_heads : 0;
-    const uint v_stored = vkrope_has(flag_v) ? k_stored : 0;
-    for (uint first = head_lane; first < max(q_heads, k_stored); first += apart * norms_held) {
+    uint k_stored = token.stored ? k_heads : 0, v_stored = k_stored;
+    if (k_second_of != second_none) {
+        k_begin_second(token_of_call(index, z), token.stored);
+        if (vkrope_has(flag_second)) k_stored = k_heads;
+    }
+    if (v_second_of != second_none) {
+        v_begin_second(token_of_call(index, z), token.stored);
+        if (vkrope_has(flag_second)) v_stored = k_heads;
+    }
+    if (!vkrope_has(flag_v)) v_stored = 0;
+    const uint heads = max(q_heads, max(k_stored, v_stored));
+    for (uint first = head_lane; first < heads; first += apart * norms_held) {
         if (q_head_dim != 0) q_hold_norms(token, q_row, first, apart, q_heads);
         if (k_head_dim != 0) k_hold_norms(token, k_row, first, apart, k_stored);
-        for (uint n = 0; n < rotating; ++n) {
-            const Chunk chunk = rotating_chunk(token, pairs_of(n));
-            if (q_head_dim != 0)
-                q_ops_heads(true, q_shifted_chunk(chunk), q_row, q_there, first, apart, q_heads,
-                            q_factor);
-            if (k_head_dim != 0)
-                k_ops_heads(true, k_shifted_chunk(chunk), k_row, k_there, first, apart, k_stored,
-                            k_factor);
+        if (rotating != 0) {  // pruning removes this code, but not the code of a loop
+            for (uint n = 0; n < rotating; ++n) {
+                const Chunk chunk = rotating_chunk(token, pairs_of(n));
+                if (q_head_dim != 0)
+                    q_ops_heads(true, q_shifted_chunk(chunk), q_row, q_there, first, apart, q_heads,
+                                q_factor);
+                if (k_head_dim != 0)
+                    k_ops_heads(true, k_shifted_chunk(chunk), k_row, k_there, first, apart,
+                                k_stored, k_factor);
+            }
         }
         if (q_copying != 0) q_ops_copied(q_row, q_there, first, apart, q_heads, q_factor);
         if (k_copying != 0) k_ops_copied(k_row, k_there, first, apart, k_stored, k_factor);

@@ -118,6 +118,7 @@ void T(ops_heads)(bool rotates, const Chunk chunk, const uint from, const uint t
         VkropeNorm norm = vkrope_no_norm();
         if (T(norm) != 0) norm = T(norms)[T(whole_token) ? 0 : i];
         T(load_chunk_parameters)(shape_head_channel, chunk, head, p);
+        if (T(second_of) != second_none) T(aim_second)(head);
         T(ops_units)(rotates, chunk, A, B, there, p, norm, token_factor);
     }
 }

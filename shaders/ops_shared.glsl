@@ -30,7 +30,7 @@ struct T(Share) {
     uint chunk_lane, head_lane, token_lane;
     uint first;  // first head of the workgroup in this round
     float token_factor;
-    bool stores;
+    bool stores;           // the lane has a row to store
     Chunk chunk;           // the first chunk of the lane
     Words a, b;            // its words
     T(ChunkParameters) p;  // the lane's parameters that all heads share
@@ -165,6 +165,10 @@ T(begin_share)
     share.token_factor = T(token_factor)(index, z);
     share.stores = in_call;
     if (VKROPE_TENSOR_SCATTERS) share.stores = in_call && token.stored;
+    if (T(second_of) != second_none) {
+        T(begin_second)(share.index, share.stores);
+        if (vkrope_has(flag_second)) share.stores = in_call;
+    }
     share.a = share.b = Words(uvec4(0), uvec4(0));
     return share;
 }
@@ -240,7 +244,9 @@ VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint he
     if ((T(store_scale) & store_scale_power_of_two) != 0)
         least = vkrope_power_of_two_from(T(element_out), extremes, least);
     const VkropeMadeScale scale = vkrope_made_scale(T(element_out), extremes, least);
-    if (share.chunk_lane == 0 && head < VKROPE_TENSOR_HEADS && share.stores) {
+    bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
+    if (T(second_of) != second_none) stores = stores && T(in_first);
+    if (share.chunk_lane == 0 && stores) {
         const uint absolute = T(absolute_head)(head);
         uint at = share.index * T(scale_heads) + absolute;
         if (VKROPE_TENSOR_SCATTERS) {
@@ -348,6 +354,29 @@ void T(hadamard_pass)(const VkropeRow row, const uint level) {
     T(row_barrier)();
 }
 
+// Returns the channel of the unit that a lane stores in a round.
+uint T(staged_channel)(const VkropeRow row, const uint round) {
+    return (row.lane + round * row.lanes) * unit_elements;
+}
+
+Words T(encode_staged)(const uint element, const VkropeRow row, const uint channel) {
+    return vkrope_encode(element,
+                         vkrope_staged_unit(unit_elements, row.at + vkrope_place(channel), 1));
+}
+
+#if VKROPE_TENSOR_SECOND
+// Stores the staged row of a head in the second destination, before it is quantised.
+void T(store_second)(const VkropeRow row, const bool stores) {
+    for (uint round = 0; round < vkrope_rounds(T(units), row); ++round) {
+        const uint channel = T(staged_channel)(row, round);
+        if (stores && vkrope_has(flag_second) && vkrope_has_item(T(units), row, round))
+            T(second_store)
+        (T(second_row) + channel, T(encode_staged)(T(element_second), row, channel));
+    }
+    T(row_barrier)();  // quantised blocks overwrite the row
+}
+#endif
+
 // Stores the staged row of a head. All lanes must call this function, because it has barriers.
 void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     T(row_barrier)();
@@ -355,7 +384,11 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     if (T(passes) >= 1) T(hadamard_pass)(row, T(unit_levels));
     if (T(passes) >= 2) T(hadamard_pass)(row, T(unit_levels) + T(pass_levels));
     if (T(passes) >= 3) T(hadamard_pass)(row, T(unit_levels) + 2 * T(pass_levels));
-    const bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
+    bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
+#if VKROPE_TENSOR_SECOND
+    if (T(second_of) == second_result) T(store_second)(row, stores);
+#endif
+    if (T(second_of) != second_none) stores = stores && T(in_first);
     const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     if (T(quantised)) {
         const uint at = to * vkrope_block_bytes(T(element_out)) +
@@ -368,11 +401,9 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
         if (stores) T(store_bytes)(row, at);
     } else {
         for (uint round = 0; round < vkrope_rounds(T(units), row); ++round) {
-            const uint unit = row.lane + round * row.lanes, channel = unit * unit_elements;
-            if (stores && vkrope_has_item(T(units), row, round)) T(store)
-            (to + channel,
-             vkrope_encode(T(element_out),
-                           vkrope_staged_unit(unit_elements, row.at + vkrope_place(channel), 1)));
+            const uint channel = T(staged_channel)(row, round);
+            if (stores && vkrope_has_item(T(units), row, round))
+                T(store)(to + channel, T(encode_staged)(T(element_out), row, channel));
         }
     }
     T(row_barrier)();  // the next row overwrites this one
@@ -384,6 +415,7 @@ void T(ops_staged)(T(Share) share, const VkropeNorm norm) {
         share.chunk_lane, chunk_lanes);
     for (uint i = 0; i < T(lane_heads); ++i) {
         const uint head = T(shared_head)(share, i);
+        if (T(second_of) != second_none) T(aim_second)(head);
         for (uint n = 0; n < T(lane_row_chunks); ++n) {
             const uint index = share.chunk_lane + n * chunk_lanes;
             if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
@@ -422,6 +454,7 @@ void T(ops_direct)(T(Share) share, const VkropeNorm norm) {
                 if (T(many_chunks) != 0) T(load_shared_chunk)(share, index, head, A, B);
                 const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
                 T(load_chunk_parameters)(shape_head_channel, chunk, head, p);
+                if (T(second_of) != second_none) T(aim_second)(head);
                 T(ops_units)(rotates, chunk, A, B, to, p, norm, share.token_factor);
             }
         }

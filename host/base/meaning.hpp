@@ -101,6 +101,10 @@ inline bool is_same_kernel(const KernelInfo& a, const KernelInfo& b) noexcept {
     static_assert(alignof(KernelInfo) == 4, "without padding: each field has 4 bytes");
     return std::memcmp(&a, &b, sizeof a) == 0;
 }
+// Returns whether a tensor has a second destination.
+constexpr bool has_second(const TensorInfo& tensor) noexcept {
+    return tensor.second_of != VKROPE_SECOND_NONE;
+}
 // Returns whether the kernel computes a scale for each row.
 constexpr bool is_made(StoreScale scale) noexcept {
     return scale >= VKROPE_STORE_SCALE_MADE;

@@ -46,8 +46,8 @@ static_assert(shader::binding_k_in == shader::binding_q_in + K &&
               shader::offset_k_in == shader::offset_q_in + K &&
               shader::offset_v_out == shader::offset_q_out + V &&
               shader::offset_v_scales == shader::offset_q_scales + V &&
-              shader::binding_parameters < shader::binding_q_out &&
-              shader::binding_out_of_range < shader::binding_turns);
+              shader::binding_v_second == shader::binding_k_second + V - K &&
+              shader::binding_parameters < shader::binding_q_out);
 
 // Push::offsets before packing, and the offset of V's computed scales, which is in Push::flags.
 struct Offsets {
@@ -115,12 +115,14 @@ class DispatchBuilder {
             // Tensors share a tiling only if it does not split the heads of a group.
             if (tensors_.together()) rows.count.heads = group_heads;
             seen.heads = rows.count.heads;
+            const View& out = tensors_.of_second ? *tensor.second : tensor.out;
             seen.in = bind(tensor.in, group_heads, rows, z_is_group_, shader::binding_q_in + t,
                            shader::offset_q_in + index);
-            seen.out = bind(tensor.out, group_heads, rows, z_is_group_, shader::binding_q_out + t,
+            seen.out = bind(out, group_heads, rows, z_is_group_, shader::binding_q_out + t,
                             shader::offset_q_out + index);
-            if (tensor.in_place) push_.flags |= seen.in_place_flag;
+            if (tensor.in_place && !tensors_.of_second) push_.flags |= seen.in_place_flag;
             add_scales(tensor, index);
+            if (tensor.second && kernel_.seconds_join) add_second(*tensor.second, index);
         }
         dispatch_.shape = shape_of(tensors_.pipeline->geometry, work);
         push_.tokens = work.tokens;
@@ -141,12 +143,32 @@ class DispatchBuilder {
         if (tensor.scales)
             bind(*tensor.scales, 1, tile_, z_is_group_, shader::binding_q_scales + index,
                  shader::offset_q_scales + index);
-        if (!tensor.scales_out) return;
+        if (!tensor.scales_out || tensors_.of_second) return;
         Tile tokens = tile_;  // the scales of a token cover all heads
         tokens.first.groups = tokens.first.heads = 0;
         tokens.count.groups = tokens.count.heads = 1;
         bind(*tensor.scales_out, 1, tokens, false, shader::binding_q_scales_out + index,
              shader::offset_q_scales_out + index);
+    }
+
+    // The shader stores the rows of all tokens, whatever their slots: once, with the last pages.
+    void add_second(const View& second, TensorIndex index) noexcept {
+        if (!has_last_pages()) return;
+        Tile tokens = tile_;  // the row of a token has all heads
+        tokens.first.groups = tokens.first.heads = 0;
+        tokens.count.groups = tokens.count.heads = 1;
+        shader::RowLayout layout;
+        std::uint32_t offset = 0;  // always, because tiles are aligned
+        bindings_.of[shader::binding_k_second + index - K] = place(
+            second.rows_of_tokens(), 1, tokens, false, kernel_.storage_limits, layout, offset);
+        push_.flags |= shader::flag_second;
+    }
+
+    // Returns whether the tile has the last pages of a cache, or no cache.
+    bool has_last_pages() const noexcept {
+        const Counts& whole = tensors_.tiling.whole;
+        return tile_.first.pages + tile_.count.pages == whole.pages &&
+               tile_.first.rows + tile_.count.rows == whole.rows;
     }
 
     void add_positions() noexcept {
@@ -167,7 +189,8 @@ class DispatchBuilder {
     }
 
     void add_slots() noexcept {
-        if ((tensors_.has[K] || tensors_.has[V]) && resolved_.slot_mapping.buffer)
+        const bool has_slots = (tensors_.has[K] || tensors_.has[V]) && !tensors_.of_second;
+        if (has_slots && resolved_.slot_mapping.buffer)
             push_.slot_z = bind(resolved_.slot_mapping, 1, tile_, z_is_group_,
                                 shader::binding_slot_mapping, shader::offset_slots)
                                .z;
@@ -204,11 +227,8 @@ class DispatchBuilder {
     // Each token is counted in one tile: the tile of its first heads and, if the cache is split, of
     // the last pages.
     void add_counter() noexcept {
-        const Counts& whole = tensors_.tiling.whole;
         offsets_.of[shader::offset_out_of_range] = resolved_.out_of_range_offset;
-        if (tile_.first.heads != 0 || tile_.first.groups != 0 ||
-            tile_.first.pages + tile_.count.pages != whole.pages ||
-            tile_.first.rows + tile_.count.rows != whole.rows ||
+        if (tile_.first.heads != 0 || tile_.first.groups != 0 || !has_last_pages() ||
             !(tensors_.counts_positions || tensors_.counts_slots))
             return;
         push_.flags |= (tensors_.counts_positions ? shader::flag_count_positions : 0) |
@@ -239,10 +259,10 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
 // reads. Disjoint rows may have overlapping ranges, as in packed QKV, or because a binding starts
 // before its first row.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
-    for (std::uint32_t w = shader::binding_q_out; w < shader::binding_turns; ++w) {
+    for (std::uint32_t w = shader::binding_q_out; w < shader::binding_count; ++w) {
         const VkDescriptorBufferInfo &before = earlier.of[w], &after = later.of[w];
         if (!before.buffer && !after.buffer) continue;
-        for (std::uint32_t i = 0; i < shader::binding_turns; ++i)
+        for (std::uint32_t i = 0; i < shader::binding_count; ++i)
             if (overlap(before, later.of[i]) || overlap(earlier.of[i], after)) return true;
     }
     return false;
@@ -250,7 +270,7 @@ bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
 
 // Extends `hull` to contain `bindings`, which have the same buffers in every dispatch of a call.
 void extend(Bindings& hull, const Bindings& bindings) noexcept {
-    for (std::uint32_t i = 0; i < shader::binding_turns; ++i) {
+    for (std::uint32_t i = 0; i < shader::binding_count; ++i) {
         VkDescriptorBufferInfo& all = hull.of[i];
         const VkDescriptorBufferInfo& next = bindings.of[i];
         if (!next.buffer) continue;

@@ -10,7 +10,7 @@ namespace vkrope {
 // Buffers that a dispatch binds, by binding number. Unused buffers are null. The constants for
 // computed angles are at binding_table. Buffers from binding_q_out on are written.
 struct Bindings {
-    VkDescriptorBufferInfo of[shader::binding_turns] = {};
+    VkDescriptorBufferInfo of[shader::binding_count] = {};
 };
 
 // Dispatch of one tile of some tensors.

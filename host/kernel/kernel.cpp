@@ -53,17 +53,43 @@ bool v_may_join(const KernelInfo& info) {
            !heads_differ;
 }
 
-// Creates the set for a V that has its own dispatches. Its shader treats V as a K that does not
-// rotate, or as Q if `separate_dispatches` is set.
-void make_part_of_v(Kernel& kernel, bool processor) {
-    PipelineSet& set = kernel.set[V];
+// Creates a set for one tensor that has its own dispatches.
+//
+// index    the tensor
+// tensor   the tensor as its dispatches process it
+// rotates  whether they rotate it; otherwise it is a K that does not rotate
+void make_set_of_one(Kernel& kernel, PipelineSet& set, TensorIndex index, TensorInfo tensor,
+                     bool rotates, bool processor) {
+    set = {kernel.info, {}};
     const TensorIndex seen = kernel.separate_dispatches ? Q : K;
-    for (TensorInfo& tensor : set.info.tensor) tensor = {};
-    set.info.tensor[seen] = kernel.info.tensor[V];
-    set.parameters.tensor[seen] = kernel.set[Q].parameters.tensor[V];
-    set.info.rotary_dim = 0;
-    for (Window& window : set.info.windows) window = {};
+    for (TensorInfo& of : set.info.tensor) of = {};
+    set.info.tensor[seen] = tensor;
+    set.parameters.tensor[seen] = kernel.set[Q].parameters.tensor[index];
+    if (!rotates) {
+        set.info.rotary_dim = 0;
+        for (Window& window : set.info.windows) window = {};
+    }
     choose_geometries(kernel, set, processor);
+}
+
+// Creates the set for the second destination of a tensor, as a rotation of its own.
+void make_second_set(Kernel& kernel, TensorIndex index, bool processor) {
+    TensorInfo tensor = kernel.info.tensor[index];
+    const bool of_result = tensor.second_of == VKROPE_SECOND_RESULT;
+    tensor.out = tensor.second;
+    tensor.second = {};
+    tensor.second_of = {};
+    tensor.ops.store_scale = {};
+    tensor.ops.scale_floor = 0;
+    tensor.ops.scale_layout = {};
+    if (!of_result) {
+        tensor.ops = {};
+        tensor.rotary_offset = 0;
+    }
+    PipelineSet& set = kernel.second_set[index];
+    const bool rotates = of_result && index != V;
+    make_set_of_one(kernel, set, index, tensor, rotates, processor);
+    set.info.scatter_kv = false;
 }
 
 // Puts Q, K and V in one set, or each in its own set. K uses Q's if formats and heads are equal.
@@ -74,10 +100,20 @@ void make_parts(Kernel& kernel, bool processor) {
     for (PipelineSet& set : kernel.set) set = {kernel.info, {}};
     lay_out_parameters(kernel.info, q.parameters);
     if (!kernel.v_joins) q.info.tensor[V] = k.info.tensor[V] = {};
-    if (tensor[V].head_dim != 0) make_part_of_v(kernel, processor);
+    for (const TensorIndex t : {K, V}) {
+        if (!has_second(tensor[t]) || kernel.seconds_join) continue;
+        make_second_set(kernel, t, processor);
+        for (PipelineSet& set : kernel.set) {
+            set.info.tensor[t].second = {};
+            set.info.tensor[t].second_of = {};
+        }
+    }
+    if (tensor[V].head_dim != 0)
+        make_set_of_one(kernel, kernel.set[V], V, kernel.set[V].info.tensor[V], false, processor);
     if (!kernel.separate_dispatches) return choose_geometries(kernel, q, processor);
+    const TensorInfo k_info = k.info.tensor[K];
     q.info.tensor[K] = k.info.tensor[K] = {};
-    k.info.tensor[Q] = tensor[K];
+    k.info.tensor[Q] = k_info;
     k.parameters.tensor[Q] = q.parameters.tensor[K];
     if (tensor[Q].head_dim != 0) choose_geometries(kernel, q, processor);
     if (tensor[K].head_dim == 0) return;
@@ -109,7 +145,8 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
 }
 
 bool has_f16(const TensorInfo& format) {
-    return format.head_dim != 0 && (format.in == VKROPE_F16 || format.out == VKROPE_F16);
+    return format.head_dim != 0 &&
+           (format.in == VKROPE_F16 || format.out == VKROPE_F16 || format.second == VKROPE_F16);
 }
 
 Status choose_conversion(Kernel& kernel) {
@@ -169,18 +206,24 @@ Status build(Kernel& kernel) {
     const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
     if (!module) return module.status;
     Spirv words[max_pipelines];
-    // If the device binds too few storage buffers, V gets its own dispatch, then Q and K do too,
-    // and finally counting is left out.
+    const bool has_seconds = any_tensor(
+        kernel.info, [](const TensorInfo& tensor) { return has_second(tensor); });
+    // If the device binds too few storage buffers, V gets its own dispatch, then second
+    // destinations do, then Q and K do too, and finally counting is left out.
     struct Attempt {
-        bool v_joins, separate_dispatches, counts;
+        bool seconds_join, v_joins, separate_dispatches, counts;
     };
-    for (const auto& [v_joins, separate_dispatches, counts] : {Attempt{true, false, true},
-                                                               {false, false, true},
-                                                               {false, true, true},
-                                                               {false, true, false}}) {
-        if ((separate_dispatches && kernel.info.scatter_kv) ||
+    for (const auto& [seconds_join, v_joins, separate_dispatches, counts] :
+         {Attempt{true, true, false, true},
+          {true, false, false, true},
+          {false, true, false, true},
+          {false, false, false, true},
+          {false, false, true, true},
+          {false, false, true, false}}) {
+        if ((separate_dispatches && kernel.info.scatter_kv) || (seconds_join && !has_seconds) ||
             (v_joins && !v_may_join(kernel.info)))
             continue;
+        kernel.seconds_join = seconds_join;
         kernel.v_joins = v_joins;
         kernel.separate_dispatches = separate_dispatches;
         make_parts(kernel, processor);

@@ -8,8 +8,8 @@
 namespace vkrope {
 
 // Maximum number of pipelines of a kernel: three kinds of access times two loads or two tensors,
-// and three for V.
-inline constexpr std::uint32_t max_pipelines = 9;
+// three for V, and three for each second destination.
+inline constexpr std::uint32_t max_pipelines = 15;
 
 struct PipelineSet;
 
@@ -36,10 +36,13 @@ struct vkrope_kernel : vkrope::Program {
     vkrope::OpsNeeds needs;
     bool separate_dispatches = false;  // each tensor has its own set
     bool v_joins = false;              // K's set also takes V, in calls where V has K's strides
+    bool seconds_join = false;         // a tensor's set also stores its second destination
     std::uint32_t conversion = 0;      // shader::conversion_*
     // Without `separate_dispatches`, the set of Q is also that of K, and of a V that joins. The
     // set of V is for V alone.
     vkrope::PipelineSet set[vkrope::tensor_count];
+    // Without `seconds_join`: for the second destinations of K and V.
+    vkrope::PipelineSet second_set[vkrope::tensor_count];
     std::uint32_t storage_buffers_to_count = 0;  // needed by a dispatch that counts tokens
     vkrope::Pipeline pipelines[vkrope::max_pipelines];
     std::uint32_t pipeline_count = 0;

@@ -16,11 +16,11 @@ std::uint64_t offset_and_strides(const View& view) noexcept {
 }
 
 // Returns whether a tensor allows this access. Quantised outputs allow every access, because they
-// are stored word by word.
-bool tensor_allows(const ResolvedTensor& tensor, std::uint32_t access) noexcept {
-    const bool quantised = tensor.out.offset_bytes == 1;
+// are stored word by word. Second destinations are packed, and begin at multiples of 256 bytes.
+bool tensor_allows(const ResolvedTensor& tensor, bool of_second, std::uint32_t access) noexcept {
+    const bool any_out = of_second || tensor.out.offset_bytes == 1;
     return strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access) &&
-           (quantised ||
+           (any_out ||
             strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access));
 }
 
@@ -53,7 +53,8 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
     for (std::uint32_t i = 0; i + 1 < tensors.set->pipeline_count; ++i) {
         const Geometry& geometry = pipelines[i].geometry;
         const auto refuses = [&](TensorIndex t) {
-            return tensors.has[t] && !tensor_allows(call.tensor[t], geometry.access);
+            return tensors.has[t] &&
+                   !tensor_allows(call.tensor[t], tensors.of_second, geometry.access);
         };
         if (std::any_of(std::begin(every_tensor), std::end(every_tensor), refuses) ||
             ((tensors.has[Q] || tensors.has[K]) && !angles_allow(kernel, call, geometry.access)))
@@ -68,9 +69,12 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
     return pipelines[tensors.set->pipeline_count - 1];
 }
 
-// Returns whether the parameters or the computed scales of a tensor depend on the head.
-bool differs_by_head(const Ops& ops) noexcept {
-    return ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
+// Returns whether the parameters, the computed scales or the rows of the second destination of a
+// tensor depend on the head.
+bool differs_by_head(const Kernel& kernel, TensorIndex index) noexcept {
+    const TensorInfo& info = kernel.info.tensor[index];
+    const Ops& ops = info.ops;
+    return (has_second(info) && kernel.seconds_join) || ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD || is_made(ops.store_scale);
@@ -78,8 +82,9 @@ bool differs_by_head(const Ops& ops) noexcept {
 
 // Checks the heads of a tiling. A norm over a token needs all of its heads in one dispatch.
 // Parameters per head need a common first head for all tensors of a dispatch.
-Status check_heads(const TiledTensors& tensors, TensorIndex index, const Ops& ops,
+Status check_heads(const Kernel& kernel, const TiledTensors& tensors, TensorIndex index,
                    const Tiling& tiling) noexcept {
+    const Ops& ops = kernel.info.tensor[index].ops;
     const char* const name = names_of[index].in;
     const Geometry& geometry = tensors.pipeline->geometry;
     const Counts &whole = tiling.whole, &tile = tiling.tile;
@@ -95,7 +100,7 @@ Status check_heads(const TiledTensors& tensors, TensorIndex index, const Ops& op
                      "%s has %u heads: a norm over a token needs all in one dispatch, which has %u "
                      "on this device",
                      name, whole.heads, too_long ? 0 : tile.heads);
-    if (!differs_by_head(ops) || tile.groups == 1 || tile.heads == whole.heads) return {};
+    if (!differs_by_head(kernel, index) || tile.groups == 1 || tile.heads == whole.heads) return {};
     return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                  "%s has groups of %u heads: with parameters of each head a dispatch takes whole "
                  "groups, here it takes %u heads",
@@ -107,31 +112,40 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call,
                            std::uint32_t group_heads) noexcept {
     const ResolvedTensor& tensor = call.tensor[index];
     const TensorNames& names = names_of[index];
+    const bool of_second = tensors.of_second;
+    const View& out = of_second ? *tensor.second : tensor.out;
+    View second;
     Bound bound;
     bound.add(names.in, tensor.in);
-    bound.add(names.out, tensor.out);
+    bound.add(of_second ? names.second : names.out, out);
     if (call.ids.buffer) bound.add("positions.ids", call.ids);
-    if (index != Q && call.slot_mapping.buffer)
+    if (index != Q && call.slot_mapping.buffer && !of_second)
         bound.add("paged_cache.slot_mapping", call.slot_mapping);
     if (tensor.scales) {
         bound.add(names.scale_tokens, *tensor.scales);
         bound.packed_tokens = true;
     }
-    if (tensor.scales_out) {
+    if (tensor.scales_out && !of_second) {
         bound.add(names.scales_out, *tensor.scales_out);
         bound.packed_tokens = bound.packed_tokens || tensor.scales_out->page_size == 0;
+    }
+    if (tensor.second && kernel.seconds_join) {
+        second = tensor.second->rows_of_tokens();
+        bound.add(names.second, second);
+        bound.packed_tokens = true;
+        bound.aligned = &second;
     }
     Counts whole = {};
     whole.batch = call.batch;
     whole.groups = tensor.heads / group_heads;
     whole.heads = group_heads;
     whole.tokens = call.tokens;
-    whole.pages = tensor.pages;
-    whole.rows = std::max(tensor.out.page_size, 1u);
+    whole.pages = of_second ? 1 : tensor.pages;
+    whole.rows = std::max(out.page_size, 1u);
     Result<Tiling> tiling = tile(tensors.set->info, tensors.pipeline->geometry, whole, group_heads,
                                  bound, kernel.storage_limits, kernel.dispatch_limits);
     if (tiling && tensors.pipeline->geometry.ops != shader::ops_none)
-        tiling.status = check_heads(tensors, index, kernel.info.tensor[index].ops, tiling.value);
+        tiling.status = check_heads(kernel, tensors, index, tiling.value);
     return tiling;
 }
 
@@ -168,7 +182,7 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, TiledTensors&
         if (tile.heads != whole.heads || tile.pages != whole.pages || tile.rows != whole.rows)
             return false;
         // A dispatch has one index of the first head for all of its tensors.
-        if (differs_by_head(kernel.info.tensor[t].ops) && tile.groups != whole.groups) return false;
+        if (differs_by_head(kernel, t) && tile.groups != whole.groups) return false;
         Counts& shared = tensors.tiling.tile;
         if (first) tensors.tiling = tiling.value;
         if (tile.batch != shared.batch || tile.groups != shared.groups ||
@@ -181,6 +195,19 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, TiledTensors&
         first = false;
     }
     return true;
+}
+
+// Plans the dispatches that only store the second destination of a tensor.
+Status plan_second(const Kernel& kernel, const ResolvedCall& call, TensorIndex index,
+                   Plan& planned) noexcept {
+    TiledTensors& tensors = planned.of[planned.count++];
+    tensors.set = &kernel.second_set[index];
+    tensors.has[index] = tensors.of_second = true;
+    tensors.pipeline = &choose_pipeline(kernel, call, tensors);
+    const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, index,
+                                              call.tensor[index].group_heads);
+    tensors.tiling = tiling.value;
+    return tiling.status;
 }
 
 }  // namespace
@@ -199,14 +226,20 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     bool left[tensor_count];  // tensors without a tiling
     for (const TensorIndex t : every_tensor) {
         // A tensor in place that neither the rotation nor an op changes needs no copy.
+        const TensorInfo& info = kernel.info.tensor[t];
         const bool changes = (t != V && kernel.info.rotary_dim != 0) || !call.tensor[t].in_place ||
-                             has_ops(kernel.info.tensor[t].ops);
+                             has_ops(info.ops) || (has_second(info) && kernel.seconds_join);
         left[t] = call.tensor[t].heads != 0 && changes;
     }
+    for (const TensorIndex t : {K, V}) {
+        if (!call.tensor[t].second || kernel.seconds_join) continue;
+        if (result.status = plan_second(kernel, call, t, planned); !result.status) return result;
+    }
+    const std::uint32_t seconds = planned.count;
     // The first tensor with slots counts those outside the cache.
     const TensorIndex counts_slots = left[K] ? K : V;
     const auto add = [&](TiledTensors tensors) {
-        tensors.counts_positions = counts && planned.count == 0;  // each token is counted once
+        tensors.counts_positions = counts && planned.count == seconds;  // counts each token once
         tensors.counts_slots = counts && call.slot_mapping.buffer && tensors.has[counts_slots];
         for (const TensorIndex t : every_tensor) left[t] = left[t] && !tensors.has[t];
         planned.of[planned.count++] = tensors;

@@ -14,6 +14,7 @@ struct TiledTensors {
     const PipelineSet* set = nullptr;
     const Pipeline* pipeline = nullptr;
     bool has[tensor_count] = {};
+    bool of_second = false;  // the second destination of one tensor, in dispatches of its own
     bool counts_positions = false, counts_slots = false;
     Tiling tiling;
 
@@ -21,7 +22,7 @@ struct TiledTensors {
 };
 
 struct Plan {
-    TiledTensors of[3];
+    TiledTensors of[5];  // second destinations come first, because K and V may be in place
     std::uint32_t count = 0;
 
     std::uint64_t dispatches() const noexcept {

@@ -12,7 +12,8 @@ namespace {
 // Returns the buffer for a binding. If the call does not use the binding, this is a buffer that the
 // call reads, or writes if the binding is written, so that the caller synchronises no other buffer.
 const VkDescriptorBufferInfo& buffer_for(const Bindings& bindings, std::uint32_t number) noexcept {
-    if (number >= shader::binding_turns) number = shader::binding_table;
+    if (number == shader::binding_turns || number == shader::binding_texture)
+        number = shader::binding_table;
     if (bindings.of[number].buffer) return bindings.of[number];
     const std::uint32_t first = number < shader::binding_q_out ? shader::binding_q_in
                                                                : shader::binding_q_out;

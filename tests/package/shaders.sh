@@ -144,7 +144,8 @@ tensor='#define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_AT(side) offset_k_##side
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
-#define VKROPE_TENSOR_SCATTERS (scatter != 0)'
+#define VKROPE_TENSOR_SCATTERS (scatter != 0)
+#define VKROPE_TENSOR_SECOND 1'
 # tensor_shader NAME MACROS: compiles a shader that declares the names that tensor.glsl needs, and
 # processes a token.
 tensor_shader() {

@@ -596,9 +596,9 @@ typedef struct vkrope_arena vkrope_arena;
  * Creates descriptor sets for `calls` calls of vkrope_record on a device without push descriptors;
  * create one arena per thread and frame. A call takes one set per dispatch, see
  * vkrope_get_dispatches. The arena works with every kernel and position kernel of the same device.
- * If the device binds fewer than 18 storage buffers per stage
- * (maxPerStageDescriptorStorageBuffers), a kernel with made scales may need an arena created with
- * an equal vkrope_kernel_info. Below 15, this applies to every kernel with vkrope_ops, and below 11
+ * If the device binds fewer than 20 storage buffers per stage
+ * (maxPerStageDescriptorStorageBuffers), a kernel with second destinations may need an arena
+ * created with an equal vkrope_kernel_info, and below 18 one with made scales. Below 15, this applies to every kernel with vkrope_ops, and below 11
  * to every kernel. vkrope_record rejects an arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena

@@ -13,7 +13,8 @@ namespace {
 // Returns whether a tensor is f32. Quantised outputs count as f32, as their store uses no units.
 bool all_f32(const TensorInfo& format) {
     return format.head_dim == 0 ||
-           (format.in == VKROPE_F32 && (format.out == VKROPE_F32 || is_quantised(format.out)));
+           (format.in == VKROPE_F32 && (format.out == VKROPE_F32 || is_quantised(format.out)) &&
+            format.second == VKROPE_F32);
 }
 
 bool all_f32(const KernelInfo& info) {

@@ -84,6 +84,8 @@ void set_ops(const TensorInfo& tensor, const TensorParameters& parameters,
     constants.store_scale_at = parameters.store_scale.offset;
     constants.scale_floor = bits_of(ops.scale_floor);
     constants.scale_heads = tensor.heads;
+    constants.second_of = std::uint32_t(tensor.second_of);
+    constants.element_second = std::uint32_t(tensor.second);
 }
 
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept {

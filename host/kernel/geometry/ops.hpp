@@ -18,11 +18,14 @@ inline bool stores_together(const KernelInfo& info) noexcept {
         info, [](const TensorInfo& tensor) { return stores_together(tensor); });
 }
 
-// Returns whether a tensor of a kernel has ops or a quantised output.
+// Returns whether a tensor of a kernel has ops, a quantised output or a second destination, so that
+// the shader needs more than the plain rotation.
 inline bool has_ops(const KernelInfo& info) noexcept {
     return any_tensor(
         info,
-        [](const TensorInfo& tensor) { return has_ops(tensor.ops) || stores_together(tensor); });
+        [](const TensorInfo& tensor) {
+            return has_ops(tensor.ops) || stores_together(tensor) || has_second(tensor);
+        });
 }
 
 // Returns the bits shader::op_* of a tensor.

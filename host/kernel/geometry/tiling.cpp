@@ -73,6 +73,18 @@ bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageL
     return true;
 }
 
+// Reduces the steps of a tile along a direction, so that each tile of a view begins at an offset
+// that the device allows. Returns false if even one step is too many.
+bool align_tiles(const View& view, const StorageLimits& limits, const Counts& whole,
+                 Along direction, Counts& tile) {
+    if (tile.*direction == whole.*direction) return true;
+    const std::uint64_t bytes = step_of(view, 1, direction) * view.element_bytes;
+    std::uint32_t steps = 1;  // whose bytes are a multiple of the alignment, a power of two
+    while (bytes * steps % limits.offset_alignment != 0) steps *= 2;
+    tile.*direction -= tile.*direction % steps;
+    return tile.*direction != 0;
+}
+
 }  // namespace
 
 std::uint64_t Tiling::count() const noexcept {
@@ -137,6 +149,15 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
 
     // The shader uses the tokens of the dispatch as the stride of sequences.
     if (bound.packed_tokens && tile.tokens != whole.tokens) tile.batch = 1;
+    if (bound.aligned && (!align_tiles(*bound.aligned, storage, whole, &Counts::batch, tile) ||
+                          !align_tiles(*bound.aligned, storage, whole, &Counts::tokens, tile))) {
+        result.status = error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                              "%s: the call is divided into dispatches, and no division begins at "
+                              "multiples of %" PRIu64
+                              " bytes (minStorageBufferOffsetAlignment); call it for fewer tokens",
+                              bound.names[bound.count - 1], storage.offset_alignment);
+        return result;
+    }
 
     const View& out = *bound.views[1];
     tiling.heads_outer = out.page_size == 0 && out.head > out.token;

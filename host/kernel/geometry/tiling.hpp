@@ -20,13 +20,14 @@ struct Tiling {
 };
 
 // Views that are bound for a tensor: input and output and, if present, ids, slots, factors of
-// tokens and computed scales. Each must fit in maxStorageBufferRange.
+// tokens, computed scales and a second destination. Each must fit in maxStorageBufferRange.
 struct Bound {
-    static constexpr std::uint32_t most = 6;
+    static constexpr std::uint32_t most = 7;
     const char* names[most] = {};
     const View* views[most] = {};
     std::uint32_t count = 0;
-    bool packed_tokens = false;  // one view is [batch, tokens], without strides in the shader
+    bool packed_tokens = false;     // one view is [batch, tokens], without strides in the shader
+    const View* aligned = nullptr;  // a view without an offset in the shader
 
     void add(const char* name, const View& view) {
         names[count] = name;
@@ -35,7 +36,8 @@ struct Bound {
 };
 
 // Splits `whole` so that each binding fits the range, and heads and tokens fit one dispatch.
-// Returns limit_exceeded if one head row does not fit.
+// Returns limit_exceeded if one head row does not fit, or if no tiles of `aligned` begin at offsets
+// that the device allows.
 Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole,
                     std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
                     const DispatchLimits& dispatch) noexcept;

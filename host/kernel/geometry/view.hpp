@@ -40,6 +40,15 @@ struct View {
         return index / heads_per_group * group + index % heads_per_group * head;
     }
 
+    // Returns the view with all heads of a token, which must be packed, as one row.
+    View rows_of_tokens() const noexcept {
+        View rows = *this;
+        rows.head_dim *= heads;
+        rows.heads = rows.heads_per_group = 1;
+        rows.head = 0;
+        return rows;
+    }
+
     // Returns whether groups of `group_heads` heads, which divide heads_per_group or equal it,
     // have a constant stride, so that z of a dispatch can count them. Returns false for a
     // scattered tensor, where z steps by page.

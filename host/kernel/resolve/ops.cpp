@@ -134,6 +134,27 @@ Status check_store_scale(const char* tensor, const Ops& ops, Element out, std::u
                  tensor, unsigned(ops.scale_layout));
 }
 
+Status check_second(TensorIndex index, const TensorInfo& of) noexcept {
+    const char* const tensor = names_of[index].name;
+    if (Status s = check_enumerator(tensor, "second_of", of.second_of, VKROPE_SECOND_INPUT); !s)
+        return s;
+    if (of.second_of == VKROPE_SECOND_NONE && of.second != VKROPE_F32)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.second is %u: second_of is none, so it must be 0", tensor,
+                     unsigned(of.second));
+    if (of.second_of == VKROPE_SECOND_NONE) return {};
+    if (index == Q)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.second_of is %u: only K and V have a second destination", tensor,
+                     unsigned(of.second_of));
+    if (of.second > VKROPE_BF16)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.second is %u: it must be f32, f16 or bf16",
+                     tensor, unsigned(of.second));
+    if (of.heads != 0) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.second_of is %u: %s.heads must be above 0",
+                 tensor, unsigned(of.second_of), tensor);
+}
+
 Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcept {
     const char* const tensor = names_of[index].name;
     const Ops& ops = of.ops;
@@ -151,6 +172,7 @@ Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcep
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.scale_call is true: only Q has a q_scale", tensor);
     if (Status s = check_hadamard(tensor, ops.hadamard, head_dim); !s) return s;
+    if (Status s = check_second(index, of); !s) return s;
     return check_store_scale(tensor, ops, of.out, heads, scatters);
 }
 
@@ -216,6 +238,28 @@ Status resolve_scales_out(const char* name, const Ops& ops, const VkDescriptorBu
     return check_words(name, where, slots * heads * 4);
 }
 
+// Resolves the rows of the second destination, packed.
+Status resolve_second(const char* name, const TensorInfo& info, const VkDescriptorBufferInfo& where,
+                      const Call& call, ResolvedTensor& tensor) noexcept {
+    if (!has_second(info)) return {};
+    View& view = tensor.second.emplace();
+    view.buffer = where.buffer;
+    view.first_byte = where.offset;
+    view.element_bytes = view.offset_bytes = element_bytes(info.second);
+    view.head_dim = info.head_dim;
+    view.heads = view.heads_per_group = tensor.heads;
+    view.head = tensor.heads > 1 ? info.head_dim : 0;
+    const std::uint64_t row = std::uint64_t{tensor.heads} * info.head_dim,
+                        rows = std::uint64_t{sequences_of(call)} * call.tokens;
+    view.token = call.tokens > 1 ? row : 0;
+    view.batch = sequences_of(call) > 1 ? call.tokens * row : 0;
+    if (where.offset % 256 != 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.offset is %" PRIu64 ": it must be a multiple of 256", name, where.offset);
+    const std::uint64_t bytes = multiply_add(multiply_add(rows, row, 0), view.element_bytes, 3);
+    return check_words(name, where, bytes / 4 * 4);
+}
+
 }  // namespace
 
 OpsNeeds ops_needs(const KernelInfo& info) noexcept {
@@ -237,6 +281,10 @@ Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const St
             return s;
         if (Status s = resolve_scales_out(names_of[t].scales_out, ops, call.scales_out[t], call,
                                           tensor);
+            !s)
+            return s;
+        if (Status s = resolve_second(names_of[t].second, info.tensor[t], call.second[t], call,
+                                      tensor);
             !s)
             return s;
     }

@@ -19,6 +19,7 @@ struct ResolvedTensor {
     std::uint32_t pages = 1;         // pages of the cache, if scattered
     std::optional<View> scales;      // a factor for each token
     std::optional<View> scales_out;  // scales that the kernel computes for its rows
+    std::optional<View> second;      // rows of the second destination
 };
 
 // A valid call.

@@ -108,7 +108,7 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
     for (const TensorIndex t : every_tensor)
         if (resolved.tensor[t].scales)
             read_view(names_of[t].scale_tokens, *resolved.tensor[t].scales);
-    Words written[4];
+    Words written[7];
     std::size_t written_count = 0;
     if (resolved.out_of_range.buffer)
         written[written_count++] = words_of("out_of_range", call.out_of_range,
@@ -118,6 +118,11 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
         if (resolved.tensor[t].scales_out)
             written[written_count++] = {names_of[t].scales_out, where.buffer, where.offset,
                                         where.offset + where.range};
+        if (!resolved.tensor[t].second) continue;
+        const View second = resolved.tensor[t].second->rows_of_tokens();
+        const std::uint64_t end = second.first_byte + words_of(second, call) * second.element_bytes;
+        written[written_count++] = {names_of[t].second, second.buffer, second.first_byte,
+                                    (end + 3) / 4 * 4};
     }
     if (count + written_count == 0) return {};
     for (const bool is_output : {true, false}) {
