@@ -29,7 +29,8 @@ class Fields {
         field("pairing", pairing, VKROPE_INTERLEAVED);
         field("rotary_dim", rotary_dim, 64u);
         for (std::size_t i : {Q, K, V}) format("tensor[" + std::to_string(i) + "]", tensors[i]);
-        field("angles", angles, VKROPE_ANGLES_AUTOMATIC);
+        field("angles", angles,
+              angles == VKROPE_ANGLES_AUTOMATIC ? VKROPE_ANGLES_COMPUTED : VKROPE_ANGLES_AUTOMATIC);
         field("positions", positions,
               positions == VKROPE_POSITIONS_IDS ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS);
         field("mapping", mapping, VKROPE_MAPPING_CPU);
@@ -251,6 +252,18 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
     const auto words = [&](VkDeviceSize kib, VkDeviceSize bytes) {
         return VkDescriptorBufferInfo{host.words, kib << 10, bytes};
     };
+    for (const TensorIndex t : {K, V})
+        if (info.tensor[t].second_of != VKROPE_SECOND_NONE)
+            call.second[t] = words(400 + 16 * std::uint32_t(t), 16384);
+    if (info.scatter_kv) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
+    if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
+    if (info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = words(56, 256);
+    if (info.tensor[K].ops.scale_tokens) call.scale_tokens[K] = words(64, 256);
+    if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
+        call.scales_out[K] = words(80, 8192);
+    if (info.tensor[Q].ops.norm.weight != VKROPE_PARAMETER_NONE) call.parameters = words(96, 16384);
+    if (info.two_parameter_sets) call.first_set_tokens = 2;
+    if (info.rotary_dim == 0) return made;
     if (info.positions == VKROPE_POSITIONS_IMPLICIT)
         call.positions = {.first = 7, .batch_stride = broadcast};
     else
@@ -269,15 +282,7 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         call.angles.view = host.view;
     else
         call.angles.buffer = words(128, 300000);
-    if (info.scatter_kv) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
     if (info.angles != VKROPE_ANGLES_COMPUTED) call.out_of_range = words(48, 64);
-    if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
-    if (info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = words(56, 256);
-    if (info.tensor[K].ops.scale_tokens) call.scale_tokens[K] = words(64, 256);
-    if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
-        call.scales_out[K] = words(80, 8192);
-    if (info.tensor[Q].ops.norm.weight != VKROPE_PARAMETER_NONE) call.parameters = words(96, 16384);
-    if (info.two_parameter_sets) call.first_set_tokens = 2;
     return made;
 }
 
@@ -317,6 +322,17 @@ std::vector<Scene> scenes(const KernelHost& host) {
     all.push_back(scene_of("two sets of parameters, ids", host, steps));
     steps.positions = VKROPE_POSITIONS_IMPLICIT;
     all.push_back(scene_of("two sets of parameters", host, steps));
+    steps.two_parameter_sets = false;
+    steps.tensor[Q].ops.norm.channels = 32;
+    steps.tensor[K].second_of = VKROPE_SECOND_RESULT;
+    steps.tensor[V].second_of = VKROPE_SECOND_INPUT;
+    steps.tensor[V].second = VKROPE_F16;
+    all.push_back(scene_of("second destinations", host, steps));
+    steps.pairing = VKROPE_PAIRING_NONE;
+    steps.rotary_dim = 0;
+    steps.angles = VKROPE_ANGLES_AUTOMATIC;
+    steps.scatter_kv = true;
+    all.push_back(scene_of("no rotation", host, steps));
     return all;
 }
 
@@ -376,7 +392,7 @@ TEST_CASE("record: a field of a call that is set is used, or refused by name") {
         const auto kernel = own(create(host.ref, scene.info));
         REQUIRE_MESSAGE(kernel, kernel.status.what);
         Call base = scene.call;
-        base.angles.layout = &scene.plan;
+        if (scene.info.rotary_dim != 0) base.angles.layout = &scene.plan;
         const Outcome usual = record_with(host, kernel.value.get(), base, scene.plan);
         REQUIRE_MESSAGE(usual.status, usual.status.what);
         REQUIRE(!usual.recorded.empty());
@@ -477,7 +493,7 @@ TEST_CASE("create: a field of a kernel that is set has an effect, or is refused 
             text.append(reinterpret_cast<const char*>(words.data()), words.size() * 4);
         }
         Call call = scene.call;
-        call.angles.layout = &scene.plan;
+        if (scene.info.rotary_dim != 0) call.angles.layout = &scene.plan;
         const Outcome now = record_with(host, kernel.value.get(), call, scene.plan);
         return text + now.status.what + now.recorded;
     };

@@ -65,8 +65,9 @@ Status check_axes(const KernelInfo& info) noexcept {
 Status check_rotation(const KernelInfo& info) noexcept {
     if (info.pairing == VKROPE_PAIRING_NONE || info.pairing > VKROPE_INTERLEAVED)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "pairing is %u: it must be VKROPE_HALF_SPLIT or VKROPE_INTERLEAVED",
-                     unsigned(info.pairing));
+                     "pairing is %u: it must be VKROPE_HALF_SPLIT or VKROPE_INTERLEAVED, or "
+                     "rotary_dim, now %u, must be 0",
+                     unsigned(info.pairing), info.rotary_dim);
     if (info.angles == VKROPE_ANGLES_AUTOMATIC)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "angles is VKROPE_ANGLES_AUTOMATIC: it must be "
