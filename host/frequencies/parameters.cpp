@@ -42,6 +42,7 @@ Status check_shapes(const char* tensor, const TensorInfo& of) noexcept {
     if (Status s = require_shape(tensor, "bias", ops.bias, of.heads); !s) return s;
     if (Status s = require_shape(tensor, "norm.weight", ops.norm.weight, of.heads); !s) return s;
     if (Status s = require_shape(tensor, "norm.bias", ops.norm.bias, of.heads); !s) return s;
+    if (Status s = check_norm_part(tensor, ops.norm, of.head_dim); !s) return s;
     if (Status s = check_store_scale(tensor, ops.store_scale, of.heads); !s) return s;
     if (ops.norm.weight_offset <= 1) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,

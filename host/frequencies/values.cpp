@@ -43,7 +43,9 @@ uint32_t vkrope_element_bytes(vkrope_element element) {
 
 uint32_t vkrope_row_channels(const vkrope_rope_params* rotation, uint32_t rotary_offset) {
     if (!rotation) return 0;
-    std::uint32_t end = rotary_offset + rotation->rotary_dim;  // end of the last window
+    // End of the last window. A layer without RoPE has none: in latent attention the channels from
+    // the offset on are head_dim channels.
+    std::uint32_t end = rotary_offset + value_or(rotation->rotary_dim, rotation->head_dim);
     for (const Window& window : rotation->windows)
         if (window.rotary_dim != 0) end = rotary_offset + window.offset + window.rotary_dim;
     return end > rotation->head_dim ? rotary_offset + rotation->head_dim : rotation->head_dim;

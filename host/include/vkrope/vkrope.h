@@ -764,8 +764,8 @@ typedef struct vkrope_call {
 
 /**
  * Computes the number of dispatches that vkrope_record records for a call, which is also the number
- * of sets that it takes from an arena. It is 0 if there is nothing to do: no tokens, or only tensors
- * in place that neither a rotation nor an op changes. It is above 1 if
+ * of sets that it takes from an arena. It is 0 if there is nothing to do: no tokens, or only
+ * tensors in place that neither a rotation nor an op changes. It is above 1 if
  *
  * - the tokens exceed the workgroups of a dispatch,
  * - the device binds too few storage buffers for Q, K and V together,
@@ -877,7 +877,8 @@ typedef struct vkrope_model_ops {
     /** Scale of the queries; if it has a kind, tensor[VKROPE_Q].scale_tokens is true. */
     vkrope_query_scale query_scale VKROPE_ZERO;
     uint32_t q_heads VKROPE_ZERO; /**< query heads of a layer; 0: unknown */
-    uint32_t k_heads VKROPE_ZERO; /**< key heads of a layer, and value heads; 0: unknown */
+    /** Key heads of a layer, and value heads; of latent attention 1: its row; 0: unknown. */
+    uint32_t k_heads VKROPE_ZERO;
 } vkrope_model_ops;
 
 /** RoPE parameters of a model or of one of its layer types: a view, whose arrays and strings belong
@@ -889,7 +890,9 @@ typedef struct vkrope_rope_params {
     uint32_t rotary_dim VKROPE_ZERO;      /**< rotated channels: even, 2 to head_dim */
     uint32_t q_rotary_offset VKROPE_ZERO; /**< first rotated channel of a query row */
     uint32_t k_rotary_offset VKROPE_ZERO; /**< first rotated channel of a key row */
-    VkBool32 no_rope VKROPE_ZERO;         /**< a layer without RoPE: needs no frequencies */
+    /** A layer without RoPE: only head_dim, `ops` and, for latent attention, the offsets are read.
+     * There the offsets are those of the head_dim channels that follow the others of a row. */
+    VkBool32 no_rope VKROPE_ZERO;
     /** Radians per position, from any formula: [rotary_dim / 2]; with VKROPE_SECTIONS_SUM [axes,
      * rotary_dim / 2]; with head_groups above 1 [head_groups, ...] of these. Without phases they
      * cannot all be 0, because nothing would rotate. */
@@ -1100,9 +1103,11 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
 /**
  * Derives the vkrope_kernel_info for vkrope_kernel_create from a rotation: pairing, channels,
  * offsets, angle source and sections, and the model's other ops, vkrope_rope_params::ops, with
- * their head counts. V has the head_dim of K. If there are ops, vkrope_call::parameters needs the
- * model's weights, see vkrope_plan_parameters, and vkrope_call::scale_tokens the scales of
- * vkrope_query_scales. Thread-safe.
+ * their head counts. Q and K have rows of vkrope_row_channels, V those of K. A norm over a part
+ * that a row does not have is left out: the norm of a latent row, where k_rotary_offset says that K
+ * is its rotated channels alone or an assembled key. If there are ops, vkrope_call::parameters
+ * needs the model's weights, see vkrope_plan_parameters, and vkrope_call::scale_tokens the scales
+ * of vkrope_query_scales. Thread-safe.
  *
  * Change the fields that differ in your engine: `scatter_kv`, `heads` if it processes only some of
  * the heads, or `positions` for ids in a buffer. If your engine computes the model's norms and
@@ -1111,17 +1116,19 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_angle_lines(
  * VKROPE_BROADCAST.
  *
  * A layer without RoPE (vkrope_rope_params::no_rope) gets a kernel that does not rotate, with a
- * rotary_dim of 0, for its other ops, its cache and its element types.
+ * rotary_dim of 0, for its other ops, its cache and its element types: every field of a rotation
+ * has its default.
  *
  * @param rotation  rotation, or a layer without RoPE
  * @param layout    from vkrope_plan_angles for this rotation, or from vkrope_plan_cos_sin_cache;
- * null for a layer without RoPE
+ *                  null for a layer without RoPE
  * @param q, k, v   element types of the tensors, input and output; null: the kernel does not handle
  *                  the tensor
  * @param info      receives the result. Ops of an absent tensor are left out. Positions are
  *                  VKROPE_POSITIONS_AXIS_IDS if the rotation has sections, else implicit
  * @param error     optional
- * @return VKROPE_ERROR_INVALID_ARGUMENT for another rotation's layout
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for another rotation's layout, and for the layout of a
+ *         layer without RoPE
  */
 VKROPE_NODISCARD VKROPE_API vkrope_result
 vkrope_get_kernel_info(const vkrope_rope_params* rotation, const vkrope_angle_table_layout* layout,
@@ -1143,9 +1150,9 @@ VKROPE_API uint32_t vkrope_summed_axes(const vkrope_sections* sections);
 /**
  * Returns the number of channels of a query or key row: head_dim; for latent attention, whose
  * window starts beyond head_dim, the channels up to the end of the window, as in a row of the
- * latent cache. 0 for a null rotation.
+ * latent cache. Without RoPE the window is all of head_dim. 0 for a null rotation.
  *
- * @param rotation       a rotation
+ * @param rotation       a rotation, or a layer without RoPE
  * @param rotary_offset  its q_rotary_offset or k_rotary_offset
  */
 VKROPE_API uint32_t vkrope_row_channels(const vkrope_rope_params* rotation, uint32_t rotary_offset);

@@ -294,13 +294,25 @@ inline Result<AngleTableLayout> plan_cos_sin_cache(std::uint32_t pairs, std::uin
     return result_of<AngleTableLayout>(vkrope_plan_cos_sin_cache, pairs, rows, row_stride, element,
                                        VkBool32(channel_angles));
 }
+/// As the next two, with a null layout for a layer without RoPE.
+inline Result<KernelInfo> kernel_info(const RopeParams& rotation, const AngleTableLayout* layout,
+                                      std::optional<Element> q, std::optional<Element> k,
+                                      std::optional<Element> v) noexcept {
+    const vkrope_rope_params params = rotation.view();
+    const auto given = [](const std::optional<Element>& type) { return type ? &*type : nullptr; };
+    return result_of<KernelInfo>(vkrope_get_kernel_info, &params, layout, given(q), given(k),
+                                 given(v));
+}
 inline Result<KernelInfo> kernel_info(const RopeParams& rotation, const AngleTableLayout& layout,
                                       std::optional<Element> q, std::optional<Element> k,
                                       std::optional<Element> v = std::nullopt) noexcept {
-    const vkrope_rope_params params = rotation.view();
-    const auto given = [](const std::optional<Element>& type) { return type ? &*type : nullptr; };
-    return result_of<KernelInfo>(vkrope_get_kernel_info, &params, &layout, given(q), given(k),
-                                 given(v));
+    return kernel_info(rotation, &layout, q, k, v);
+}
+/// Returns the kernel of a layer without RoPE, which has no angles.
+inline Result<KernelInfo> kernel_info(const RopeParams& rotation, std::optional<Element> q,
+                                      std::optional<Element> k,
+                                      std::optional<Element> v = std::nullopt) noexcept {
+    return kernel_info(rotation, nullptr, q, k, v);
 }
 inline Status fill_angles(const RopeParams& rotation, const AngleTableLayout& layout, void* memory,
                           std::size_t bytes) noexcept {

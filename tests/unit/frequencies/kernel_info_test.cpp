@@ -3,6 +3,7 @@
 // that a plan of another model is detected.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -112,6 +113,77 @@ TEST_CASE("kernel_info: rows of latent attention are wider than the rotated chan
     CHECK(vkrope_row_channels(&partial, partial.k_rotary_offset) == 80);
 }
 
+TEST_CASE("kernel_info: a layer without RoPE has rows, ops and heads, and defaults otherwise") {
+    RopeParams nope = read("llama-3.1-8b.json");
+    nope.no_rope = true;
+    nope.rotary_dim = 0;
+    nope.inv_freq = {};
+    nope.sections = {.axes = 2, .pairs = {32, 32}};
+    nope.head_groups = 2;
+    nope.ops.tensor[Q].scale_tokens = true;
+    nope.ops.tensor[K].norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-5f};
+    const auto info = kernel_info(nope, VKROPE_F16, VKROPE_BF16, VKROPE_F32);
+    REQUIRE_MESSAGE(info, info.status.what);
+    KernelInfo wanted;
+    wanted.tensor[Q] = {VKROPE_F16, VKROPE_F16, 128, 0, 32, {.scale_tokens = true}};
+    wanted.tensor[K] = {VKROPE_BF16, VKROPE_BF16, 128, 0, 8, nope.ops.tensor[K]};
+    wanted.tensor[V] = {VKROPE_F32, VKROPE_F32, 128, 0, 8};
+    CHECK(std::memcmp(&info.value, &wanted, sizeof wanted) == 0);
+    const Status allowed = check(Given{}.device, completed(info.value));
+    CHECK_MESSAGE(allowed, allowed.what);
+
+    const auto only_k = kernel_info(nope, {}, VKROPE_F16);
+    REQUIRE(only_k);
+    CHECK(only_k->tensor[Q].head_dim == 0);
+    CHECK(only_k->tensor[K].head_dim == 128);
+    CHECK(kernel_info(nope, VKROPE_F16, {})->tensor[K].head_dim == 0);
+
+    const AngleTableLayout plan = plan_of(read("llama-3.1-8b.json"));
+    refuses(kernel_info(nope, plan, VKROPE_F16, {}).status, "layout given rotation.no_rope");
+    refuses(kernel_info(nope, {}, {}).status, "q k");
+    for (const std::uint32_t head_dim : {0u, 1u, 65536u}) {
+        nope.head_dim = head_dim;
+        refuses(kernel_info(nope, VKROPE_F16, {}).status, "rotation.head_dim");
+    }
+}
+
+TEST_CASE("kernel_info: a latent row without RoPE is whole, and other rows have no latent norm") {
+    RopeParams kimi;  // Kimi Linear's layers of latent attention
+    kimi.head_dim = 64;
+    kimi.q_rotary_offset = 128;
+    kimi.k_rotary_offset = 512;
+    kimi.no_rope = true;
+    const Norm norm = {
+        .kind = VKROPE_NORM_RMS, .eps = 1e-6f, .weight = VKROPE_PARAMETER_CHANNEL, .channels = 512};
+    kimi.ops.tensor[K].norm = norm;
+    kimi.ops.q_heads = 32;
+    kimi.ops.k_heads = 1;
+    const auto latent = kernel_info(kimi, VKROPE_F16, VKROPE_F16);
+    REQUIRE_MESSAGE(latent, latent.status.what);
+    CHECK(latent->tensor[Q].head_dim == 192);
+    CHECK(latent->tensor[Q].rotary_offset == 0);
+    CHECK(latent->tensor[Q].heads == 32);
+    CHECK(latent->tensor[K].head_dim == 576);
+    CHECK(latent->tensor[K].rotary_offset == 0);
+    CHECK(latent->tensor[K].heads == 1);
+    CHECK(std::memcmp(&latent->tensor[K].ops.norm, &norm, sizeof norm) == 0);
+    kimi.q_rotary_offset = 64;  // the window of a query may begin where head_dim ends
+    CHECK(vkrope_row_channels(&kimi, kimi.q_rotary_offset) == 128);
+
+    // The rotated channels alone, and a key assembled for each head.
+    for (const std::uint32_t offset : {0u, 128u}) {
+        kimi.k_rotary_offset = offset;
+        const auto other = kernel_info(kimi, VKROPE_F16, VKROPE_F16);
+        REQUIRE_MESSAGE(other, other.status.what);
+        CHECK(other->tensor[K].head_dim == 64 + offset);
+        CHECK(other->tensor[K].ops.norm.kind == VKROPE_NORM_NONE);
+        CHECK(other->tensor[K].ops.norm.channels == 0);
+        CHECK(other->tensor[K].heads == 0);
+    }
+    kimi.k_rotary_offset = 448;  // a row that ends where the norm does
+    CHECK(kernel_info(kimi, {}, VKROPE_F16)->tensor[K].ops.norm.channels == 512);
+}
+
 TEST_CASE("kernel_info: sections are copied, and record refuses a kernel without them") {
     const RopeParams qwen = read("qwen2-vl-2b.json");
     REQUIRE(qwen.sections.axes == 3);
@@ -152,9 +224,8 @@ TEST_CASE("kernel_info: sections are copied, and record refuses a kernel without
 TEST_CASE("kernel_info: what it refuses, and what it returns for the caller's own table") {
     const RopeParams llama = read("llama-3.1-8b.json"), deepseek = read("deepseek-v2-lite.json"),
                      qwen = read("qwen2-vl-2b.json");
-    RopeParams nope = llama;
-    nope.no_rope = true;
-    refuses(kernel_info(nope, plan_of(llama), VKROPE_F16, {}).status, "rotation.no_rope");
+    const std::optional<Element> none;
+    refuses(kernel_info(llama, nullptr, VKROPE_F16, none, none).status, "layout null");
     refuses(kernel_info(llama, plan_of(deepseek), VKROPE_F16, {}).status, "layout.pairs 32");
     refuses(kernel_info(llama, AngleTableLayout{}, VKROPE_F16, {}).status, "layout.source 0");
     refuses(kernel_info(llama, plan_of(qwen), VKROPE_F16, {}).status, "layout.sections 3");

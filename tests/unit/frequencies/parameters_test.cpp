@@ -59,6 +59,43 @@ TEST_CASE("parameters: items follow each other from multiples of 16 bytes on") {
               ->bytes == 0);
 }
 
+TEST_CASE("parameters: the weight and bias of a norm over a part have its channels for each head") {
+    KernelInfo of = info();
+    Norm& norm = of.tensor[Q].ops.norm;
+    norm.first_channel = 1;
+    norm.channels = 5;
+    norm.weight = VKROPE_PARAMETER_HEAD_CHANNEL;
+    const ParameterLayout plan = plan_parameters(of).value;
+    CHECK(plan.tensor[Q].bias.count == 18);
+    CHECK(plan.tensor[Q].weight.count == 15);
+    CHECK(plan.tensor[Q].weight.offset == 20);
+    CHECK(plan.tensor[Q].norm_bias.count == 5);
+    CHECK(plan.tensor[Q].norm_bias.offset == 36);
+    CHECK(plan.tensor[V].bias.offset == 44);
+    CHECK(plan.bytes == 52 * 4);
+    std::vector<float> memory(plan.bytes / 4, 99.f);
+    ParameterSources all = sources();
+    all.tensor[Q].weight = {eighteen.data(), VKROPE_F32, 15};
+    all.tensor[Q].norm_bias = {six.data(), VKROPE_F32, 5};
+    REQUIRE(bool(fill_parameters(plan, all, memory.data(), plan.bytes)));
+    CHECK(memory[34] == 1.5f);
+    CHECK(memory[40] == 5);
+    CHECK(memory[41] == 0);
+    all.tensor[Q].weight.count = 18;
+    test::check_invalid(fill_parameters(plan, all, memory.data(), plan.bytes),
+                        "tensor[0].weight.count 18 15");
+
+    norm.first_channel = 2;
+    test::check_invalid(plan_parameters(of).status,
+                        "tensor[0].ops.norm.channels 5 first_channel 2 head_dim 6");
+    norm.first_channel = ~0u;  // their sum exceeds 32 bits
+    test::check_invalid(plan_parameters(of).status, "tensor[0].ops.norm.channels 5");
+    norm.channels = 0;
+    norm.first_channel = 3;
+    test::check_invalid(plan_parameters(of).status,
+                        "tensor[0].ops.norm.first_channel 3 norm.channels 0");
+}
+
 TEST_CASE("parameters: items follow each other, each from a multiple of 16 bytes") {
     const ParameterLayout plan = plan_parameters(info()).value;
     std::vector<float> memory(plan.bytes / 4, 99.f);
