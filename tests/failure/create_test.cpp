@@ -206,6 +206,8 @@ Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorAre
     if (info.tensor[V].head_dim != 0) call = with_v(host, call);
     if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
         call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * 4};
+    if (info.tensor[K].second_of != VKROPE_SECOND_NONE)
+        call.second[K] = {host.words, 0xe0000, 7 * 2 * 128 * 4};
     return record(host.commands, kernel.get(), with_ops(host, info, call), arena);
 }
 
@@ -227,13 +229,15 @@ TEST_CASE(
                      computed = kernel_info(VKROPE_ANGLES_COMPUTED),
                      finished = with_ops(factored, full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD,
                                                             VKROPE_NORM_PLACE_BEFORE));
-    KernelInfo alone = factored, scaled = factored;
+    KernelInfo alone = factored, scaled = factored, twice = factored;
+    twice.tensor[K].heads = 2;
+    twice.tensor[K].second_of = VKROPE_SECOND_INPUT;
     alone.positions = VKROPE_POSITIONS_IDS;
     alone.tensor[K] = {};
     scaled.tensor[K].out = VKROPE_INT8;  // with a scale for each row of K
     scaled.tensor[K].heads = 2;
     scaled.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
-    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u}) {
+    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u, 20u}) {
         CAPTURE(storage_buffers);
         const KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
         const auto served = [&](bool in_it) {
@@ -246,7 +250,7 @@ TEST_CASE(
         if (storage_buffers >= 9) CHECK(record_with(host, with_v(factored), arena.get()));
         const Status other = record_with(host, computed, arena.get());
         CHECK(other.code == served(storage_buffers >= 11));
-        if (!other) check_names(other.what, "18 " + std::to_string(storage_buffers));
+        if (!other) check_names(other.what, "20 " + std::to_string(storage_buffers));
         const Owned<PositionKernel> positions(create_positions(host.ref).value);
         REQUIRE(positions);
         PositionCall call{.tokens = 4};
@@ -259,6 +263,10 @@ TEST_CASE(
         CHECK(record_with(host, computed, of_finished.get()).code == served(storage_buffers >= 15));
         CHECK(record_with(host, scaled, arena_of(host, scaled).get()));
         CHECK(record_with(host, scaled, arena.get()).code == served(storage_buffers >= 18));
+        CHECK(record_with(host, twice, arena_of(host, twice).get()));
+        // With 4 buffers the second destination has dispatches of its own, and no more bindings.
+        CHECK(record_with(host, twice, arena.get()).code ==
+              served(storage_buffers >= 20 || storage_buffers == 4));
         check_no_faults();
     }
 }

@@ -68,14 +68,14 @@ class Fields {
         }
         {
             auto& [of_plan, view, table, sin] = angles;
-            field("angles.layout", of_plan, static_cast<const AngleTableLayout*>(nullptr));
+            field("angles.layout", of_plan, of_plan ? nullptr : &plan);
             field("angles.view", view,
                   view ? VkImageView{} : reinterpret_cast<VkImageView>(std::uintptr_t{77}));
             buffer("angles.buffer", table), buffer("angles.sin", sin);
-            angle_plan(plan);
+            if (of_plan) angle_plan(plan);
         }
         field("direction", direction, VKROPE_INVERSE);
-        field("gain", gain, VKROPE_GAIN_APPLY);
+        field("gain", gain, gain == VKROPE_GAIN_APPLY ? VKROPE_GAIN_OMIT : VKROPE_GAIN_APPLY);
         {
             auto& [slots, int64, page_size, page_stride, row_stride, batch_stride] = paged_cache;
             buffer("paged_cache.slot_mapping", slots);
