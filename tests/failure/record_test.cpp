@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Tests the exact Vulkan calls of record() and their numbers.
+#include <map>
+#include <set>
+
 #include "recorder.hpp"
 
 namespace vkrope::test {
@@ -273,6 +276,83 @@ TEST_CASE("record: norms, transforms and quantised caches of Q, K and V take one
     Call call = with_ops(host, info, with_v(host, kernel_call(host)));
     call.paged_cache.slot_mapping = {host.words, 256, 7 * 4};
     CHECK(dispatches_of(recorder, call).size() == 1);
+}
+
+TEST_CASE("record: a kernel without rotation binds only what its ops use, and no texture") {
+    for (const Mapping mapping : {VKROPE_MAPPING_GPU, VKROPE_MAPPING_CPU}) {
+        for (const NormPlace place : {VKROPE_NORM_PLACE_BEFORE, VKROPE_NORM_PLACE_AFTER}) {
+            for (const Element out : {VKROPE_F16, VKROPE_Q8_0}) {
+                for (const bool normed : {true, false}) {
+                    KernelInfo info = with_v(kernel_info());
+                    info.pairing = VKROPE_PAIRING_NONE;
+                    info.rotary_dim = 0;
+                    info.angles = VKROPE_ANGLES_AUTOMATIC;
+                    info.mapping = mapping;
+                    info.tensor[K].out = info.tensor[V].out = out;
+                    if (normed)
+                        info.tensor[Q].ops.norm = info.tensor[K].ops.norm = {
+                            .kind = VKROPE_NORM_LAYER, .place = place, .eps = 1e-6f};
+                    Recorder recorder({}, info);
+                    Call call = with_v(recorder.host, kernel_call(recorder.host));
+                    call.angles = {};
+                    const std::vector<Command> all = dispatches_of(recorder, call);
+                    REQUIRE(all.size() == 1);
+                    std::set<std::uint32_t> bound;
+                    for (const auto& [binding, of] : all[0].descriptors) bound.insert(binding);
+                    CHECK(bound ==
+                          std::set<std::uint32_t>{shader::binding_q_in, shader::binding_k_in,
+                                                  shader::binding_v_in, shader::binding_q_out,
+                                                  shader::binding_k_out, shader::binding_v_out,
+                                                  shader::binding_out_of_range});
+                    // In place, only what an op changes is recorded.
+                    for (const TensorIndex t : every_tensor) call.out[t] = call.in[t];
+                    if (out == VKROPE_F16)
+                        CHECK(dispatches_of(recorder, call).size() == (normed ? 1 : 0));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("record: a second destination takes no dispatch, or one of its own, before the first") {
+    KernelInfo info = with_v(kernel_info());
+    info.positions = VKROPE_POSITIONS_IDS;
+    for (const TensorIndex t : {K, V}) {
+        info.tensor[t].heads = 2;
+        info.tensor[t].second_of = t == K ? VKROPE_SECOND_INPUT : VKROPE_SECOND_RESULT;
+        info.tensor[t].second = VKROPE_F32;
+    }
+    // Q, K and V with ids, a counter and second destinations bind 10 buffers.
+    for (const std::uint32_t storage_buffers : {10u, 9u, 7u, 6u, 4u}) {
+        CAPTURE(storage_buffers);
+        Recorder recorder({.storage_buffers = storage_buffers}, info);
+        const KernelHost& host = recorder.host;
+        Call call = with_v(host, kernel_call(host));
+        call.positions.ids = {host.words, 0, 28};
+        for (const TensorIndex t : {K, V}) {
+            call.out[t] = call.in[t];
+            call.second[t] = {host.words, t == K ? 0x10000u : 0x20000u, 7 * 2 * 128 * 4};
+        }
+        const std::vector<Command> all = dispatches_of(recorder, call);
+        // With 9 buffers V is apart, with 6 both second destinations are, with 4 every tensor. V
+        // is in place and unchanged, so that it has no other dispatch then.
+        const std::map<std::uint32_t, std::size_t> expected = {
+            {10, 1}, {9, 2}, {7, 2}, {6, 3}, {4, 4}};
+        CHECK(all.size() == expected.at(storage_buffers));
+        std::size_t stored = 0;
+        bool k_changed = false;
+        for (const Command& command : all) {
+            for (const auto& [binding, of] : command.descriptors) {
+                const bool second = of.buffer.buffer == host.words && of.buffer.offset >= 0x10000;
+                if (second) CHECK_FALSE((k_changed && of.buffer.offset == 0x10000));
+                stored += second && of.buffer.offset == 0x10000 ? 1 : 0;
+            }
+            for (const auto& [binding, of] : command.descriptors)
+                k_changed = k_changed ||
+                            (binding == shader::binding_k_out && of.buffer.buffer == host.k);
+        }
+        CHECK(stored >= 1);
+    }
 }
 
 TEST_CASE("record: one dispatch of a call counts tokens, and one counts slots") {

@@ -50,7 +50,7 @@ constexpr Layout layouts[] = {
 };
 
 bool writes(std::uint32_t binding) {
-    return binding >= shader::binding_q_out && binding < shader::binding_turns;
+    return binding >= shader::binding_q_out;  // of storage buffers
 }
 
 bool must_wait(const Command& later, const Command& earlier) {

@@ -238,6 +238,14 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
          [](Given& g) { norm_of_q(g).bias = VKROPE_PARAMETER_CHANNEL; }},
         {"tensor[0].ops.norm.span token tensor[0].heads 0",
          [](Given& g) { norm_of_q(g).span = VKROPE_NORM_SPAN_TOKEN; }},
+        {"tensor[0].ops.norm.first_channel 4 norm.channels 0",
+         [](Given& g) { norm_of_q(g).first_channel = 4; }},
+        {"tensor[0].ops.norm.channels 61 first_channel 4 head_dim 64",
+         [](Given& g) { norm_of_q(g).first_channel = 4, norm_of_q(g).channels = 61; }},
+        {"tensor[0].ops.norm.channels 4294967295 head_dim 64",
+         [](Given& g) { norm_of_q(g).first_channel = 4, norm_of_q(g).channels = ~0u; }},
+        {"tensor[1].ops.norm.kind none",
+         [](Given& g) { g.info.tensor[K].ops.norm = {.channels = 8}; }},
         {"tensor[1].ops.clip -1", [](Given& g) { g.info.tensor[K].ops.clip = -1; }},
         {"tensor[2].ops.scale nan", [=](Given& g) { g.info.tensor[V].ops.scale = nan; }},
         {"tensor[1].ops.scale_call true q_scale",
@@ -319,6 +327,56 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
              g.info.tensor[V] = {};
              g.info.tensor[V].ops.hadamard = 2;
          }},
+    };
+    check_create(good, rules);
+}
+
+TEST_CASE("create: a kernel without rotation has no field of a rotation") {
+    Given good;
+    good.info = completed({.tensor = {{VKROPE_F16, VKROPE_Q8_0, 32}, {VKROPE_F16, VKROPE_F16, 16}},
+                           .scatter_kv = true});
+    const Broken rules[] = {
+        {"pairing 1 rotary_dim 0", [](Given& g) { g.info.pairing = VKROPE_HALF_SPLIT; }},
+        {"pairing_out 2 rotary_dim 0", [](Given& g) { g.info.pairing_out = VKROPE_INTERLEAVED; }},
+        {"angles 2 rotary_dim 0", [](Given& g) { g.info.angles = VKROPE_ANGLES_COMPUTED; }},
+        {"positions 1 rotary_dim 0", [](Given& g) { g.info.positions = VKROPE_POSITIONS_IDS; }},
+        {"tensor[0].rotary_offset 2 rotary_dim 0",
+         [](Given& g) { g.info.tensor[Q].rotary_offset = 2; }},
+        {"tensor[1].rotary_offset 2", [](Given& g) { g.info.tensor[K].rotary_offset = 2; }},
+        {"rotary_dim 0 windows 8",
+         [](Given& g) {
+             g.info.windows[0] = {0, 8};
+         }},
+        {"sections.axes 3 positions", [](Given& g) { g.info.sections.axes = 3; }},
+        {"head_groups 2 rotary_dim 0", [](Given& g) { g.info.head_groups = 2; }},
+        {"phase rotary_dim 0", [](Given& g) { g.info.phase = VK_TRUE; }},
+        {"channel_angles rotary_dim 0", [](Given& g) { g.info.channel_angles = VK_TRUE; }},
+        {"table 1", [](Given& g) { g.info.table = VKROPE_F16; }},
+        {"tensor[0].head_dim tensor[1].head_dim 0",
+         [](Given& g) {
+             g.info.tensor[V] = g.info.tensor[K];
+             g.info.tensor[Q] = g.info.tensor[K] = {};
+             g.info.scatter_kv = false;
+         }},
+    };
+    check_create(good, rules);
+}
+
+TEST_CASE("create: rules of second destinations") {
+    Given good;
+    good.info.tensor[K].heads = 2;
+    good.info.tensor[K].second_of = VKROPE_SECOND_RESULT;
+    good.info.tensor[K].second = VKROPE_BF16;
+    const Broken rules[] = {
+        {"tensor[1].second_of 3 2", [](Given& g) { g.info.tensor[K].second_of = SecondOf(3); }},
+        {"tensor[1].second 2 second_of none",
+         [](Given& g) { g.info.tensor[K].second_of = VKROPE_SECOND_NONE; }},
+        {"tensor[1].second 3", [](Given& g) { g.info.tensor[K].second = VKROPE_E4M3FN; }},
+        {"tensor[1].second_of 1 tensor[1].heads", [](Given& g) { g.info.tensor[K].heads = 0; }},
+        {"tensor[0].second_of 2 K V",
+         [](Given& g) { g.info.tensor[Q].second_of = VKROPE_SECOND_INPUT; }},
+        {"tensor[2].second_of tensor[2].head_dim 0",
+         [](Given& g) { g.info.tensor[V].second_of = VKROPE_SECOND_INPUT; }},
     };
     check_create(good, rules);
 }

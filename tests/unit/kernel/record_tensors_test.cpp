@@ -133,6 +133,70 @@ TEST_CASE("record: V may have rows anywhere and of any width") {
     good.valid();
 }
 
+TEST_CASE("record: a second destination is packed, and overlaps no other buffer") {
+    Given good;
+    good.info.tensor[K].heads = 2;
+    good.info.tensor[K].second_of = VKROPE_SECOND_INPUT;
+    good.info.tensor[K].second = VKROPE_F32;
+    constexpr VkDeviceSize bytes = 2 * 4 * 2 * 16 * 4;
+    good.call.second[K] = at(other_buffer, 256, bytes);
+    const View second = good.valid().tensor[K].second.value();
+    CHECK(second.token == 32);
+    CHECK(second.batch == 4 * 32);
+    CHECK(second.first_byte == 256);
+    const Broken rules[] = {
+        {"second[1].buffer null", [](Given& g) { g.call.second[K] = {}; }},
+        {"second[1].offset 128 256", [](Given& g) { g.call.second[K].offset = 128; }},
+        {"second[1].range 1023 1024", [](Given& g) { g.call.second[K].range = bytes - 1; }},
+        {"second[1].range 1024", [](Given& g) { g.call.second[K].range = VK_WHOLE_SIZE; }},
+        {
+            "in[1] second[1]",
+            [](Given& g) { g.call.second[K].buffer = k_buffer; },
+        },
+        {"out[0] second[1]", [](Given& g) { g.call.second[K].buffer = q_buffer; }},
+        {"positions.ids second[1]", [](Given& g) { g.call.second[K].offset = 0; }},
+        {"out_of_range second[1]",
+         [](Given& g) { g.call.out_of_range = at(other_buffer, 256 + bytes - 4, 4); }},
+        {"second[0] second_of", [](Given& g) { g.call.second[Q] = g.call.second[K]; }},
+        {"second[1] second_of",
+         [](Given& g) {
+             g.info.tensor[K].second_of = VKROPE_SECOND_NONE;
+             g.info.tensor[K].second = {};
+         }},
+        {"second[1] absent", [](Given& g) { g.call.in[K] = g.call.out[K] = {}; }},
+    };
+    check_record(good, rules);
+    good.call.second[K].range += 4096;  // the bytes of the rows count
+    good.call.out_of_range = at(other_buffer, 256 + bytes, 4);
+    good.valid();
+}
+
+TEST_CASE("record: a call without rotation has no field of a rotation") {
+    Given good;
+    good.info = completed({.tensor = {good.info.tensor[Q], good.info.tensor[K]}});
+    good.has_layout = false;
+    good.call.positions = {};
+    good.call.angles = {};
+    good.valid();
+    const Broken rules[] = {
+        {"positions.first 1 rotary_dim 0", [](Given& g) { g.call.positions.first = 1; }},
+        {"positions.ids rotary_dim 0",
+         [](Given& g) { g.call.positions.ids = at(other_buffer, 0, 32); }},
+        {"positions.int64", [](Given& g) { g.call.positions.int64 = VK_TRUE; }},
+        {"positions.batch_stride 4", [](Given& g) { g.call.positions.batch_stride = 4; }},
+        {"positions.axis_stride 4", [](Given& g) { g.call.positions.axis_stride = 4; }},
+        {"positions.token_stride 1", [](Given& g) { g.call.positions.token_stride = 1; }},
+        {"angles.layout rotary_dim 0", [](Given& g) { g.has_layout = true; }},
+        {"angles.view", [](Given& g) { g.call.angles.view = fake<VkImageView>(9); }},
+        {"angles.buffer", [](Given& g) { g.call.angles.buffer = at(other_buffer, 0, 4); }},
+        {"angles.sin", [](Given& g) { g.call.angles.sin = at(other_buffer, 0, 4); }},
+        {"direction 1 rotary_dim 0", [](Given& g) { g.call.direction = VKROPE_INVERSE; }},
+        {"gain 2 rotary_dim 0", [](Given& g) { g.call.gain = VKROPE_GAIN_DIVIDE_OUT; }},
+        {"out_of_range", [](Given& g) { g.call.out_of_range = at(other_buffer, 0, 4); }},
+    };
+    check_record(good, rules);
+}
+
 TEST_CASE("record: a cache has as many pages as fit its range") {
     Given good;
     good.info.scatter_kv = true;
