@@ -50,8 +50,10 @@ static_assert(shader::binding_k_in == shader::binding_q_in + K &&
               shader::binding_parameters < shader::binding_q_out);
 
 // Push::offsets before packing, and the offset of V's computed scales, which is in Push::flags.
+// The offset of a second destination is always 0, so the shader does not get it.
+constexpr std::uint32_t offset_second = shader::offset_q_scales_out + tensor_count;
 struct Offsets {
-    std::uint32_t of[shader::offset_q_scales_out + tensor_count] = {};
+    std::uint32_t of[offset_second + 1] = {};
 
     void pack(std::uint32_t (&words)[4]) const noexcept {
         for (std::uint32_t i = 0; i < 4; ++i)
@@ -115,14 +117,14 @@ class DispatchBuilder {
             // Tensors share a tiling only if it does not split the heads of a group.
             if (tensors_.together()) rows.count.heads = group_heads;
             seen.heads = rows.count.heads;
-            const View& out = tensors_.of_second ? *tensor.second : tensor.out;
             seen.in = bind(tensor.in, group_heads, rows, z_is_group_, shader::binding_q_in + t,
                            shader::offset_q_in + index);
-            seen.out = bind(out, group_heads, rows, z_is_group_, shader::binding_q_out + t,
+            seen.out = bind(tensors_.of_second ? second_of(kernel_.info, resolved_, t) : tensor.out,
+                            group_heads, rows, z_is_group_, shader::binding_q_out + t,
                             shader::offset_q_out + index);
             if (tensor.in_place && !tensors_.of_second) push_.flags |= seen.in_place_flag;
             add_scales(tensor, index);
-            if (tensor.second && kernel_.seconds_join) add_second(*tensor.second, index);
+            if (tensor.second.buffer && kernel_.seconds_join) add_second(t, index);
         }
         dispatch_.shape = shape_of(tensors_.pipeline->geometry, work);
         push_.tokens = work.tokens;
@@ -152,15 +154,14 @@ class DispatchBuilder {
     }
 
     // The shader stores the rows of all tokens, whatever their slots: once, with the last pages.
-    void add_second(const View& second, TensorIndex index) noexcept {
+    void add_second(TensorIndex t, TensorIndex index) noexcept {
         if (!has_last_pages()) return;
         Tile tokens = tile_;  // the row of a token has all heads
         tokens.first.groups = tokens.first.heads = 0;
         tokens.count.groups = tokens.count.heads = 1;
-        shader::RowLayout layout;
-        std::uint32_t offset = 0;  // always, because tiles are aligned
-        bindings_.of[shader::binding_k_second + index - K] = place(
-            second.rows_of_tokens(), 1, tokens, false, kernel_.storage_limits, layout, offset);
+        // The offset is 0, because tiles are aligned.
+        bind(second_of(kernel_.info, resolved_, t).rows_of_tokens(), 1, tokens, false,
+             shader::binding_k_second + index - K, offset_second);
         push_.flags |= shader::flag_second;
     }
 
@@ -295,16 +296,16 @@ Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
     return dispatch;
 }
 
-bool DispatchSequence::needs_barrier(const Bindings& next) noexcept {
+bool DispatchSequence::needs_barrier(const Bindings& next, bool is_last) noexcept {
     bool barrier = false;
     if (index_ != first_since_barrier_ && conflict(since_barrier_, next))
         for (std::uint64_t i = first_since_barrier_; i < index_ && !barrier; ++i)
             barrier = conflict(at(i).bindings, next);
-    if (barrier) {
-        since_barrier_ = {};
-        first_since_barrier_ = index_;
-    }
-    extend(since_barrier_, next);
+    if (barrier) first_since_barrier_ = index_;
+    if (index_ == first_since_barrier_)
+        since_barrier_ = next;
+    else if (!is_last)
+        extend(since_barrier_, next);
     ++index_;
     return barrier;
 }

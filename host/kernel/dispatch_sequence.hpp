@@ -32,7 +32,7 @@ class DispatchSequence {
 
     // Returns whether `next` has to wait for an earlier dispatch, because their bound ranges
     // overlap and at least one of the two writes. Call it once for each dispatch, in order.
-    bool needs_barrier(const Bindings& next) noexcept;
+    bool needs_barrier(const Bindings& next, bool is_last) noexcept;
 
    private:
     const Kernel& kernel_;

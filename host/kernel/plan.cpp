@@ -113,8 +113,9 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call,
     const ResolvedTensor& tensor = call.tensor[index];
     const TensorNames& names = names_of[index];
     const bool of_second = tensors.of_second;
-    const View& out = of_second ? *tensor.second : tensor.out;
-    View second;
+    std::optional<View> second;
+    if (tensor.second.buffer) second = second_of(kernel.info, call, index);
+    const View& out = of_second ? *second : tensor.out;
     Bound bound;
     bound.add(names.in, tensor.in);
     bound.add(of_second ? names.second : names.out, out);
@@ -129,11 +130,11 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call,
         bound.add(names.scales_out, *tensor.scales_out);
         bound.packed_tokens = bound.packed_tokens || tensor.scales_out->page_size == 0;
     }
-    if (tensor.second && kernel.seconds_join) {
-        second = tensor.second->rows_of_tokens();
-        bound.add(names.second, second);
+    if (second && kernel.seconds_join) {
+        second = second->rows_of_tokens();
+        bound.add(names.second, *second);
         bound.packed_tokens = true;
-        bound.aligned = &second;
+        bound.aligned = &*second;
     }
     Counts whole = {};
     whole.batch = call.batch;
@@ -200,13 +201,14 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, TiledTensors&
 // Plans the dispatches that only store the second destination of a tensor.
 Status plan_second(const Kernel& kernel, const ResolvedCall& call, TensorIndex index,
                    Plan& planned) noexcept {
-    TiledTensors& tensors = planned.of[planned.count++];
+    TiledTensors tensors;
     tensors.set = &kernel.second_set[index];
     tensors.has[index] = tensors.of_second = true;
     tensors.pipeline = &choose_pipeline(kernel, call, tensors);
     const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, index,
                                               call.tensor[index].group_heads);
     tensors.tiling = tiling.value;
+    planned.of[planned.count++] = tensors;
     return tiling.status;
 }
 
@@ -232,7 +234,7 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         left[t] = call.tensor[t].heads != 0 && changes;
     }
     for (const TensorIndex t : {K, V}) {
-        if (!call.tensor[t].second || kernel.seconds_join) continue;
+        if (!call.tensor[t].second.buffer || kernel.seconds_join) continue;
         if (result.status = plan_second(kernel, call, t, planned); !result.status) return result;
     }
     const std::uint32_t seconds = planned.count;

@@ -22,7 +22,13 @@ struct TiledTensors {
 };
 
 struct Plan {
-    TiledTensors of[5];  // second destinations come first, because K and V may be in place
+    Plan() noexcept {}
+
+    // Second destinations come first, because K and V may be in place. Only the first `count` are
+    // initialised, because every call makes a plan.
+    union {
+        TiledTensors of[5];
+    };
     std::uint32_t count = 0;
 
     std::uint64_t dispatches() const noexcept {

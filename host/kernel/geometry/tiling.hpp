@@ -23,8 +23,8 @@ struct Tiling {
 // tokens, computed scales and a second destination. Each must fit in maxStorageBufferRange.
 struct Bound {
     static constexpr std::uint32_t most = 7;
-    const char* names[most] = {};
-    const View* views[most] = {};
+    const char* names[most];
+    const View* views[most];
     std::uint32_t count = 0;
     bool packed_tokens = false;     // one view is [batch, tokens], without strides in the shader
     const View* aligned = nullptr;  // a view without an offset in the shader

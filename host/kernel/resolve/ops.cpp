@@ -238,29 +238,36 @@ Status resolve_scales_out(const char* name, const Ops& ops, const VkDescriptorBu
     return check_words(name, where, slots * heads * 4);
 }
 
-// Resolves the rows of the second destination, packed.
-Status resolve_second(const char* name, const TensorInfo& info, const VkDescriptorBufferInfo& where,
-                      const Call& call, ResolvedTensor& tensor) noexcept {
-    if (!has_second(info)) return {};
-    View& view = tensor.second.emplace();
-    view.buffer = where.buffer;
-    view.first_byte = where.offset;
-    view.element_bytes = view.offset_bytes = element_bytes(info.second);
-    view.head_dim = info.head_dim;
-    view.heads = view.heads_per_group = tensor.heads;
-    view.head = tensor.heads > 1 ? info.head_dim : 0;
-    const std::uint64_t row = std::uint64_t{tensor.heads} * info.head_dim,
-                        rows = std::uint64_t{sequences_of(call)} * call.tokens;
-    view.token = call.tokens > 1 ? row : 0;
-    view.batch = sequences_of(call) > 1 ? call.tokens * row : 0;
+Status resolve_second(const KernelInfo& info, TensorIndex index,
+                      const VkDescriptorBufferInfo& where, ResolvedCall& resolved) noexcept {
+    if (!has_second(info.tensor[index])) return {};
+    const char* const name = names_of[index].second;
     if (where.offset % 256 != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.offset is %" PRIu64 ": it must be a multiple of 256", name, where.offset);
-    const std::uint64_t bytes = multiply_add(multiply_add(rows, row, 0), view.element_bytes, 3);
-    return check_words(name, where, bytes / 4 * 4);
+    resolved.tensor[index].second = {where.buffer, where.offset};
+    const View view = second_of(info, resolved, index);
+    const std::uint64_t elements = multiply_add(std::uint64_t{resolved.batch} * resolved.tokens,
+                                                view.heads * view.head, 0);
+    return check_words(name, where, multiply_add(elements, view.element_bytes, 3) / 4 * 4);
 }
 
 }  // namespace
+
+View second_of(const KernelInfo& info, const ResolvedCall& call, TensorIndex index) noexcept {
+    const TensorInfo& of = info.tensor[index];
+    const ResolvedTensor& tensor = call.tensor[index];
+    View view;
+    view.buffer = tensor.second.buffer;
+    view.first_byte = tensor.second.first_byte;
+    view.element_bytes = view.offset_bytes = element_bytes(of.second);
+    view.head_dim = of.head_dim;
+    view.heads = view.heads_per_group = tensor.heads;
+    view.head = of.head_dim;
+    view.token = tensor.heads * view.head;
+    view.batch = call.tokens * view.token;
+    return view;
+}
 
 OpsNeeds ops_needs(const KernelInfo& info) noexcept {
     ParameterLayout plan;
@@ -283,10 +290,7 @@ Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const St
                                           tensor);
             !s)
             return s;
-        if (Status s = resolve_second(names_of[t].second, info.tensor[t], call.second[t], call,
-                                      tensor);
-            !s)
-            return s;
+        if (Status s = resolve_second(info, t, call.second[t], resolved); !s) return s;
     }
     if (parameter_bytes == 0) return {};
     if (info.two_parameter_sets &&

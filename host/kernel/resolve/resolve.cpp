@@ -145,7 +145,7 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
             !s)
             return {s, {}};
     }
-    result.status = check_words_apart(call, resolved, rows);
+    result.status = check_words_apart(info, call, resolved, rows);
     return result;
 }
 

@@ -19,7 +19,10 @@ struct ResolvedTensor {
     std::uint32_t pages = 1;         // pages of the cache, if scattered
     std::optional<View> scales;      // a factor for each token
     std::optional<View> scales_out;  // scales that the kernel computes for its rows
-    std::optional<View> second;      // rows of the second destination
+    struct {
+        VkBuffer buffer = VK_NULL_HANDLE;  // null: there is none
+        std::uint64_t first_byte = 0;
+    } second;  // destination, see second_of()
 };
 
 // A valid call.
@@ -39,6 +42,9 @@ struct ResolvedCall {
     std::uint32_t parameters_offset = 0;     // words from the start of the binding
     float q_scale = 1;                       // Call::q_scale * Ops::scale
 };
+
+// Returns the rows of the second destination of a tensor, which are packed.
+View second_of(const KernelInfo& info, const ResolvedCall& call, TensorIndex index) noexcept;
 
 // Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;

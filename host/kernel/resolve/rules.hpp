@@ -79,7 +79,7 @@ std::uint64_t words_of(const View& numbers, const Call& call) noexcept;
 
 // Checks that ids, slots and table do not overlap the outputs, and that the counter overlaps no
 // other buffer of the call.
-Status check_words_apart(const Call& call, const ResolvedCall& resolved,
+Status check_words_apart(const KernelInfo& info, const Call& call, const ResolvedCall& resolved,
                          const InAndOut (&rows)[tensor_count]) noexcept;
 
 }  // namespace vkrope

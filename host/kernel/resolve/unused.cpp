@@ -123,20 +123,16 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
     rows.number(owner, "batch_stride", of.batch_stride, false, why);
 }
 
-void scale_rows(Unused& rows, const TensorInfo& info, bool present, const TensorNames& names,
+void scale_rows(Unused& rows, const Ops& ops, bool present, const TensorNames& names,
                 const VkDescriptorBufferInfo& scale_tokens,
-                const VkDescriptorBufferInfo& scales_out,
-                const VkDescriptorBufferInfo& second) noexcept {
-    if (!is_given(scale_tokens) && !is_given(scales_out) && !is_given(second)) return;
-    const Ops& ops = info.ops;
+                const VkDescriptorBufferInfo& scales_out) noexcept {
+    if (!is_given(scale_tokens) && !is_given(scales_out)) return;
     const char* const absent = "its tensor is absent from the call";
     rows.buffer(
         "", names.scale_tokens, scale_tokens, present && ops.scale_tokens,
         present ? "the kernel was created without scale_tokens, a factor for each token" : absent);
     rows.buffer("", names.scales_out, scales_out, present && is_made(ops.store_scale),
                 present ? "the kernel was created without store_scale made" : absent);
-    rows.buffer("", names.second, second, present && has_second(info),
-                present ? "the kernel was created without second_of" : absent);
 }
 
 }  // namespace
@@ -173,8 +169,15 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
         q ? "the kernel was created without tensor[0].ops.scale_call" : "Q is absent from the call",
         1.0f);
     for (const TensorIndex t : every_tensor)
-        scale_rows(rows, info.tensor[t], call.in[t].heads != 0, names_of[t], call.scale_tokens[t],
-                   call.scales_out[t], call.second[t]);
+        scale_rows(rows, info.tensor[t].ops, call.in[t].heads != 0, names_of[t],
+                   call.scale_tokens[t], call.scales_out[t]);
+    for (const TensorIndex t : every_tensor) {
+        if (!is_given(call.second[t])) continue;
+        const bool present = call.in[t].heads != 0;
+        rows.buffer("", names_of[t].second, call.second[t], present && has_second(info.tensor[t]),
+                    present ? "the kernel was created without second_of"
+                            : "its tensor is absent from the call");
+    }
     return rows.status();
 }
 

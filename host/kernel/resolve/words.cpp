@@ -84,7 +84,7 @@ Words words_of(const char* name, const VkDescriptorBufferInfo& where,
 
 }  // namespace
 
-Status check_words_apart(const Call& call, const ResolvedCall& resolved,
+Status check_words_apart(const KernelInfo& info, const Call& call, const ResolvedCall& resolved,
                          const InAndOut (&rows)[tensor_count]) noexcept {
     const auto overlap = [](const char* a, const char* b) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s and %s overlap: they must be disjoint", a,
@@ -118,9 +118,10 @@ Status check_words_apart(const Call& call, const ResolvedCall& resolved,
         if (resolved.tensor[t].scales_out)
             written[written_count++] = {names_of[t].scales_out, where.buffer, where.offset,
                                         where.offset + where.range};
-        if (!resolved.tensor[t].second) continue;
-        const View second = resolved.tensor[t].second->rows_of_tokens();
-        const std::uint64_t end = second.first_byte + words_of(second, call) * second.element_bytes;
+        if (!resolved.tensor[t].second.buffer) continue;
+        const View second = second_of(info, resolved, t);
+        const std::uint64_t end = second.first_byte +
+                                  resolved.batch * second.batch * second.element_bytes;
         written[written_count++] = {names_of[t].second, second.buffer, second.first_byte,
                                     (end + 3) / 4 * 4};
     }

@@ -140,7 +140,7 @@ TEST_CASE("record: a second destination is packed, and overlaps no other buffer"
     good.info.tensor[K].second = VKROPE_F32;
     constexpr VkDeviceSize bytes = 2 * 4 * 2 * 16 * 4;
     good.call.second[K] = at(other_buffer, 256, bytes);
-    const View second = good.valid().tensor[K].second.value();
+    const View second = second_of(good.info, good.valid(), K);
     CHECK(second.token == 32);
     CHECK(second.batch == 4 * 32);
     CHECK(second.first_byte == 256);
@@ -150,7 +150,7 @@ TEST_CASE("record: a second destination is packed, and overlaps no other buffer"
         {"second[1].range 1023 1024", [](Given& g) { g.call.second[K].range = bytes - 1; }},
         {"second[1].range 1024", [](Given& g) { g.call.second[K].range = VK_WHOLE_SIZE; }},
         {
-            "in[1] second[1]",
+            "out[1] second[1]",
             [](Given& g) { g.call.second[K].buffer = k_buffer; },
         },
         {"out[0] second[1]", [](Given& g) { g.call.second[K].buffer = q_buffer; }},
