@@ -598,8 +598,9 @@ typedef struct vkrope_arena vkrope_arena;
  * vkrope_get_dispatches. The arena works with every kernel and position kernel of the same device.
  * If the device binds fewer than 20 storage buffers per stage
  * (maxPerStageDescriptorStorageBuffers), a kernel with second destinations may need an arena
- * created with an equal vkrope_kernel_info, and below 18 one with made scales. Below 15, this applies to every kernel with vkrope_ops, and below 11
- * to every kernel. vkrope_record rejects an arena that does not fit.
+ * created with an equal vkrope_kernel_info, and below 18 one with made scales. Below 15, this
+ * applies to every kernel with vkrope_ops, and below 11 to every kernel. vkrope_record rejects an
+ * arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena
  * @param calls   1 to 65536
@@ -792,8 +793,9 @@ typedef struct vkrope_boundary {
     VkPipelineStageFlags stage VKROPE_ZERO; /**< first and last stage */
     /** vkrope_call::in, ids and an angle table in a buffer. */
     VkAccessFlags input_access VKROPE_ZERO;
-    VkAccessFlags texture_access VKROPE_ZERO;  /**< an angle table in a texture */
-    VkAccessFlags output_access VKROPE_ZERO;   /**< vkrope_call::out, scales_out and out_of_range */
+    VkAccessFlags texture_access VKROPE_ZERO; /**< an angle table in a texture */
+    /** vkrope_call::out, second, scales_out and out_of_range. */
+    VkAccessFlags output_access VKROPE_ZERO;
     VkAccessFlags in_place_access VKROPE_ZERO; /**< a tensor in place */
 } vkrope_boundary;
 
