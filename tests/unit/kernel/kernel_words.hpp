@@ -118,6 +118,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
         values.exchanged = 64;
         values.staged = 1024;
         values.norms_held = 8;
+        q.norm_dim = q.head_dim, k.norm_dim = k.head_dim;
         q.ops = shader::op_rms | shader::op_before | shader::op_clip;
         k.ops = shader::op_layer | shader::op_after | shader::op_scale;
         if (weights) q.weight = k.weight = k.norm_bias = shader::shape_channel;
