@@ -237,7 +237,8 @@ TEST_CASE(
     scaled.tensor[K].out = VKROPE_INT8;  // with a scale for each row of K
     scaled.tensor[K].heads = 2;
     scaled.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
-    for (const std::uint32_t storage_buffers : {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u, 20u}) {
+    for (const std::uint32_t storage_buffers :
+         {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u, 20u}) {
         CAPTURE(storage_buffers);
         const KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
         const auto served = [&](bool in_it) {
