@@ -674,9 +674,10 @@ typedef struct vkrope_paged_cache {
      * is an error, because page_size may have been forgotten. For single rows with gaps, set
      * row_stride and page_stride to the same value. */
     uint32_t page_size VKROPE_ZERO;
-    /** Elements from one page to the next, in both caches; 0: packed. If rows of K and V differ in
-     * length and neither cache is packed, V needs its own call. token_stride and batch_stride of
-     * out[VKROPE_K] and out[VKROPE_V] must be 0. */
+    /** Elements from one page to the next, in both caches; 0: packed. K and V may be parts of one
+     * row: of MLA's [512 | 64] V is the first part, K the second, and both strides of one-row pages
+     * are 576. Of two caches that are not packed, with rows of different lengths, V needs its own
+     * call. token_stride and batch_stride of out[VKROPE_K] and out[VKROPE_V] must be 0. */
     int64_t page_stride VKROPE_ZERO;
     int64_t row_stride VKROPE_ZERO;   /**< elements between rows, in both caches; 0: packed */
     int64_t batch_stride VKROPE_ZERO; /**< slots from one sequence to the next; 0: packed */

@@ -12,7 +12,7 @@ std::vector<vkrope::AngleTableLayout> plans;
 vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
 std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 vkrope::DeviceRef ref;
-Owned<vkrope::Kernel> kernel, qkv_kernel;
+Owned<vkrope::Kernel> kernel, qkv_kernel, no_rope_kernel;
 Owned<vkrope::PositionKernel> position_kernel;
 std::vector<Owned<vkrope::DescriptorArena>> arenas;
 std::uint32_t vkrope_device_feature;

@@ -57,9 +57,9 @@ inline VkCommandBuffer commands;
 inline std::string_view config_json;
 inline std::vector<const char*> extensions;
 inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, offsets,
-    cos_cache, sin_cache;
+    cos_cache, sin_cache, parameters;
 inline VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
-inline bool has_debug_utils;
+inline bool has_debug_utils, no_rope;
 inline VkBuffer staging;
 inline VkImage table_image;
 inline VkImageView table;
@@ -83,7 +83,7 @@ extern std::vector<vkrope::AngleTableLayout> plans;
 extern vkrope::KernelInfo info;
 extern std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 extern vkrope::DeviceRef ref;
-extern Owned<vkrope::Kernel> kernel, qkv_kernel;
+extern Owned<vkrope::Kernel> kernel, qkv_kernel, no_rope_kernel;
 extern Owned<vkrope::PositionKernel> position_kernel;
 extern std::vector<Owned<vkrope::DescriptorArena>> arenas;  // one for each frame in flight
 extern std::uint32_t vkrope_device_feature;
