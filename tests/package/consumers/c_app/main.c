@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Uses every tier from C, on a device that vkrope opens: a model file, the table of its angles,
-   tensors in host memory, and a kernel in a command buffer. VKROPE_DEVICE names the device; without
-   this variable the program takes the best one. */
+   tensors in host memory, and kernels in a command buffer: a layer without RoPE with second
+   destinations, a latent row, a plain row. VKROPE_DEVICE names the device; without this variable
+   the program takes the best one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,21 +98,12 @@ static void use_host_memory(vkrope_device* device, const vkrope_rope_params* rot
 struct work {
     vkrope_kernel* kernel;
     vkrope_arena* arena;
-    vkrope_angle_table* table;
-    vkrope_buffer* row;
+    const vkrope_call* call;
 };
 
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     const struct work* w = user_data;
-    const vkrope_tensor row = {.where = vkrope_buffer_whole(w->row), .heads = 1};
-    const vkrope_call call = {
-        .tokens = 1,
-        .in[VKROPE_K] = row,
-        .out[VKROPE_K] = row,
-        .positions = {.first = position},
-        .angles = *vkrope_angle_table_get(w->table),
-    };
-    return vkrope_record(commands, w->kernel, &call, w->arena, error);
+    return vkrope_record(commands, w->kernel, w->call, w->arena, error);
 }
 
 /* A callback that fails. The library submits nothing and returns the words of the callback. */
@@ -123,35 +115,161 @@ static vkrope_result refuse(void* user_data, VkCommandBuffer commands, vkrope_er
 }
 
 /* Records a call with a kernel that the program makes; the library submits and waits. */
-static void use_submit(vkrope_device* device, const vkrope_rope_params* rotation) {
-    const float row[head_dim] = {4, -3, 2, 1};
-    float rotated[head_dim] = {0};
-    struct work w = {0};
+static void submit(vkrope_device* device, const vkrope_kernel_info* info, const vkrope_call* call) {
+    struct work w = {.call = call};
     vkrope_error error;
-    const vkrope_kernel_info info = {.pairing = VKROPE_HALF_SPLIT,
-                                     .rotary_dim = head_dim,
-                                     .tensor[VKROPE_K].head_dim = head_dim,
-                                     .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
+    uint64_t dispatches = 0;
     const vkrope_device_ref* ref = vkrope_device_get_ref(device);
-    check(vkrope_kernel_create(ref, &info, &w.kernel, &error), "vkrope_kernel_create", &error);
+    check(vkrope_kernel_create(ref, info, &w.kernel, &error), "vkrope_kernel_create", &error);
+    check(vkrope_get_dispatches(w.kernel, call, &dispatches, &error), "vkrope_get_dispatches",
+          &error);
     if (!(ref->enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
-        check(vkrope_arena_create(w.kernel, 1, &w.arena, &error), "vkrope_arena_create", &error);
-    check(vkrope_angle_table_create(device, rotation, info.angles, position + 1, &w.table, &error),
-          "vkrope_angle_table_create", &error);
-    check(vkrope_buffer_create(device, sizeof row, &w.row, &error), "vkrope_buffer_create", &error);
-    check(vkrope_buffer_upload(w.row, row, sizeof row, 0, &error), "vkrope_buffer_upload", &error);
+        check(vkrope_arena_create(w.kernel, (uint32_t)dispatches, &w.arena, &error),
+              "vkrope_arena_create", &error);
     require(
         vkrope_device_submit(device, refuse, NULL, NULL, &error) == VKROPE_ERROR_LIMIT_EXCEEDED &&
             error.code == VKROPE_ERROR_LIMIT_EXCEEDED && strcmp(error.what, "not today") == 0,
         "a refused submission came back otherwise");
     check(vkrope_device_submit(device, record, &w, NULL, &error), "vkrope_device_submit", &error);
-    check(vkrope_buffer_download(w.row, rotated, sizeof row, 0, &error), "vkrope_buffer_download",
-          &error);
-    is_rotated("submit, in place", row, rotated);
-    vkrope_buffer_destroy(w.row);
-    vkrope_angle_table_destroy(w.table);
     vkrope_arena_destroy(w.arena);
     vkrope_kernel_destroy(w.kernel);
+}
+
+/* Where parts of the buffer begin, in bytes: second destinations at multiples of 256. */
+enum {
+    rows_at = 0,
+    k_second_at = 256,
+    v_second_at = 512,
+    k_cache_at = 768,
+    v_cache_at = 1024,
+    small_at = 1536, /* slots or weights */
+    buffer_bytes = 1792
+};
+static union {
+    unsigned char bytes[buffer_bytes];
+    float numbers[buffer_bytes / sizeof(float)];
+} host;
+
+/* Uploads `host`, submits the call and downloads. Buffers that the call names get the handle. */
+static void submit_host(vkrope_device* device, const vkrope_kernel_info* info, vkrope_call* call) {
+    vkrope_error error;
+    vkrope_buffer* buffer = NULL;
+    check(vkrope_buffer_create(device, sizeof host, &buffer, &error), "vkrope_buffer_create",
+          &error);
+    const VkBuffer handle = vkrope_buffer_whole(buffer).buffer;
+    VkDescriptorBufferInfo* const small[] = {&call->paged_cache.slot_mapping, &call->parameters};
+    for (int i = 0; i < 2; ++i)
+        if (small[i]->range) small[i]->buffer = handle;
+    for (int i = 0; i < VKROPE_TENSORS; ++i) {
+        if (call->in[i].heads) call->in[i].where.buffer = call->out[i].where.buffer = handle;
+        if (call->second[i].range) call->second[i].buffer = handle;
+    }
+    check(vkrope_buffer_upload(buffer, &host, sizeof host, 0, &error), "vkrope_buffer_upload",
+          &error);
+    submit(device, info, call);
+    check(vkrope_buffer_download(buffer, &host, sizeof host, 0, &error), "vkrope_buffer_download",
+          &error);
+    vkrope_buffer_destroy(buffer);
+}
+
+/* A layer without RoPE stores K in a cache of q8_0 and V in one of f32, and both packed. Token 0
+   has slot 2, token 1 none. */
+static void use_layer_without_rope(vkrope_device* device) {
+    enum { channels = 32, tokens = 2, slots = 4, slot = 2, row = channels * sizeof(float) };
+    const vkrope_rope_params layer = {.head_dim = channels, .no_rope = VK_TRUE};
+    const vkrope_element f32 = VKROPE_F32;
+    const int32_t slot_mapping[tokens] = {slot, -1};
+    float rows[tokens][channels];
+    vkrope_error error;
+    vkrope_kernel_info info;
+    check(vkrope_get_kernel_info(&layer, NULL, NULL, &f32, &f32, &info, &error),
+          "vkrope_get_kernel_info", &error);
+    info.scatter_kv = VK_TRUE;
+    info.tensor[VKROPE_K].out = VKROPE_Q8_0;
+    info.tensor[VKROPE_K].second_of = VKROPE_SECOND_RESULT;
+    info.tensor[VKROPE_V].second_of = VKROPE_SECOND_INPUT;
+    info.tensor[VKROPE_K].heads = info.tensor[VKROPE_V].heads = 1;
+    vkrope_call call = {
+        .tokens = tokens,
+        .in[VKROPE_K] = {.where = {.offset = rows_at, .range = sizeof rows}, .heads = 1},
+        .out[VKROPE_K] = {.where = {.offset = k_cache_at, .range = slots * 34}, .heads = 1},
+        .out[VKROPE_V] = {.where = {.offset = v_cache_at, .range = slots * row}, .heads = 1},
+        .paged_cache.slot_mapping = {.offset = small_at, .range = sizeof slot_mapping},
+        .second[VKROPE_K] = {.offset = k_second_at, .range = sizeof rows},
+        .second[VKROPE_V] = {.offset = v_second_at, .range = sizeof rows},
+    };
+    call.in[VKROPE_V] = call.in[VKROPE_K];
+    memset(&host, 0, sizeof host);
+    for (int i = 0; i < tokens * channels; ++i) /* the largest is 127: q8_0 is exact */
+        rows[i / channels][i % channels] = (float)(i % channels ? 37 * i % 253 - 126 : 127) / 64;
+    memcpy(host.bytes + rows_at, rows, sizeof rows);
+    memcpy(host.bytes + small_at, slot_mapping, sizeof slot_mapping);
+    submit_host(device, &info, &call);
+    require(memcmp(host.bytes + k_second_at, rows, sizeof rows) == 0, "the packed K differs");
+    require(memcmp(host.bytes + v_second_at, rows, sizeof rows) == 0, "the packed V differs");
+    unsigned char codes[slots][34] = {0};
+    float v[slots][channels] = {0};
+    codes[slot][1] = 0x24; /* 1/64 in f16 */
+    for (int c = 0; c < channels; ++c) codes[slot][2 + c] = (unsigned char)(int)(rows[0][c] * 64);
+    memcpy(v[slot], rows[0], sizeof v[slot]);
+    require(memcmp(host.bytes + k_cache_at, codes, sizeof codes) == 0, "the cache of K differs");
+    require(memcmp(host.bytes + v_cache_at, v, sizeof v) == 0, "the cache of V differs");
+}
+
+/* A latent row in one dispatch, then a plain row in place: 8 channels with a norm, 4 rotated. */
+static void use_rotations(vkrope_device* device, const vkrope_rope_params* rotation) {
+    enum { normed = 8, channels = normed + head_dim };
+    const vkrope_element f32 = VKROPE_F32;
+    const float w[normed] = {1, 2, 0.5f, -1, 3, 1.5f, 0.25f, 1},
+                row[channels] = {3, -1, 2, 0.5f, -4, 1, 2.5f, -2, 4, -3, 2, 1};
+    vkrope_error error;
+    vkrope_angle_table* table = NULL;
+    check(vkrope_angle_table_create(device, rotation, VKROPE_ANGLES_FACTORED_TEXTURE, position + 1,
+                                    &table, &error),
+          "vkrope_angle_table_create", &error);
+    vkrope_rope_params latent = *rotation;
+    latent.k_rotary_offset = normed;
+    vkrope_kernel_info info;
+    check(vkrope_get_kernel_info(&latent, vkrope_angle_table_get(table)->layout, NULL, &f32, NULL,
+                                 &info, &error),
+          "vkrope_get_kernel_info", &error);
+    info.tensor[VKROPE_K].ops.norm = (vkrope_norm){.kind = VKROPE_NORM_RMS,
+                                                   .eps = 1e-6f,
+                                                   .weight = VKROPE_PARAMETER_CHANNEL,
+                                                   .channels = normed};
+    vkrope_parameter_layout plan = {0};
+    vkrope_parameter_sources sources = {0};
+    sources.tensor[VKROPE_K].weight = (vkrope_parameter_source){w, VKROPE_F32, normed};
+    memset(&host, 0, sizeof host);
+    check(vkrope_plan_parameters(&info, &plan, &error), "vkrope_plan_parameters", &error);
+    check(vkrope_fill_parameters(&plan, &sources, host.bytes + small_at, buffer_bytes - small_at,
+                                 &error),
+          "vkrope_fill_parameters", &error);
+    vkrope_call call = {
+        .tokens = 1,
+        .in[VKROPE_K] = {.where = {.offset = rows_at, .range = sizeof row}, .heads = 1},
+        .positions = {.first = position},
+        .angles = *vkrope_angle_table_get(table),
+        .parameters = {.offset = small_at, .range = plan.bytes},
+    };
+    call.out[VKROPE_K] = call.in[VKROPE_K];
+    memcpy(host.bytes + rows_at, row, sizeof row);
+    submit_host(device, &info, &call);
+    double sum = 0;
+    for (int c = 0; c < normed; ++c) sum += (double)row[c] * row[c];
+    for (int c = 0; c < normed; ++c) {
+        const double exact = row[c] * w[c] / sqrt(sum / normed + 1e-6f);
+        is_near("norm of a part", host.numbers[c], exact, 8.5 * 0x1p-24 * fabs(exact));
+    }
+    is_rotated("rotation of a part", row + normed, host.numbers + normed);
+
+    info.tensor[VKROPE_K] = (vkrope_tensor_info){.head_dim = head_dim};
+    call.in[VKROPE_K].where.range = call.out[VKROPE_K].where.range = head_dim * sizeof(float);
+    call.parameters = (VkDescriptorBufferInfo){0};
+    memcpy(host.bytes + rows_at, row, sizeof row);
+    submit_host(device, &info, &call);
+    is_rotated("submit, in place", row, host.numbers);
+    vkrope_angle_table_destroy(table);
 }
 
 static void count_errors(void* user_data, VkBool32 is_error, const char* id, const char* text) {
@@ -181,7 +299,8 @@ int main(void) {
         printf("%s, %s\n", vkrope_device_get_info(device)->name,
                sets ? "descriptor sets" : "push descriptors if it has them");
         use_host_memory(device, rotation);
-        use_submit(device, rotation);
+        use_layer_without_rope(device);
+        use_rotations(device, rotation);
         vkrope_device_destroy(device);
     }
     vkrope_model_destroy(model);

@@ -59,6 +59,15 @@ void check(const vkrope::Status& status, const char* call) {
     if (!status) fail(std::string(call) + ": " + status.what);
 }
 
+void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
+                    VkPipelineStageFlags to, VkAccessFlags accessed) {
+    VkMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = written;
+    barrier.dstAccessMask = accessed;
+    vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
 Gpu::Gpu(Enable enable) {
 #ifdef ENGINE_VOLK
     check(volkInitialize(), "volkInitialize");

@@ -38,6 +38,9 @@ struct Image {
 void check(VkResult result, const char* call);
 void check(const vkrope::Status& status, const char* call);
 
+void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
+                    VkPipelineStageFlags to, VkAccessFlags accessed);
+
 /// The features that an engine enables of those that vkrope can use: none; those that the device
 /// offers as extensions; or, without any extension, those in the core of Vulkan 1.2.
 enum class Enable { nothing, extensions, vulkan_1_2 };

@@ -2,7 +2,8 @@
 // An engine with its own Vulkan device rotates the Q and K of packed QKV rows in place, in its own
 // command buffer between two copies, and compares every value with cos and sin. The engine is built
 // with the loader, with volk (ENGINE_VOLK), with no features enabled (ENGINE_NO_PUSH), without
-// extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2), and in C++17 with the library's sources.
+// extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2), and in C++17 with the library's sources. Then it
+// runs the layers of layers.hpp.
 //
 //     engine                      the test
 //     engine --without-a-barrier  breaks the rule on purpose: reads Q and K back too early, which
@@ -11,7 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "table.hpp"
+#include "layers.hpp"
 
 namespace {
 
@@ -33,15 +34,6 @@ constexpr std::uint32_t frames = 2;
 
 float input(std::size_t i) {
     return float(int(i * 2654435761u >> 8 & 0xffff) - 0x8000) / 8192.0f;
-}
-
-void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags from, VkAccessFlags written,
-                    VkPipelineStageFlags to, VkAccessFlags accessed) {
-    VkMemoryBarrier barrier = {};
-    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    barrier.srcAccessMask = written;
-    barrier.dstAccessMask = accessed;
-    vkCmdPipelineBarrier(commands, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
 // Returns the heads of Q or of K as a view into the packed rows.
@@ -92,6 +84,7 @@ unsigned wrong_values(const vkrope::RopeParams& rotation, vkrope::AngleSource so
 
 int main(int argc, char** argv) {
     using engine::check;
+    using engine::memory_barrier;
     const bool break_the_rule = argc == 2 && std::strcmp(argv[1], "--without-a-barrier") == 0;
     if (argc > 1 && !break_the_rule)
         return std::fprintf(stderr, "usage: engine [--without-a-barrier]\n"), 2;
@@ -163,6 +156,9 @@ int main(int argc, char** argv) {
                               static_cast<const float*>(readback.mapped));
     }
 
+    const engine::Layers layers(gpu, pool, rotation, table);
+    wrong += layers.wrong();
+
     gpu.destroy(table.image);
     for (engine::Buffer* buffer : {&upload, &qkv, &readback}) gpu.destroy(*buffer);
     vkDestroyCommandPool(gpu.device(), pool, nullptr);
@@ -171,7 +167,8 @@ int main(int argc, char** argv) {
         "%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages, "
         "bits %llx\n",
         ENGINE_NAME, gpu.properties().deviceName, arena ? "descriptor arena" : "push descriptors",
-        frames, wrong, frames * values, gpu.messages(), static_cast<unsigned long long>(bits));
+        frames, wrong, frames * values + layers.values(), gpu.messages(),
+        static_cast<unsigned long long>(bits));
     if (enable != engine::Enable::extensions && !arena)
         engine::fail("push descriptors were enabled");
     return wrong == 0 && gpu.messages() == 0 ? 0 : 1;

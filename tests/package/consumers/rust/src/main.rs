@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rotates Q and K in host memory on the best Vulkan device, through the C interface.
+// Rotates Q and K in host memory on the best Vulkan device, through the C interface. Then records
+// two calls with kernels of its own: a layer without RoPE with second destinations, a latent row.
 //
 // The program uses structs that the library makes only through pointers; it declares all fields of
 // structs that it makes itself.
@@ -39,6 +40,149 @@ struct HostShape {
 }
 
 type Handle = *mut c_void;
+
+/// VkDescriptorBufferInfo.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Part {
+    buffer: u64,
+    offset: u64,
+    range: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Norm {
+    kind: u32,
+    span: u32,
+    place: u32,
+    eps: f32,
+    weight: u32,
+    weight_offset: u32,
+    bias: u32,
+    round_between: u32,
+    first_channel: u32,
+    channels: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Ops {
+    bias: u32,
+    norm: Norm,
+    clip: f32,
+    scale: f32,
+    scale_call: u32,
+    scale_tokens: u32,
+    hadamard: u32,
+    store_scale: u32,
+    scale_floor: f32,
+    scale_layout: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct TensorInfo {
+    input: u32,
+    output: u32,
+    head_dim: u32,
+    rotary_offset: u32,
+    heads: u32,
+    ops: Ops,
+    second_of: u32,
+    second: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct KernelInfo {
+    pairing: u32,
+    rotary_dim: u32,
+    tensor: [TensorInfo; 3],
+    angles: u32,
+    positions: u32,
+    mapping: u32,
+    pairing_out: u32,
+    scatter_kv: u32,
+    windows: [[u32; 2]; 4],
+    sections: [u32; 11],
+    phase: u32,
+    head_groups: u32,
+    table: u32,
+    channel_angles: u32,
+    conversion: u32,
+    two_parameter_sets: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Tensor {
+    place: Part,
+    heads: u32,
+    token_stride: i64,
+    head_stride: i64,
+    batch_stride: i64,
+    heads_per_group: u32,
+    group_stride: i64,
+    buffer_size: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Positions {
+    first: i32,
+    ids: Part,
+    int64: u32,
+    strides: [i64; 3],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Angles {
+    layout: usize,
+    view: u64,
+    buffer: Part,
+    sin: Part,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct PagedCache {
+    slot_mapping: Part,
+    int64: u32,
+    page_size: u32,
+    strides: [i64; 3],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Call {
+    batch: u32,
+    tokens: u32,
+    input: [Tensor; 3],
+    output: [Tensor; 3],
+    positions: Positions,
+    angles: Angles,
+    direction: u32,
+    gain: u32,
+    paged_cache: PagedCache,
+    out_of_range: Part,
+    parameters: Part,
+    first_set_tokens: u32,
+    q_scale: f32,
+    scale_tokens: [Part; 3],
+    scales_out: [Part; 3],
+    second: [Part; 3],
+}
+
+/// The first fields of vkrope_device_ref.
+#[repr(C)]
+struct DeviceRef {
+    handles: [usize; 4],
+    enabled: u32,
+}
+
+type Recorder = extern "C" fn(user: *const c_void, commands: Handle, error: *mut Error) -> i32;
 
 extern "C" {
     fn vkrope_model_from_hf_config(
@@ -81,6 +225,69 @@ extern "C" {
         error: *mut Error,
     ) -> i32;
     fn vkrope_host_rotation_destroy(made: Handle);
+    fn vkrope_device_get_ref(device: Handle) -> *const DeviceRef;
+    fn vkrope_device_submit(
+        device: Handle,
+        record: Recorder,
+        user: *const c_void,
+        nanoseconds: *mut f64,
+        error: *mut Error,
+    ) -> i32;
+    fn vkrope_buffer_create(
+        device: Handle,
+        bytes: u64,
+        made: *mut Handle,
+        error: *mut Error,
+    ) -> i32;
+    fn vkrope_buffer_whole(buffer: Handle) -> Part;
+    fn vkrope_buffer_upload(
+        buffer: Handle,
+        source: *const u8,
+        bytes: usize,
+        offset: u64,
+        error: *mut Error,
+    ) -> i32;
+    fn vkrope_buffer_download(
+        buffer: Handle,
+        target: *mut u8,
+        bytes: usize,
+        offset: u64,
+        error: *mut Error,
+    ) -> i32;
+    fn vkrope_buffer_destroy(buffer: Handle);
+    fn vkrope_angle_table_create(
+        device: Handle,
+        rotation: *const c_void,
+        source: u32,
+        max_position: u64,
+        made: *mut Handle,
+        error: *mut Error,
+    ) -> i32;
+    fn vkrope_angle_table_get(table: Handle) -> *const Angles;
+    fn vkrope_angle_table_destroy(table: Handle);
+    fn vkrope_kernel_create(
+        device: *const DeviceRef,
+        info: *const KernelInfo,
+        made: *mut Handle,
+        error: *mut Error,
+    ) -> i32;
+    fn vkrope_kernel_destroy(kernel: Handle);
+    fn vkrope_arena_create(kernel: Handle, calls: u32, made: *mut Handle, error: *mut Error)
+        -> i32;
+    fn vkrope_arena_destroy(arena: Handle);
+    fn vkrope_get_dispatches(
+        kernel: Handle,
+        call: *const Call,
+        dispatches: *mut u64,
+        error: *mut Error,
+    ) -> i32;
+    fn vkrope_record(
+        commands: Handle,
+        kernel: Handle,
+        call: *const Call,
+        arena: Handle,
+        error: *mut Error,
+    ) -> i32;
 }
 
 /// Returns the error of a call as a Rust error.
@@ -116,6 +323,210 @@ fn make(
     Ok(Owned(handle, destroy))
 }
 
+const HALF_SPLIT: u32 = 1;
+const Q8_0: u32 = 6;
+const FACTORED_TEXTURE: u32 = 1;
+const RMS: u32 = 1;
+const SECOND_RESULT: u32 = 1;
+const SECOND_INPUT: u32 = 2;
+const PUSH_DESCRIPTOR: u32 = 1;
+const K: usize = 1;
+const V: usize = 2;
+
+struct Work {
+    kernel: Handle,
+    arena: Handle,
+    call: Call,
+}
+
+extern "C" fn record(user: *const c_void, commands: Handle, error: *mut Error) -> i32 {
+    let work = unsafe { &*user.cast::<Work>() };
+    unsafe { vkrope_record(commands, work.kernel, &work.call, work.arena, error) }
+}
+
+/// Runs a call whose parts are all in `memory`.
+fn submit(device: Handle, info: &KernelInfo, call: &Call, memory: &mut [u8]) -> Result<(), String> {
+    let buffer = make(vkrope_buffer_destroy, |made, error| unsafe {
+        vkrope_buffer_create(device, memory.len() as u64, made, error)
+    })?;
+    let handle = unsafe { vkrope_buffer_whole(buffer.0) }.buffer;
+    let mut call = *call;
+    let tensors = call.input.iter_mut().chain(call.output.iter_mut());
+    let parts = tensors.map(|tensor| &mut tensor.place);
+    for part in parts
+        .chain(call.second.iter_mut())
+        .chain([&mut call.paged_cache.slot_mapping])
+    {
+        part.buffer = if part.range > 0 { handle } else { 0 };
+    }
+    let reference = unsafe { vkrope_device_get_ref(device) };
+    let kernel = make(vkrope_kernel_destroy, |made, error| unsafe {
+        vkrope_kernel_create(reference, info, made, error)
+    })?;
+    let mut dispatches = 0;
+    check(|e| unsafe { vkrope_get_dispatches(kernel.0, &call, &mut dispatches, e) })?;
+    let arena = make(vkrope_arena_destroy, |made, error| unsafe {
+        match (*reference).enabled & PUSH_DESCRIPTOR {
+            0 => vkrope_arena_create(kernel.0, dispatches as u32, made, error),
+            _ => 0,
+        }
+    })?;
+    let work = Work {
+        kernel: kernel.0,
+        arena: arena.0,
+        call,
+    };
+    let user = (&work as *const Work).cast();
+    unsafe {
+        check(|e| vkrope_buffer_upload(buffer.0, memory.as_ptr(), memory.len(), 0, e))?;
+        check(|e| vkrope_device_submit(device, record, user, null_mut(), e))?;
+        check(|e| vkrope_buffer_download(buffer.0, memory.as_mut_ptr(), memory.len(), 0, e))
+    }
+}
+
+fn part(offset: u64, range: u64) -> Part {
+    Part {
+        buffer: 0,
+        offset,
+        range,
+    }
+}
+
+/// A tensor of one head.
+fn tensor(offset: u64, range: u64) -> Tensor {
+    Tensor {
+        place: part(offset, range),
+        heads: 1,
+        ..Default::default()
+    }
+}
+
+fn bytes_of(row: &[f32]) -> Vec<u8> {
+    row.iter().flat_map(|x| x.to_ne_bytes()).collect()
+}
+
+/// K goes to a cache of q8_0, V to one of f32, and both, packed, to second destinations. Of two
+/// tokens the first has slot 3, the second none. Returns the number of bytes that were compared.
+fn layer_without_rope(device: Handle) -> Result<usize, String> {
+    const ROW: u64 = 32 * 4;
+    let mut info = KernelInfo {
+        scatter_kv: 1,
+        ..Default::default()
+    };
+    for (t, output, second_of) in [(K, Q8_0, SECOND_RESULT), (V, 0, SECOND_INPUT)] {
+        info.tensor[t] = TensorInfo {
+            output,
+            head_dim: 32,
+            heads: 1,
+            second_of,
+            ..Default::default()
+        };
+    }
+    let mut call = Call {
+        tokens: 2,
+        ..Default::default()
+    };
+    call.paged_cache.slot_mapping = part(1536, 8);
+    for (t, second, cache, bytes) in [(K, 256, 768, 4 * 34), (V, 512, 1024, 4 * ROW)] {
+        call.input[t] = tensor(0, 2 * ROW);
+        call.second[t] = part(second, 2 * ROW);
+        call.output[t] = tensor(cache, bytes);
+    }
+    // The largest of 32 channels is 127/64, so that q8_0 stores them exactly.
+    let number = |i: usize| {
+        if i % 32 == 4 {
+            127
+        } else {
+            (53 * i % 253) as i32 - 126
+        }
+    };
+    let rows = bytes_of(
+        &(0..64)
+            .map(|i| number(i) as f32 / 64.0)
+            .collect::<Vec<f32>>(),
+    );
+    let mut memory = vec![0u8; 1792];
+    memory[..256].copy_from_slice(&rows);
+    memory[1536..1540].copy_from_slice(&3i32.to_ne_bytes());
+    memory[1540..1544].copy_from_slice(&(-1i32).to_ne_bytes());
+    let mut expected = memory.clone();
+    expected[256..512].copy_from_slice(&rows);
+    expected[512..768].copy_from_slice(&rows);
+    let block = 768 + 3 * 34;
+    expected[block + 1] = 0x24; // 1/64 in f16
+    for i in 0..32 {
+        expected[block + 2 + i] = number(i) as u8;
+    }
+    expected[1024 + 3 * 128..1536].copy_from_slice(&rows[..128]);
+    submit(device, &info, &call, &mut memory)?;
+    match memory
+        .iter()
+        .zip(&expected)
+        .position(|(got, right)| got != right)
+    {
+        Some(at) => Err(format!("a layer without RoPE: byte {at} differs")),
+        None => Ok(memory.len()),
+    }
+}
+
+/// The channels up to HEAD_DIM of a row have a norm, the others rotate: in place, in one dispatch.
+fn latent_row(device: Handle, rotation: *const c_void) -> Result<usize, String> {
+    const POSITION: i32 = 9;
+    let table = make(vkrope_angle_table_destroy, |made, error| unsafe {
+        vkrope_angle_table_create(device, rotation, FACTORED_TEXTURE, 16, made, error)
+    })?;
+    let mut info = KernelInfo {
+        pairing: HALF_SPLIT,
+        rotary_dim: HEAD_DIM as u32,
+        angles: FACTORED_TEXTURE,
+        ..Default::default()
+    };
+    info.tensor[K].head_dim = 2 * HEAD_DIM as u32;
+    info.tensor[K].rotary_offset = HEAD_DIM as u32;
+    info.tensor[K].ops.norm = Norm {
+        kind: RMS,
+        eps: 1e-6,
+        channels: HEAD_DIM as u32,
+        ..Default::default()
+    };
+    let mut call = Call {
+        tokens: 1,
+        angles: unsafe { *vkrope_angle_table_get(table.0) },
+        ..Default::default()
+    };
+    call.positions.first = POSITION;
+    call.input[K] = tensor(0, 8 * HEAD_DIM as u64);
+    call.output[K] = call.input[K];
+    let row: Vec<f32> = (0..2 * HEAD_DIM)
+        .map(|i| (29 * i % 61) as f32 / 16.0 - 2.0)
+        .collect();
+    let mut memory = bytes_of(&row);
+    submit(device, &info, &call, &mut memory)?;
+    let x = |i: usize| f64::from(row[i]);
+    let mean = (0..HEAD_DIM).map(|i| x(i) * x(i)).sum::<f64>() / HEAD_DIM as f64;
+    for (i, word) in memory.chunks_exact(4).enumerate() {
+        let got = f64::from(f32::from_ne_bytes(word.try_into().unwrap()));
+        let exact = if i < HEAD_DIM {
+            x(i) / (mean + f64::from(1e-6f32)).sqrt()
+        } else {
+            let half = HEAD_DIM / 2;
+            let pair = i % half;
+            let angle = f64::from(POSITION) * 10000f64.powf(-(pair as f64) / half as f64);
+            let (x0, x1) = (x(HEAD_DIM + pair), x(HEAD_DIM + half + pair));
+            if i < HEAD_DIM + half {
+                x0 * angle.cos() - x1 * angle.sin()
+            } else {
+                x0 * angle.sin() + x1 * angle.cos()
+            }
+        };
+        // 10 u of a normalised channel; 6 u (|x0| + |x1|) of a rotated one.
+        if (got - exact).abs() > 24.0 / f64::from(1 << 24) {
+            return Err(format!("latent row: channel {i} is {got}, not {exact}"));
+        }
+    }
+    Ok(memory.len())
+}
+
 const CONFIG: &str = r#"{"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4,
     "num_key_value_heads": 2, "rope_theta": 10000.0, "max_position_embeddings": 2048}"#;
 const TOKENS: usize = 5;
@@ -144,8 +555,9 @@ fn run() -> Result<String, String> {
         conversion: 0,
         in_place: 0,
     };
+    let rotation = unsafe { vkrope_model_get_params(model.0) };
     let work = make(vkrope_host_rotation_destroy, |made, error| unsafe {
-        vkrope_host_rotation_create(device.0, vkrope_model_get_params(model.0), &shape, made, error)
+        vkrope_host_rotation_create(device.0, rotation, &shape, made, error)
     })?;
     // The layout is [tokens, heads, head_dim]; pair j of each row is the point (1, 0).
     let row = |i: usize| {
@@ -179,9 +591,11 @@ fn run() -> Result<String, String> {
             }
         }
     }
-    let name = unsafe { CStr::from_ptr((*vkrope_device_get_info(device.0)).name) }.to_string_lossy();
+    let name =
+        unsafe { CStr::from_ptr((*vkrope_device_get_info(device.0)).name) }.to_string_lossy();
+    let layers = layer_without_rope(device.0)? + latent_row(device.0, rotation)?;
     Ok(format!(
-        "Rust: {} values rotated on {name}",
+        "Rust: {} values rotated on {name}, {layers} bytes of layers compared",
         q.len() + k.len()
     ))
 }

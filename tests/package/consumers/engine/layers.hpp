@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// Layers that do more or less than rotate, each compared with plain loops: one without RoPE, one
+// with second destinations, and the latent row of MLA. Every cache has one row for each slot.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <deque>
+
+#include "table.hpp"
+
+namespace engine {
+
+class Layers {
+   public:
+    // rotation, table  half_split channels of a head of 64, and their angles
+    Layers(const Gpu& gpu, VkCommandPool pool, const vkrope::RopeParams& rotation,
+           const Table& table)
+        : gpu_(gpu), pool_(pool), rotation_(rotation), table_(table),
+          bound_(0x1p-24 * vkrope_error_bound(table.plan.source, 1)) {
+        without_rope();
+        with_second();
+        latent();
+        for (Buffer& buffer : buffers_) gpu_.destroy(buffer);
+    }
+
+    unsigned wrong() const { return wrong_; }
+    std::size_t values() const { return values_; }
+
+   private:
+    static constexpr std::uint32_t head_dim = 64, heads = 2, tokens = 7, rows = tokens * heads,
+                                   latent_dim = 576, normed = 512;
+    static constexpr std::size_t count = rows * head_dim;
+    static constexpr std::int32_t first_position = 5;
+    static constexpr float unwritten = 1e30f;
+
+    // Returns a multiple of 1/64. 32 channels have a largest magnitude of 127/64, so that q8_0
+    // stores them exactly.
+    static float input(std::size_t i) {
+        const std::uint32_t hash = std::uint32_t(i) * 2654435761u >> 9;
+        return float(i % 32 == 9 ? 127 : int(hash % 253) - 126) / 64;
+    }
+    // Token 0 has no slot; the others have slots in descending order.
+    static std::int32_t slot(std::uint32_t token) {
+        return token == 0 ? -1 : std::int32_t(tokens - token);
+    }
+
+    template <class T, class Make>
+    Buffer& fill(std::size_t numbers, const Make& make) {
+        buffers_.push_back(
+            gpu_.make_buffer(numbers * sizeof(T), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true));
+        for (std::size_t i = 0; i < numbers; ++i)
+            static_cast<T*>(buffers_.back().mapped)[i] = T(make(i));
+        return buffers_.back();
+    }
+    Buffer& inputs(std::size_t numbers) { return fill<float>(numbers, input); }
+    Buffer& destination(std::size_t numbers) {
+        return fill<float>(
+            numbers, [](std::size_t) { return unwritten; });
+    }
+    // A cache of q8_0 with a row for each slot, and the blocks of `tokens` rows.
+    Buffer& blocks() {
+        return fill<unsigned char>(
+            count / 32 * 34, [](std::size_t) { return 0xa5; });
+    }
+
+    static vkrope::Tensor tensor(const Buffer& buffer, std::uint32_t of = heads) {
+        vkrope::Tensor made;
+        made.where = buffer.whole();
+        made.heads = of;
+        return made;
+    }
+
+    vkrope::Call call() {
+        vkrope::Call made;
+        made.tokens = tokens;
+        made.paged_cache.slot_mapping = fill<std::int32_t>(tokens, slot).whole();
+        return made;
+    }
+    void rotate(vkrope::Call& call) const {
+        call.positions.first = first_position;
+        call.angles = table_.angles();
+    }
+
+    void run(const vkrope::KernelInfo& info, const vkrope::Call& call) const {
+        const auto kernel = vkrope::own(vkrope::create(gpu_.ref(), info));
+        check(kernel.status, "create, of a layer");
+        vkrope::Owned<vkrope::DescriptorArena> arena;
+        if (!(gpu_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
+            const auto sets = vkrope::dispatches(kernel.value.get(), call);
+            check(sets.status, "dispatches, of a layer");
+            auto made = vkrope::own(
+                vkrope::create_arena(kernel.value.get(), std::uint32_t(sets.value)));
+            check(made.status, "create_arena, of a layer");
+            arena = std::move(made.value);
+        }
+        const VkCommandBuffer commands = gpu_.begin(pool_);
+        check(vkrope::record(commands, kernel.value.get(), call, arena.get()), "record, a layer");
+        memory_barrier(commands, vkrope::boundary().stage, vkrope::boundary().output_access,
+                       VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+        gpu_.submit_and_wait(commands);
+    }
+
+    void is(double got, double exact, double bound = 0) {
+        wrong_ += !(std::fabs(got - exact) <= bound);
+        ++values_;
+    }
+    static const float* floats(const Buffer& buffer) {
+        return static_cast<const float*>(buffer.mapped);
+    }
+    // Calls `with` for every channel, with the index of its row in the cache: -1 if it has none.
+    template <class With>
+    static void for_channels(const With& with) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const auto row = std::int32_t(i / head_dim);
+            const std::int32_t at = slot(std::uint32_t(row) / heads);
+            with(i, at < 0 ? -1 : at * std::int32_t(heads) + row % std::int32_t(heads));
+        }
+    }
+    // Compares a cache of q8_0 with the inputs: the scale of each block is 1/64.
+    void has_codes(const Buffer& cache) {
+        const auto* bytes = static_cast<const unsigned char*>(cache.mapped);
+        for_channels([&](std::size_t i, std::int32_t row) {
+            const std::size_t channel = i % head_dim;
+            if (row < 0) return is(bytes[i / 32 * 34], 0xa5);  // no token has slot 0
+            const auto* block = bytes + (std::size_t(row) * head_dim + channel) / 32 * 34;
+            is(block[0] | block[1] << 8, 0x2400);
+            is(static_cast<signed char>(block[2 + channel % 32]), input(i) * 64);
+        });
+    }
+    // Compares rotated pairs.
+    void has_turned(double y0, double y1, double x0, double x1, std::uint32_t pair,
+                    std::uint32_t token) {
+        const double angle = (first_position + std::int32_t(token)) * rotation_.inv_freq[pair];
+        const double bound = bound_ * (std::fabs(x0) + std::fabs(x1));
+        is(y0, x0 * std::cos(angle) - x1 * std::sin(angle), bound);
+        is(y1, x0 * std::sin(angle) + x1 * std::cos(angle), bound);
+    }
+
+    // As in Llama 4: Q in place with a factor for each token; K and V to caches.
+    void without_rope() {
+        vkrope::RopeParams none;
+        none.head_dim = head_dim;
+        none.no_rope = true;
+        none.ops.tensor[vkrope::Q].scale_tokens = VK_TRUE;
+        auto info = vkrope::kernel_info(none, VKROPE_F32, VKROPE_F32, VKROPE_F32);
+        check(info.status, "kernel_info, without RoPE");
+        info.value.scatter_kv = VK_TRUE;
+        info.value.tensor[vkrope::V].out = VKROPE_Q8_0;
+        const auto factor = [](std::size_t token) { return 1 + 0.1f * float(token); };
+        const Buffer &q = inputs(count), &k = inputs(count), &k_cache = destination(count),
+                     &v_cache = blocks();
+        vkrope::Call layer = call();
+        layer.in[vkrope::Q] = layer.out[vkrope::Q] = tensor(q);
+        layer.in[vkrope::K] = layer.in[vkrope::V] = tensor(k);
+        layer.out[vkrope::K] = tensor(k_cache);
+        layer.out[vkrope::V] = tensor(v_cache);
+        layer.scale_tokens[vkrope::Q] = fill<float>(tokens, factor).whole();
+        run(info.value, layer);
+        for_channels([&](std::size_t i, std::int32_t row) {
+            is(floats(q)[i], input(i) * factor(i / head_dim / heads));
+            if (row < 0) return is(floats(k_cache)[i], unwritten);  // no token has slot 0
+            is(floats(k_cache)[std::size_t(row) * head_dim + i % head_dim], input(i));
+        });
+        has_codes(v_cache);
+    }
+
+    // K rotated and raw; V in q8_0 and in f32.
+    void with_second() {
+        auto info = vkrope::kernel_info(rotation_, table_.plan, {}, VKROPE_F32, VKROPE_F32);
+        check(info.status, "kernel_info, with second destinations");
+        info.value.scatter_kv = VK_TRUE;
+        vkrope::TensorInfo &of_k = info.value.tensor[vkrope::K],
+                           &of_v = info.value.tensor[vkrope::V];
+        of_k.heads = of_v.heads = heads;
+        of_k.second_of = VKROPE_SECOND_INPUT;
+        of_v.second_of = VKROPE_SECOND_RESULT;
+        of_v.out = VKROPE_Q8_0;
+        const Buffer &k = inputs(count), &raw = destination(count), &packed = destination(count),
+                     &k_cache = destination(count), &v_cache = blocks();
+        vkrope::Call layer = call();
+        rotate(layer);
+        layer.in[vkrope::K] = layer.in[vkrope::V] = tensor(k);
+        layer.out[vkrope::K] = tensor(k_cache);
+        layer.out[vkrope::V] = tensor(v_cache);
+        layer.second[vkrope::K] = raw.whole();
+        layer.second[vkrope::V] = packed.whole();
+        run(info.value, layer);
+        for_channels([&](std::size_t i, std::int32_t row) {
+            is(floats(raw)[i], input(i));
+            is(floats(packed)[i], input(i));
+            const auto j = std::uint32_t(i % head_dim);
+            if (row < 0) return is(floats(k_cache)[i], unwritten);
+            if (j >= head_dim / 2) return;
+            const float* turned = floats(k_cache) + std::size_t(row) * head_dim + j;
+            has_turned(turned[0], turned[head_dim / 2], input(i), input(i + head_dim / 2), j,
+                       std::uint32_t(i / head_dim / heads));
+        });
+        has_codes(v_cache);
+    }
+
+    // [512 with a norm | 64 rotated], in one dispatch.
+    void latent() {
+        vkrope::RopeParams rotation = rotation_;
+        rotation.pairing = VKROPE_INTERLEAVED;
+        rotation.k_rotary_offset = normed;
+        auto info = vkrope::kernel_info(rotation, table_.plan, {}, VKROPE_F32);
+        check(info.status, "kernel_info, of a latent row");
+        info.value.scatter_kv = VK_TRUE;
+        vkrope::Norm& norm = info.value.tensor[vkrope::K].ops.norm;
+        norm.kind = VKROPE_NORM_RMS;
+        norm.eps = 1e-6f;
+        norm.weight = VKROPE_PARAMETER_CHANNEL;
+        norm.channels = normed;
+        const auto weight = [](std::size_t c) { return 0.5f + float(c) / 1024; };
+        const Buffer& weights = fill<float>(normed, weight);
+        const auto plan = vkrope::plan_parameters(info.value);
+        check(plan.status, "plan_parameters");
+        Buffer& parameters = destination(plan.value.bytes / sizeof(float));
+        vkrope::ParameterSources sources;
+        sources.tensor[vkrope::K].weight = {weights.mapped, VKROPE_F32, normed};
+        check(vkrope::fill_parameters(plan.value, sources, parameters.mapped, parameters.bytes),
+              "fill_parameters");
+        const Buffer &k = inputs(tokens * latent_dim), &cache = destination(tokens * latent_dim);
+        vkrope::Call layer = call();
+        rotate(layer);
+        layer.in[vkrope::K] = tensor(k, 1);
+        layer.out[vkrope::K] = tensor(cache, 1);
+        layer.parameters = parameters.whole();
+        run(info.value, layer);
+        for (std::uint32_t token = 1; token < tokens; ++token) {
+            const float *x = floats(k) + token * latent_dim,
+                        *y = floats(cache) + std::size_t(slot(token)) * latent_dim;
+            double sum = 0;
+            for (std::uint32_t c = 0; c < normed; ++c) sum += double(x[c]) * x[c];
+            for (std::uint32_t c = 0; c < normed; ++c) {
+                const double exact = x[c] * double(weight(c)) / std::sqrt(sum / normed + 1e-6f);
+                is(y[c], exact, 11.5 * 0x1p-24 * std::fabs(exact));
+            }
+            for (std::uint32_t c = normed; c < latent_dim; c += 2)
+                has_turned(y[c], y[c + 1], x[c], x[c + 1], (c - normed) / 2, token);
+        }
+        for (std::uint32_t c = 0; c < latent_dim; ++c) is(floats(cache)[c], unwritten);
+    }
+
+    const Gpu& gpu_;
+    VkCommandPool pool_;
+    const vkrope::RopeParams& rotation_;
+    const Table& table_;
+    double bound_;
+    std::deque<Buffer> buffers_;
+    unsigned wrong_ = 0;
+    std::size_t values_ = 0;
+};
+
+}  // namespace engine
