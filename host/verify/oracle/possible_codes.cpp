@@ -54,9 +54,11 @@ BlockScales scales_with_minimum(Store store, std::span<const Interval> block) {
     bool any = false;
     for (const Interval& x : block) {
         if (x.is_nan()) continue;
-        // The first of equal zeros wins.
+        // The first of equal zeros wins, so that an earlier channel that may be +0 keeps a zero +0.
+        const bool after_zero = x.high == 0 && min.low <= 0 && min.high > 0;
+        const float high = after_zero ? 0.f : x.high;
         min = {!any || x.low < min.low ? x.low : min.low,
-               !any || x.high < min.high ? x.high : min.high};
+               !any || high < min.high ? high : min.high};
         max = {!any || x.low > max.low ? x.low : max.low,
                !any || x.high > max.high ? x.high : max.high};
         any = true;

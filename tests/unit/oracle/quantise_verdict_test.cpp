@@ -227,3 +227,23 @@ TEST_CASE(
         }
     }
 }
+
+TEST_CASE("verdict on codes: -0 is the minimum unless an earlier channel may be 0") {
+    const QuantisedStore store = {.type = Store::q4_1};
+    const auto right = [&](const Approximate& first, float stored_first) {
+        std::vector<Approximate> exact(32, Approximate{1, 0});
+        exact[0] = first;
+        exact[1] = {-0.L, 0};
+        Row row(32, 1);
+        row[0] = stored_first;
+        row[1] = -0.f;
+        CodesVerdict verdict;
+        compare_row(store, 1, exact, stored(store, row).bytes, 0, "", verdict);
+        return verdict.wrong_scales == 0;
+    };
+    const Approximate may_be_0 = {0, 0x1p-148L}, one = {1, 0};
+    CHECK(right(may_be_0, 0));          // m is +0
+    CHECK(right(may_be_0, 0x1p-148f));  // m is -0
+    CHECK(right(one, 1));
+    CHECK(!right(one, 0));
+}
