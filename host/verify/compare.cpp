@@ -16,24 +16,60 @@ std::size_t row_bytes_of(const Operation& operation, vkrope_tensor_index which) 
     return stored_bytes(info.out, info.head_dim);
 }
 
+std::size_t second_bytes_of(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    return tokens_of(operation) * operation.call.in[which].heads *
+           stored_bytes(info.second, info.head_dim);
+}
+
 bool makes_scales(const Operation& operation, vkrope_tensor_index which) {
     return has(operation, which) &&
            operation.info.tensor[which].ops.store_scale >= VKROPE_STORE_SCALE_MADE;
 }
 
-// Describes the first error in one tensor. Empty: there is none.
-std::string problem_of(const Operation& operation, vkrope_tensor_index which, const Bytes& after,
-                       bool flushes, std::optional<double>& largest_error_u) {
-    const oracle::Definition definition = definition_of(operation, which, flushes);
+// Describes the first error in one destination of a tensor, whose rows start at `out`. Empty:
+// there is none.
+std::string problem_of(const oracle::Definition& definition, const std::byte* in,
+                       const std::byte* out, const std::vector<float>& scales,
+                       std::optional<double>& largest_error_u) {
     const bool is_plain = !definition.store && !oracle::has_steps(definition.ops);
     if (definition.any_angles && !is_plain) return {};
-    const oracle::Verdict verdict = oracle::compare(
-        definition, operation.memory.data() + operation.call.in[which].where.offset,
-        after.data() + operation.call.out[which].where.offset,
-        made_scales(operation, which, after));
+    const oracle::Verdict verdict = oracle::compare(definition, in, out, scales);
     if (is_plain && !definition.any_angles)
         largest_error_u = std::max(largest_error_u.value_or(0), verdict.largest_error_u);
     return problem_of(definition, verdict);
+}
+
+// Finds a row of which two destinations of one type have different bits. Empty: there is none.
+std::string difference_of_second(const Operation& operation, vkrope_tensor_index which,
+                                 const Bytes& after) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    std::string difference;
+    if (info.second_of != VKROPE_SECOND_RESULT || info.second != info.out) return difference;
+    const std::size_t bytes = row_bytes_of(operation, which);
+    const Bytes second = second_rows(operation, which, after);
+    each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
+        if (difference.empty() && std::memcmp(&after[byte], &second[row * bytes], bytes) != 0)
+            difference = "row " + std::to_string(row) + " has other bits than the first has";
+    });
+    return difference;
+}
+
+// Describes the first error in one tensor. Empty: there is none.
+std::string problem_of(const Operation& operation, vkrope_tensor_index which, const Bytes& after,
+                       bool flushes, std::optional<double>& largest_error_u) {
+    const vkrope_call& call = operation.call;
+    const std::byte* const in = &operation.memory[call.in[which].where.offset];
+    const std::string name(1, names[which]);
+    std::string problem = problem_of(definition_of(operation, which, flushes), in,
+                                     &after[call.out[which].where.offset],
+                                     made_scales(operation, which, after), largest_error_u);
+    if (!problem.empty()) return name + ": " + problem;
+    if (!has_second(operation, which)) return {};
+    problem = problem_of(second_definition_of(operation, which, flushes), in,
+                         &after[call.second[which].offset], {}, largest_error_u);
+    if (problem.empty()) problem = difference_of_second(operation, which, after);
+    return problem.empty() ? "" : "second destination of " + name + ": " + problem;
 }
 
 // Copies from `before` the bytes that a call may write.
@@ -47,6 +83,8 @@ void leave_out_outputs(const Operation& operation, Bytes& rest) {
     for (const vkrope_tensor_index which : every_tensor) {
         if (!has(operation, which)) continue;
         const oracle::Tensor out = rows_of(operation, which, true);
+        if (has_second(operation, which))
+            leave_out(operation.call.second[which].offset, second_bytes_of(operation, which));
         each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
             leave_out(byte, row_bytes_of(operation, which));
             if (makes_scales(operation, which))
@@ -76,6 +114,12 @@ Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const B
         std::copy_n(&after[byte], bytes, &packed[row * bytes]);
     });
     return packed;
+}
+
+Bytes second_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after) {
+    if (!has_second(operation, which)) return {};
+    const auto first = after.begin() + std::ptrdiff_t(operation.call.second[which].offset);
+    return {first, first + std::ptrdiff_t(second_bytes_of(operation, which))};
 }
 
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,
@@ -111,8 +155,7 @@ Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
             const std::string problem = has(one, which) ? problem_of(one, which, after, flushes,
                                                                      verdict.largest_error_u)
                                                         : "";
-            if (!problem.empty() && of_tensors.empty())
-                of_tensors = std::string(1, names[which]) + ": " + problem;
+            if (of_tensors.empty()) of_tensors = problem;
         }
     }
     const auto stray = std::mismatch(rest.begin(), rest.end(), operation.memory.begin()).first;

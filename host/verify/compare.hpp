@@ -18,10 +18,10 @@ struct Verdict {
     std::optional<double> largest_error_u = {};
 };
 
-// Compares the memory after a call with the definition. Every stored channel, code and scale must
-// be within the contract, out_of_range must have grown by the right number, and no other byte may
-// have changed. With the angles of a cos_sin_cache only channels that do not rotate are compared,
-// and only in tensors without further ops.
+// Compares the memory after a call with the definition. Every channel, code and scale in both
+// destinations must be within the contract, out_of_range must have grown by the right number, and
+// no other byte may have changed. With the angles of a cos_sin_cache only channels that do not
+// rotate are compared, and only in tensors without further ops.
 //
 // calls  the calls that ran one after another, each with its own outputs; empty: `operation.call`
 Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
@@ -33,6 +33,9 @@ void each_stored_row(const Operation& operation, vkrope_tensor_index which,
 
 // Returns the stored rows packed as [batch, tokens, heads, head_dim]; other rows are 0.
 Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
+
+// Returns the rows of the second destination, [batch, tokens, heads, head_dim]; empty without one.
+Bytes second_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
 
 // Returns the computed scales, [batch, tokens, heads], 0 for rows not stored; empty without any.
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,

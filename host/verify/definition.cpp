@@ -72,6 +72,8 @@ oracle::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameter
                 : norm.kind == VKROPE_NORM_LAYER ? oracle::NormKind::layer
                                                  : oracle::NormKind::none;
     made.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
+    made.first_channel = norm.first_channel;
+    made.channels = norm.channels;
     made.after = norm.place == VKROPE_NORM_PLACE_AFTER;
     made.eps = double(norm.eps);
     made.weight = doubles(parameters.weight);
@@ -126,6 +128,7 @@ oracle::QuantisedStore quantised_store(const Operation& operation, vkrope_tensor
 
 // Returns the positions that the angles cover.
 oracle::Range covered_by(const Operation& operation) {
+    if (operation.info.rotary_dim == 0) return {};
     const std::int64_t end = operation.max_position;
     switch (operation.info.angles) {
         case VKROPE_ANGLES_COMPUTED: return {INT32_MIN, INT32_MAX};
@@ -279,6 +282,33 @@ oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index
         definition.store = quantised_store(operation, which);
     definition.bound_u = bound_of(operation);
     definition.any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
+    return definition;
+}
+
+bool has_second(const Operation& operation, vkrope_tensor_index which) {
+    return has(operation, which) && operation.info.tensor[which].second_of != VKROPE_SECOND_NONE;
+}
+
+oracle::Definition second_definition_of(const Operation& operation, vkrope_tensor_index which,
+                                        bool flushes) {
+    oracle::Definition definition = definition_of(operation, which, flushes);
+    oracle::Tensor& out = definition.out;
+    out = {.type = type_of(operation.info.tensor[which].second),
+           .batch = out.batch,
+           .tokens = out.tokens,
+           .heads = out.heads,
+           .head_dim = out.head_dim};
+    out.head_stride = out.head_dim;
+    out.token_stride = out.heads * out.head_stride;
+    out.batch_stride = out.tokens * out.token_stride;
+    definition.store.reset();
+    if (operation.info.tensor[which].second_of == VKROPE_SECOND_INPUT) {
+        definition.ops = {};
+        definition.any_angles = false;
+        definition.operation = {.inv_freq = {},
+                                .positions = definition.operation.positions,
+                                .absolute_allowance = definition.operation.absolute_allowance};
+    }
     return definition;
 }
 

@@ -59,6 +59,14 @@ oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bo
 oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index which,
                                  bool flushes);
 
+// Returns whether a call writes vkrope_call::second of a tensor.
+bool has_second(const Operation& operation, vkrope_tensor_index which);
+
+// Returns the definition of the second destination, whose rows are packed from the start of
+// vkrope_call::second. Requires has_second().
+oracle::Definition second_definition_of(const Operation& operation, vkrope_tensor_index which,
+                                        bool flushes);
+
 // Returns the first byte in memory of channel `first` of an output; see oracle::each_row().
 std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first);
 

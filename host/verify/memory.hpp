@@ -16,10 +16,11 @@ class Memory {
    public:
     explicit Memory(std::uint64_t seed) : random_(seed) {}
 
-    // Returns a new piece that starts at a multiple of 16, with guard bytes before and after it.
-    VkDescriptorBufferInfo take(std::uint64_t size) {
+    // Returns a new piece that starts at a multiple of `alignment`, which is one of 16, with guard
+    // bytes before and after it.
+    VkDescriptorBufferInfo take(std::uint64_t size, std::uint64_t alignment = 16) {
         constexpr std::uint64_t guard = 512;  // more than the alignment of any binding
-        const std::uint64_t start = (bytes.size() + guard + 15) / 16 * 16,
+        const std::uint64_t start = (bytes.size() + guard + alignment - 1) / alignment * alignment,
                             end = (start + size + guard + 15) / 16 * 16;
         std::uint64_t at = bytes.size();  // pieces end at multiples of 16
         bytes.resize(end);

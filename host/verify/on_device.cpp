@@ -71,6 +71,7 @@ Result<OnDevice> OnDevice::make(Device& device, const Operation& operation) {
     }
     if (status) status = upload_parameters(device, operation, made.parameters_);
     if (!status) return {status};
+    if (operation.info.rotary_dim == 0) return {status, std::move(made)};
     if (operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         const Result<AngleTableLayout> plan = plan_cos_sin_cache(
             operation.info.rotary_dim / 2, operation.max_position, operation.row_stride,
@@ -117,6 +118,7 @@ Call OnDevice::call(Call of) const {
         }
         place(of.scale_tokens[which]);
         place(of.scales_out[which]);
+        place(of.second[which]);
     }
     place(of.positions.ids);
     place(of.paged_cache.slot_mapping);

@@ -37,7 +37,7 @@ class OnDevice {
 
     std::vector<Piece> memory_;
     Buffer parameters_;
-    AngleTable table_;
+    AngleTable table_;            // none if nothing rotates
     AngleTableLayout plan_ = {};  // only for a cos_sin_cache
 };
 

@@ -147,9 +147,9 @@ void fill(Operation& operation, TensorIndex which, const Bytes& rows) {
     });
 }
 
-// Returns the number of values of a parameter.
-std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info) {
-    const std::size_t heads = info.heads, channels = info.head_dim;
+// Returns the number of values of a parameter with this number of channels.
+std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info, std::size_t channels) {
+    const std::size_t heads = info.heads;
     switch (shape) {
         case VKROPE_PARAMETER_CHANNEL: return channels;
         case VKROPE_PARAMETER_HEAD_CHANNEL: return heads * channels;
@@ -162,23 +162,25 @@ std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info) {
 // Creates random weights, biases and scales with the shapes that the kernel requires.
 void add_parameters(const KernelInfo& info, TensorParameters& set, std::uint32_t seed) {
     for (const TensorIndex which : every_tensor) {
-        const auto fill_up = [&](vkrope_parameter_shape shape, std::vector<float>& numbers) {
-            const Bytes random = random_elements(VKROPE_F32, count_of(shape, info.tensor[which]),
-                                                 ++seed);
+        const TensorInfo& of = info.tensor[which];
+        const Ops& ops = of.ops;
+        const auto fill_up = [&](vkrope_parameter_shape shape, std::vector<float>& numbers,
+                                 std::size_t channels) {
+            const Bytes random = random_elements(VKROPE_F32, count_of(shape, of, channels), ++seed);
             if (numbers.empty()) {
                 numbers.resize(random.size() / sizeof(float));
                 std::memcpy(numbers.data(), random.data(), random.size());
             }
         };
-        const Ops& ops = info.tensor[which].ops;
+        const std::size_t normed = ops.norm.channels == 0 ? of.head_dim : ops.norm.channels;
         Parameters& parameters = set[which];
-        fill_up(ops.bias, parameters.bias);
-        fill_up(ops.norm.weight, parameters.weight);
-        fill_up(ops.norm.bias, parameters.norm_bias);
+        fill_up(ops.bias, parameters.bias, of.head_dim);
+        fill_up(ops.norm.weight, parameters.weight, normed);
+        fill_up(ops.norm.bias, parameters.norm_bias, normed);
         fill_up(ops.store_scale == VKROPE_STORE_SCALE_GIVEN        ? VKROPE_PARAMETER_TENSOR
                 : ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? VKROPE_PARAMETER_HEAD
                                                                    : VKROPE_PARAMETER_NONE,
-                parameters.store_scale);
+                parameters.store_scale, 1);
     }
 }
 
@@ -217,8 +219,8 @@ bool must_count(const Unplaced& operation) {
     const auto rotates = [&](TensorIndex which) {
         return info.tensor[which].head_dim != 0 && !operation.absent[which];
     };
-    if (info.positions != VKROPE_POSITIONS_IMPLICIT || info.angles == VKROPE_ANGLES_COMPUTED ||
-        !(rotates(Q) || rotates(K)))
+    if (info.rotary_dim == 0 || info.positions != VKROPE_POSITIONS_IMPLICIT ||
+        info.angles == VKROPE_ANGLES_COMPUTED || !(rotates(Q) || rotates(K)))
         return false;
     const Positions& positions = operation.call.positions;
     const std::int64_t stride = std::max<std::int64_t>(positions.batch_stride, 0),  // or broadcast
@@ -254,10 +256,10 @@ Operation placed(const Unplaced& unplaced) {
         call.paged_cache = {};
     if (info.positions != VKROPE_POSITIONS_IMPLICIT)
         place_ids(unplaced, memory, call);
-    else if (call.positions.batch_stride == 0)
+    else if (call.positions.batch_stride == 0 && info.rotary_dim != 0)
         call.positions.batch_stride = broadcast;
     const bool slots = info.scatter_kv && (is_in_call(K) || is_in_call(V)),
-               rotates = is_in_call(Q) || is_in_call(K),
+               rotates = info.rotary_dim != 0 && (is_in_call(Q) || is_in_call(K)),
                can_count = (rotates &&
                             (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) ||
                            slots;
@@ -274,6 +276,11 @@ Operation placed(const Unplaced& unplaced) {
             continue;
         }
         if (ops.scale_tokens) call.scale_tokens[which] = memory.put(token_scales(shape.rows()));
+        if (info.tensor[which].second_of != VKROPE_SECOND_NONE) {
+            const std::uint64_t bytes = stored_bytes(info.tensor[which].second,
+                                                     elements_of(unplaced, which));
+            call.second[which] = memory.take((bytes + 3) / 4 * 4, 256);
+        }
         if (is_made(ops.store_scale)) {
             const bool paged = info.scatter_kv && which != Q;
             const std::uint64_t rows = paged ? call.paged_cache.page_size +

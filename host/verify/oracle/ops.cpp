@@ -58,6 +58,11 @@ Root reciprocal_root(const Norm& norm, long double square, long double spread, s
     return {value, std::max(high / value - 1, 1 - low / value)};
 }
 
+// Returns the number of channels of a head row that the norm takes.
+std::uint64_t normed_channels(const Norm& norm, const Tensor& in) {
+    return norm.channels == 0 ? in.head_dim : norm.channels;
+}
+
 // Applies the ops to the channels of a token.
 class Token {
    public:
@@ -66,7 +71,7 @@ class Token {
           bound_u_(definition.bound_u), allowance_(operation_.absolute_allowance),
           flushed_(has_steps(steps_) && allowance_ > 0x1p-148L ? 0x1p-123L : 0),
           factor_(factor_of(operation_)), pairs_(pairs_of(operation_)),
-          channels_(in_.heads * in_.head_dim) {}
+          normed_(normed_channels(steps_.norm, in_)), channels_(in_.heads * in_.head_dim) {}
 
     std::span<const Approximate> finished(std::uint64_t batch, std::uint64_t token,
                                           const void* input) {
@@ -120,23 +125,36 @@ class Token {
 
     void norm() {
         if (steps_.norm.kind == NormKind::none) return;
-        const std::size_t length = steps_.norm.over_token ? channels_.size() : in_.head_dim;
-        for (std::size_t first = 0; first < channels_.size(); first += length) {
-            const std::span<Approximate> row = std::span(channels_).subspan(first, length);
-            const bool finite = std::all_of(row.begin(), row.end(), [](const Approximate& channel) {
-                return std::isfinite(channel.value);
-            });
+        const std::size_t together = steps_.norm.over_token ? in_.heads : 1;
+        for (std::size_t first = 0; first < in_.heads; first += together) {
+            row_.clear();
+            for (std::size_t head = first; head < first + together; ++head) {
+                const std::span<Approximate> part = normed_part(head);
+                row_.insert(row_.end(), part.begin(), part.end());
+            }
+            const bool finite = std::all_of(
+                row_.begin(), row_.end(),
+                [](const Approximate& channel) { return std::isfinite(channel.value); });
             if (steps_.norm.kind == NormKind::rms)
-                rms_norm(row, finite);
+                rms_norm(row_, finite);
             else
-                layer_norm(row, finite);
-            weigh(row, first);
+                layer_norm(row_, finite);
+            weigh(row_, first * normed_);
+            for (std::size_t i = 0; i < together; ++i)
+                std::copy_n(row_.begin() + std::ptrdiff_t(i * normed_), normed_,
+                            normed_part(first + i).begin());
         }
+    }
+
+    // Returns the channels of a head row that the norm takes.
+    std::span<Approximate> normed_part(std::size_t head) {
+        return std::span(channels_).subspan(head * in_.head_dim + steps_.norm.first_channel,
+                                            normed_);
     }
 
     // Returns the number of successive roundings in a sum over the row.
     int adds() const {
-        return ceil_log2(in_.head_dim) + (steps_.norm.over_token ? ceil_log2(in_.heads) : 0);
+        return ceil_log2(normed_) + (steps_.norm.over_token ? ceil_log2(in_.heads) : 0);
     }
 
     void rms_norm(std::span<Approximate> row, bool finite) {
@@ -281,23 +299,30 @@ class Token {
     const long double flushed_;  // error of an input on a device that flushes subnormals
     const long double factor_;
     const std::vector<Pair> pairs_;
+    const std::size_t normed_;  // channels of a head row that the norm takes
     std::vector<CosSin> turns_;
-    std::vector<Approximate> channels_, row_;  // [heads, head_dim]; a row before its rotation
-    const Ops::Second* second_ = nullptr;      // only for tokens that use the second set
+    std::vector<Approximate> channels_;    // [heads, head_dim]
+    std::vector<Approximate> row_;         // before its rotation, or in a norm
+    const Ops::Second* second_ = nullptr;  // only for tokens that use the second set
 };
 
-void check_parameter(const std::vector<double>& parameter, const Tensor& in, const char* rule) {
-    require(parameter.empty() || parameter.size() == in.head_dim ||
-                parameter.size() == in.heads * in.head_dim,
-            rule);
+void check_parameter(const std::vector<double>& parameter, std::uint64_t channels,
+                     std::uint64_t heads, const char* rule) {
+    require(
+        parameter.empty() || parameter.size() == channels || parameter.size() == heads * channels,
+        rule);
 }
 
 void check_steps(const Tensor& in, const Ops& steps) {
-    check_parameter(steps.bias, in, "oracle: bias must be [head_dim] or [heads, head_dim]");
-    check_parameter(steps.norm.weight, in,
-                    "oracle: norm.weight must be [head_dim] or [heads, head_dim]");
-    check_parameter(steps.norm.bias, in,
-                    "oracle: norm.bias must be [head_dim] or [heads, head_dim]");
+    const std::uint64_t normed = normed_channels(steps.norm, in);
+    require(steps.norm.first_channel + normed <= in.head_dim,
+            "oracle: the norm's channels must lie inside head_dim");
+    check_parameter(steps.bias, in.head_dim, in.heads,
+                    "oracle: bias must be [head_dim] or [heads, head_dim]");
+    check_parameter(steps.norm.weight, normed, in.heads,
+                    "oracle: norm.weight must be [channels] or [heads, channels]");
+    check_parameter(steps.norm.bias, normed, in.heads,
+                    "oracle: norm.bias must be [channels] or [heads, channels]");
     if (steps.second) {
         require((steps.bias.empty() || steps.second->bias.size() == steps.bias.size()) &&
                     (steps.norm.weight.empty() ||

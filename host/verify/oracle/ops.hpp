@@ -18,9 +18,12 @@ enum class NormKind { none, rms, layer };
 struct Norm {
     NormKind kind = NormKind::none;
     bool over_token = false;  // one statistic for all heads of a token, not for each head row
-    bool after = false;       // applied after the rotation
+    // The part of each head row that the norm takes; `channels` 0: all of it. Other channels keep
+    // their values and do not affect the norm.
+    std::uint64_t first_channel = 0, channels = 0;
+    bool after = false;  // applied after the rotation
     double eps = 0;
-    std::vector<double> weight = {};  // [head_dim] or [heads, head_dim]; empty: none
+    std::vector<double> weight = {};  // [n] or [heads, n] for a part of n channels; empty: none
     double weight_offset = 0;         // added to every weight
     std::vector<double> bias = {};    // of a layer norm; same shape as the weight; empty: none
     // Rounds to this type after the product with the reciprocal root, and again after the product
@@ -71,9 +74,9 @@ struct Definition {
 //
 // - bias, scale: u for each addition, product and factor that is not a float.
 // - rms norm: (k/2 + 5) u, and 2 u for the weight, relative to the result, where k is
-//   ceil(log2 head_dim), plus ceil(log2 heads) for a norm over a token. The sum of squares rounds
-//   k times, and the root halves that error; the squares, the mean, 1/n and eps contribute 0.5
-//   each, the root 1.8 and the product 1.
+//   ceil(log2 of the norm's channels in a row), plus ceil(log2 heads) for a norm over a token. The
+//   sum of squares rounds k times, and the root halves that error; the squares, the mean, 1/n and
+//   eps contribute 0.5 each, the root 1.8 and the product 1.
 // - layer norm: the same with absolute errors, because its sums cancel.
 // - rotation: bound_u * u * attention factor * (|x0| + |x1|).
 // - Hadamard transform: see hadamard() in quantise.hpp.

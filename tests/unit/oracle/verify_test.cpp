@@ -208,6 +208,115 @@ TEST_CASE("verdict on an operation: an RMS norm in floats, and its mistakes") {
     CHECK(!right(1, 1e-3f));
 }
 
+TEST_CASE("verdict on an operation: norms of a part of a row leave the other channels alone") {
+    constexpr std::uint32_t first = 1, channels = 2;
+    const std::vector<float> weight = {0.5f, -0.25f};
+    Operation operation = operation_of(VKROPE_V, VKROPE_F32);
+    operation.info.tensor[VKROPE_V].ops.norm = {.kind = VKROPE_NORM_RMS,
+                                                .eps = 1e-6f,
+                                                .weight = VKROPE_PARAMETER_CHANNEL,
+                                                .first_channel = first,
+                                                .channels = channels};
+    operation.parameters[VKROPE_V].weight = weight;
+    const auto with_norm = [&](std::uint32_t begin, std::uint32_t end, std::uint32_t together) {
+        std::vector<float> all(tokens * heads * head_dim);
+        std::memcpy(all.data(), &operation.memory[in_at], all.size() * sizeof(float));
+        std::size_t row = 0;
+        const Bytes after = with_rows(operation, [&](std::vector<float> x) {
+            float square = 0;
+            const std::size_t of = row++ / together * together;
+            for (std::size_t head = of; head < of + together; ++head)
+                for (std::uint32_t c = begin; c < end; ++c)
+                    square += all[head * head_dim + c] * all[head * head_dim + c];
+            const float root = 1 / std::sqrt(square / float(together * (end - begin)) + 1e-6f);
+            for (std::uint32_t c = 0; c < channels; ++c) x[first + c] *= root * weight[c];
+            return x;
+        });
+        return after;
+    };
+    const Bytes after = with_norm(first, first + channels, 1);
+    CHECK(verify::compare(operation, after, false).problem.empty());
+    CHECK(!verify::compare(operation, with_norm(0, head_dim, 1), false).problem.empty());
+    CHECK(!verify::compare(operation, with_norm(first, head_dim, 1), false).problem.empty());
+    Bytes changed = after;
+    changed[out_at] ^= std::byte{1};  // the last bit of a channel outside the part
+    CHECK(!verify::compare(operation, changed, false).problem.empty());
+    // A NaN outside the part does not become part of the sum.
+    put<float>(operation.memory, in_at, {std::nanf("")});
+    CHECK(verify::compare(operation, with_norm(first, first + channels, 1), false).problem.empty());
+    operation.info.tensor[VKROPE_V].ops.norm.span = VKROPE_NORM_SPAN_TOKEN;
+    CHECK(verify::compare(operation, with_norm(first, first + channels, heads), false)
+              .problem.empty());
+    CHECK(
+        !verify::compare(operation, with_norm(first, first + channels, 1), false).problem.empty());
+}
+
+TEST_CASE("verdict on an operation: without a rotation, rows keep their bits at every position") {
+    Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
+    operation.info.pairing = VKROPE_PAIRING_NONE;
+    operation.info.rotary_dim = 0;
+    operation.info.angles = VKROPE_ANGLES_AUTOMATIC;
+    operation.inv_freq.clear();
+    operation.call.positions = {};
+    operation.call.out_of_range = {};
+    CHECK(verify::tokens_out_of_range(operation) == 0);
+    put<float>(operation.memory, in_at, {-0.f, INFINITY});
+    check_bytes(operation, with_rows(operation, [](const std::vector<float>& x) { return x; }));
+}
+
+TEST_CASE("verdict on an operation: a second destination receives the row of each token") {
+    constexpr std::size_t second_at = 768, end = 1024;
+    Operation operation = operation_of(VKROPE_K, VKROPE_INT8);
+    operation.memory.resize(end, std::byte{0xa5});
+    operation.info.scatter_kv = true;
+    operation.info.tensor[VKROPE_K].ops.scale = 2;
+    operation.info.tensor[VKROPE_K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
+    put<std::int32_t>(operation.memory, slots_at, {2, -1, 0});  // the second token has no slot
+    vkrope_call& call = operation.call;
+    call.out[VKROPE_K].where.range = 3 * heads * head_dim;
+    call.paged_cache = {.slot_mapping = {{}, slots_at, 12}};
+    call.scales_out[VKROPE_K] = {{}, scales_at, 3 * heads * sizeof(float)};
+    const std::size_t bytes = tokens * heads * head_dim * sizeof(float);
+    call.second[VKROPE_K] = {{}, second_at, bytes};
+    operation.info.tensor[VKROPE_K].second = VKROPE_F32;
+    operation.info.tensor[VKROPE_K].heads = heads;
+    const Bytes before = done(operation, VKROPE_K);  // all but the second destination
+
+    operation.info.tensor[VKROPE_K].second_of = VKROPE_SECOND_INPUT;
+    Bytes after = before;
+    std::copy_n(&operation.memory[in_at], bytes, &after[second_at]);
+    CHECK(verify::compare(operation, after, false).problem.empty());
+    for (std::size_t at = second_at - 4; at < second_at + bytes + 4; ++at) {
+        Bytes changed = after;
+        changed[at] ^= std::byte{1};
+        CAPTURE(at);
+        CHECK(!verify::compare(operation, changed, false).problem.empty());
+    }
+    Bytes changed = after;
+    changed[second_at + bytes - 1] ^= std::byte{1};
+    CHECK(verify::compare(operation, changed, false).problem.find("second destination of K") !=
+          std::string::npos);
+
+    // The result is rotated and scaled; the last token, whose position is not covered, is scaled.
+    operation.info.tensor[VKROPE_K].second_of = VKROPE_SECOND_RESULT;
+    CHECK(!verify::compare(operation, after, false).problem.empty());
+    const oracle::Definition of = verify::second_definition_of(operation, VKROPE_K, false);
+    CHECK(!of.store);
+    oracle::apply_ops(
+        of, &operation.memory[in_at],
+        [&](std::uint64_t, std::uint64_t token, std::span<const oracle::Approximate> channels) {
+            std::vector<float> row;
+            for (const oracle::Approximate& channel : channels) row.push_back(float(channel.value));
+            put(after, second_at + token * heads * head_dim * sizeof(float), row);
+        });
+    float first_of_input = 0, first_of_last = 0;
+    const std::size_t last = (tokens - 1) * heads * head_dim * sizeof(float);
+    std::memcpy(&first_of_input, &operation.memory[in_at + last], sizeof first_of_input);
+    std::memcpy(&first_of_last, &after[second_at + last], sizeof first_of_last);
+    CHECK(first_of_last == 2 * first_of_input);
+    CHECK(verify::compare(operation, after, false).problem.empty());
+}
+
 TEST_CASE("verdict on an operation: a Hadamard transform of 4 channels, in Sylvester's order") {
     Operation operation = operation_of(VKROPE_V, VKROPE_F32);
     operation.info.tensor[VKROPE_V].ops.hadamard = 4;
