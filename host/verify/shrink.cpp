@@ -6,6 +6,7 @@
 
 #include "base/meaning.hpp"
 #include "verify/random.hpp"
+#include "verify/random_kernel.hpp"
 #include "verify/text.hpp"
 
 namespace vkrope::verify {
@@ -105,6 +106,8 @@ void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
         TensorInfo& of = info.tensor[which];
         if (of.heads != 0) of.heads = std::uint32_t(rows_of(operation, which)[2]);
         if (operation.in_place[which]) of.out = of.in;
+        if (of.second_of == VKROPE_SECOND_NONE) of.second = {};
+        if (of.ops.norm.channels == 0) of.ops.norm.first_channel = 0;
     }
     if (info.windows[0].rotary_dim != 0) {
         info.rotary_dim = 0;
@@ -185,6 +188,7 @@ class Shrinker {
         : fails_(fails), least_(operation), tried_({text_of(operation)}) {}
 
     Unplaced least() {
+        leave_out_rotation();
         while (reset_fields() || lower_numbers() || simplify_elements()) {
         }
         return least_;
@@ -215,6 +219,19 @@ class Shrinker {
             const std::vector<Field> fields = fields_of(candidate);
             for (std::size_t i = 0; i < fields.size(); ++i)
                 if (is_part(fields[i].path, path)) change(fields[i], defaults_[i]);
+        });
+    }
+
+    // Tries to leave out the rotation, whose fields must have no value then.
+    void leave_out_rotation() {
+        take([](Unplaced& candidate) {
+            verify::leave_out_rotation(candidate.info);
+            candidate.call.positions = {};
+            candidate.call.direction = {};
+            candidate.call.gain = {};
+            candidate.inv_freq.clear();
+            candidate.attention_factor = 1;
+            candidate.precision = VKROPE_ANGLE_PRECISION_EXACT;
         });
     }
 

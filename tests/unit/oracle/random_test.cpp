@@ -53,32 +53,37 @@ std::size_t kind_of(std::int64_t stride) {
     return stride == 0 ? 0 : stride == broadcast ? 2 : 1;
 }
 
-void add_kernel(SeenValues& seen, const KernelInfo& info) {
+void add_rotation(SeenValues& seen, const KernelInfo& info) {
     seen.add("pairing", info.pairing - 1, 2);
     seen.add("pairing_out", info.pairing_out, 3);
     std::size_t windows = 0;
     while (windows < max_windows && info.windows[windows].rotary_dim != 0) ++windows;
     seen.add("windows", windows, max_windows + 1);
-    seen.add("Q and K, or Q, or K",
-             info.tensor[K].head_dim == 0   ? 1
-             : info.tensor[Q].head_dim == 0 ? 2
-                                            : 0,
-             3);
-    seen.add("V", info.tensor[V].head_dim != 0);
     seen.add("angles", info.angles - 1, 5);
     seen.add("positions", info.positions, 3);
-    seen.add("mapping", info.mapping, 3);
-    seen.add("conversion", info.conversion, 3);
-    seen.add("scatter_kv", info.scatter_kv);
     seen.add("phase", info.phase);
     seen.add("head_groups", head_groups_of(info) > 1);
-    seen.add("two_parameter_sets", info.two_parameter_sets);
     if (info.positions == VKROPE_POSITIONS_AXIS_IDS)
         seen.add("sections.order", info.sections.order, 3);
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         seen.add("table", info.table, 3);
         seen.add("channel_angles", info.channel_angles);
     }
+}
+
+void add_kernel(SeenValues& seen, const KernelInfo& info) {
+    seen.add("a rotation", info.rotary_dim != 0);
+    if (info.rotary_dim != 0) add_rotation(seen, info);
+    seen.add("Q and K, or Q, or K",
+             info.tensor[K].head_dim == 0   ? 1
+             : info.tensor[Q].head_dim == 0 ? 2
+                                            : 0,
+             3);
+    seen.add("V", info.tensor[V].head_dim != 0);
+    seen.add("mapping", info.mapping, 3);
+    seen.add("conversion", info.conversion, 3);
+    seen.add("scatter_kv", info.scatter_kv);
+    seen.add("two_parameter_sets", info.two_parameter_sets);
 }
 
 void add_ops(SeenValues& seen, const std::string& name, const TensorInfo& of, bool in_pages) {
@@ -97,6 +102,8 @@ void add_ops(SeenValues& seen, const std::string& name, const TensorInfo& of, bo
         seen.add(name + "norm.weight_offset", norm.weight_offset != 0);
         seen.add(name + "norm.bias", norm.bias, 3);
         seen.add(name + "norm.round_between", norm.round_between);
+        seen.add(name + "norm of a part", norm.channels != 0 && norm.channels < of.head_dim);
+        seen.add(name + "norm.first_channel", norm.first_channel % 2 != 0);
     }
     if (is_quantised(of.out) && block_channels(of.out) == 1)
         seen.add(name + "store_scale", ops.store_scale, 5);
@@ -116,6 +123,8 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
         seen.add(name + "out", of.out, 11);
         seen.add(name + "heads", of.heads != 0);
         seen.add(name + "absent", operation.absent[which]);
+        if (which != Q) seen.add(name + "second_of", of.second_of, 3);
+        if (of.second_of != VKROPE_SECOND_NONE) seen.add(name + "second", of.second, 3);
         seen.add(name + "in_place", operation.in_place[which]);
         if (which != V) seen.add(name + "rotary_offset", of.rotary_offset != 0);
         add_ops(seen, name, of, which != Q && info.scatter_kv);
@@ -166,15 +175,18 @@ void add_call(SeenValues& seen, const Unplaced& operation) {
     seen.add("lead", operation.lead, 4);
     seen.add("batch", operation.shape.batch > 1);
     seen.add("tokens", operation.shape.tokens > 1);
-    seen.add("direction", call.direction, 2);
-    seen.add("gain", call.gain, 3);
-    seen.add("attention_factor", operation.attention_factor != 1);
-    seen.add("inv_freq", !operation.inv_freq.empty());
+    if (info.rotary_dim != 0) {
+        seen.add("direction", call.direction, 2);
+        seen.add("gain", call.gain, 3);
+        seen.add("attention_factor", operation.attention_factor != 1);
+        seen.add("inv_freq", !operation.inv_freq.empty());
+    }
     seen.add("out_of_range", operation.counts);
     seen.add("a token out of range", tokens_out_of_range(verify::placed(operation)) != 0);
     if (info.angles == VKROPE_ANGLES_DIRECT_TEXTURE || info.angles == VKROPE_ANGLES_DIRECT_BUFFER)
         seen.add("precision", operation.precision == VKROPE_ANGLE_PRECISION_FLOAT32);
-    seen.add("positions.batch_stride", kind_of(call.positions.batch_stride), 3);
+    if (info.rotary_dim != 0)
+        seen.add("positions.batch_stride", kind_of(call.positions.batch_stride), 3);
     if (info.positions != VKROPE_POSITIONS_IMPLICIT) {
         seen.add("positions.int64", call.positions.int64);
         seen.add("positions.token_stride", call.positions.token_stride != 0);

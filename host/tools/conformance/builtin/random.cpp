@@ -83,7 +83,9 @@ bool same_rows(Element element, const Bytes& a, const Bytes& b) {
 }
 
 std::string words_of(const KernelInfo& info) {
-    std::string words = fmt::format("{}, {}", name_of(info.pairing), name_of(info.angles));
+    std::string words = info.rotary_dim == 0
+                            ? "no rotation"
+                            : fmt::format("{}, {}", name_of(info.pairing), name_of(info.angles));
     for (const TensorIndex which : every_tensor) {
         const TensorInfo& of = info.tensor[which];
         if (of.head_dim != 0)
@@ -116,6 +118,8 @@ Runs run_both(DeviceUnderTest& device, const Unplaced& operation, const Unplaced
         if (!runs.both || !runs.difference.empty() ||
             (same_rows(operation.info.tensor[which].out, rotated->rows[which],
                        again->rows[which]) &&
+             same_rows(operation.info.tensor[which].second, rotated->second[which],
+                       again->second[which]) &&
              same_rows(VKROPE_F32, bytes_of(rotated->scales[which]),
                        bytes_of(again->scales[which]))))
             continue;

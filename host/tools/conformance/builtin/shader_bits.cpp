@@ -102,13 +102,21 @@ CosSin ShaderBits::directed(const Turn& turn) const {
 
 void ShaderBits::compare(TensorIndex which, const verify::Bytes& after, Test& test) const {
     if (!verify::has(operation_, which)) return;
-    const oracle::Definition definition = verify::definition_of(operation_, which, flushes_);
+    compare_rows(verify::definition_of(operation_, which, flushes_), which,
+                 operation_.call.out[which].where.offset, after, "", test);
+    if (verify::has_second(operation_, which))
+        compare_rows(verify::second_definition_of(operation_, which, flushes_), which,
+                     operation_.call.second[which].offset, after, "second destination of ", test);
+}
+
+void ShaderBits::compare_rows(const oracle::Definition& definition, TensorIndex which,
+                              std::size_t out_byte, const verify::Bytes& after,
+                              const char* destination, Test& test) const {
     if (definition.store || oracle::has_steps(definition.ops)) return;
     const oracle::Tensor &in = definition.in, &out = definition.out;
     const oracle::Operation& operation = definition.operation;
     const KernelInfo& info = operation_.info;
     const std::byte* input = &operation_.memory[operation_.call.in[which].where.offset];
-    const std::uint64_t out_byte = operation_.call.out[which].where.offset;
     const std::byte *before = &operation_.memory[out_byte], *output = &after[out_byte];
     const auto load = [](oracle::Type type, const std::byte* start, std::uint64_t index) {
         return oracle::load(start, oracle::bytes_of(type), index);
@@ -226,7 +234,7 @@ void ShaderBits::compare(TensorIndex which, const verify::Bytes& after, Test& te
             }
         }
     });
-    test.expect(wrong.empty(), "{}: {}", "QKV"[which], wrong);
+    test.expect(wrong.empty(), "{}{}: {}", destination, "QKV"[which], wrong);
     if (!callers && bits_known) {
         test.measure_error(error);
         test.measure_ulp(ulp);

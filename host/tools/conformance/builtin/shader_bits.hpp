@@ -16,11 +16,15 @@ class ShaderBits {
     // Keeps a reference to the operation, which must outlive this object.
     ShaderBits(const verify::Operation& operation, bool flushes);
 
-    // Compares every element of an output, unless it has ops around the rotation, and measures the
-    // distance of each element from the exact value.
+    // Compares every element of the outputs of a tensor, unless they have ops around the rotation,
+    // and measures the distance of each element from the exact value.
     void compare(TensorIndex which, const verify::Bytes& after, Test& test) const;
 
    private:
+    // Compares the elements of one destination, which starts at `out_byte` of the memory.
+    void compare_rows(const oracle::Definition& definition, TensorIndex which, std::size_t out_byte,
+                      const verify::Bytes& after, const char* destination, Test& test) const;
+
     // The index of a token and a pair; `pair` counts [head groups, pairs].
     struct Turn {
         std::uint64_t token = 0;

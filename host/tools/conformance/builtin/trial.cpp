@@ -74,6 +74,7 @@ Rotated Test::run(const Trial& trial) {
     for (const TensorIndex which : every_tensor) {
         bits.compare(which, after, *this);
         rotated.rows[which] = verify::packed_rows(operation, which, after);
+        rotated.second[which] = verify::second_rows(operation, which, after);
         rotated.scales[which] = verify::made_scales(operation, which, after);
     }
     if (const VkDescriptorBufferInfo& counter = operation.call.out_of_range; counter.range != 0) {

@@ -27,7 +27,7 @@ struct Trial : verify::Unplaced {
 // The stored output, packed as [batch, tokens, heads, head_dim]. In pages, rows that belong to no
 // token are 0.
 struct Rotated {
-    std::array<Bytes, 3> rows;
+    std::array<Bytes, 3> rows, second;         // second: empty without a second destination
     std::array<std::vector<float>, 3> scales;  // only scales that the kernel computes
     std::uint64_t dispatches = 0;
     std::optional<std::uint32_t> outside;  // increase of the counter, if there is one
@@ -36,7 +36,7 @@ struct Rotated {
 };
 
 inline bool same_bits(const Rotated& a, const Rotated& b) {
-    return a.rows == b.rows && a.scales == b.scales;
+    return a.rows == b.rows && a.second == b.second && a.scales == b.scales;
 }
 
 // ---- For writing trials ----
