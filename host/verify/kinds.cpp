@@ -42,13 +42,23 @@ bool lanes_own_rows(Info info) {
                info, [](const TensorInfo& of) { return of.ops.hadamard != 0; });
 }
 
-// Without ops and quantised outputs, a kernel only rotates.
+bool has_second(const TensorInfo& of) {
+    return of.second_of != VKROPE_SECOND_NONE;
+}
+
+// Without ops, quantised outputs and second destinations, a kernel only rotates.
 bool rotates(Info info) {
-    return !any(info, has_steps) && !any_quantised(info);
+    return info.rotary_dim != 0 && !any(info, has_steps) && !any_quantised(info) &&
+           !any(info, has_second);
 }
 
 bool has_norm(const TensorInfo& of, NormKind kind, NormSpan span = VKROPE_NORM_SPAN_HEAD) {
     return of.ops.norm.kind == kind && of.ops.norm.span == span;
+}
+
+// Returns the number of channels of a norm over a part of a row, or 0.
+std::uint32_t normed_channels(Info info, TensorIndex which) {
+    return info.tensor[which].ops.norm.channels;
 }
 
 bool any_norm(Info info, NormSpan span = VKROPE_NORM_SPAN_HEAD) {
@@ -393,6 +403,65 @@ constexpr Kind all[] = {
                 info.angles != VKROPE_ANGLES_DIRECT_TEXTURE &&
                 info.angles != VKROPE_ANGLES_COS_SIN_CACHE && has(info.tensor[Q]) &&
                 has(info.tensor[K]);
+     },
+     [](Whole operation) { return !operation.absent[Q] && !operation.absent[K]; },
+     1500,
+     {.storage_buffers = 4}},
+    // Layers without a rotation
+    {"ops_without_a_rotation",
+     [](Info info, Tensors) {
+         const TensorInfo& q = info.tensor[Q];
+         return info.rotary_dim == 0 && has_norm(q, VKROPE_NORM_RMS) && q.ops.scale_tokens;
+     }},
+    {"quantised_without_a_rotation",
+     [](Info info, Tensors) {
+         return info.rotary_dim == 0 && info.scatter_kv && is_quantised(info.tensor[K].out);
+     }},
+    {"copies_to_a_cache",
+     [](Info info, Tensors) {
+         return info.rotary_dim == 0 && info.scatter_kv && has(info.tensor[V]) &&
+                !any(info, has_steps) && !any_quantised(info) && !any(info, has_second);
+     }},
+    // Norms of a part of a row
+    {"latent_rows",
+     [](Info info, Tensors) {
+         return info.rotary_dim == 64 && info.tensor[K].head_dim == 576 &&
+                normed_channels(info, K) == 512;
+     }},
+    {"norms_of_odd_parts",
+     [](Info info, Tensors) {
+         return normed_channels(info, Q) % 2 == 1 && info.tensor[Q].ops.norm.first_channel % 2 == 1;
+     }},
+    {"norms_of_parts_of_a_token",
+     [](Info info, Tensors) {
+         return normed_channels(info, Q) > 1 && info.tensor[Q].heads > 1 &&
+                info.tensor[Q].ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
+     }},
+    // Second destinations
+    {"second_of_results",
+     [](Info info, Tensors) {
+         const TensorInfo& k = info.tensor[K];
+         return k.second_of == VKROPE_SECOND_RESULT && is_quantised(k.out) && info.scatter_kv &&
+                info.rotary_dim != 0;
+     }},
+    {"second_of_inputs",
+     [](Info info, Tensors) {
+         const TensorInfo& k = info.tensor[K];
+         return k.second_of == VKROPE_SECOND_INPUT && k.second != k.in && has_steps(k) &&
+                info.rotary_dim != 0 && info.head_groups < 2;
+     }},
+    {"second_in_place",
+     [](Info info, Tensors) {
+         return has_second(info.tensor[K]) && has_second(info.tensor[V]) && !info.scatter_kv;
+     },
+     [](Whole operation) { return operation.in_place[K] && operation.in_place[V]; }},
+    {"second_with_few_storage_buffers",
+     [](Info info, Tensors) {
+         return info.rotary_dim != 0 && !any(info, has_steps) && !any_quantised(info) &&
+                !info.scatter_kv && info.angles != VKROPE_ANGLES_DIRECT_BUFFER &&
+                info.angles != VKROPE_ANGLES_DIRECT_TEXTURE &&
+                info.angles != VKROPE_ANGLES_COS_SIN_CACHE && has(info.tensor[Q]) &&
+                has_second(info.tensor[K]);
      },
      [](Whole operation) { return !operation.absent[Q] && !operation.absent[K]; },
      1500,
