@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// Compares calls of layers without a rotation, of latent rows and of second destinations with other
+// calls that must give the same bits.
+#include "support/recording.hpp"
+#include "verify/compare.hpp"
+#include "verify/on_device.hpp"
+#include "verify/place.hpp"
+
+namespace vkrope::test {
+namespace {
+
+using verify::Operation, verify::Unplaced;
+
+struct Ran {
+    Bytes after;  // the memory after the call
+    std::uint64_t dispatches = 0;
+};
+
+// Runs an operation, and compares the memory with its definition.
+Ran ran_on_device(const Operation& operation, const ReportedLimits& limits = {}) {
+    verify::OnDevice there = must(verify::OnDevice::make(device(), operation));
+    const Owned<Kernel> kernel(must(create(reporting(device(), limits), operation.info)));
+    const Call call = there.call(operation.call);
+    Ran ran = {.after = {}, .dispatches = must(dispatches(kernel.get(), call))};
+    run(device(), kernel, call);
+    ran.after = download(there.memory(), operation.memory.size());
+    CHECK(verify::compare(operation, ran.after, true).problem == "");  // subnormals may be flushed
+    return ran;
+}
+
+// Returns Q and K of a layer without RoPE: Q has a norm and a temperature, K is stored as `k_out`.
+Unplaced layer_without_rope(Element element, Element k_out, Mapping mapping) {
+    constexpr std::uint32_t head_dim = 64;
+    Unplaced layer;
+    layer.info.pairing = VKROPE_PAIRING_NONE;
+    layer.info.angles = VKROPE_ANGLES_AUTOMATIC;
+    layer.info.mapping = mapping;
+    layer.info.scatter_kv = true;
+    layer.info.tensor[Q] = {.in = element, .out = element, .head_dim = head_dim};
+    layer.info.tensor[Q].ops.norm = {
+        .kind = VKROPE_NORM_RMS, .eps = 1e-5f, .weight = VKROPE_PARAMETER_CHANNEL};
+    layer.info.tensor[Q].ops.scale_tokens = true;
+    layer.info.tensor[K] = {.in = element, .out = k_out, .head_dim = head_dim};
+    layer.shape = {.batch = 2, .tokens = 5, .groups = 2, .q_per_group = 3};
+    return layer;
+}
+
+}  // namespace
+
+TEST_CASE("layers without a rotation have the bits of a rotation by angles of 0") {
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
+        for (const Element k_out : {element, VKROPE_Q8_0}) {
+            CAPTURE(int(element));
+            CAPTURE(int(k_out));
+            const Mapping mapping = k_out == element ? VKROPE_MAPPING_GPU : VKROPE_MAPPING_CPU;
+            const Unplaced layer = layer_without_rope(element, k_out, mapping);
+            Unplaced turned = layer;
+            turned.info.pairing = VKROPE_HALF_SPLIT;
+            turned.info.rotary_dim = 64;
+            turned.info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;
+            turned.info.phase = true;  // frequencies without phases must not all be 0
+            turned.inv_freq = turned.phase = std::vector<double>(32, 0.0);
+            const Operation plain = verify::placed(layer), by_0 = verify::placed(turned);
+            const Ran ran = ran_on_device(plain), expected = ran_on_device(by_0);
+            for (const TensorIndex which : {Q, K})
+                CHECK((verify::packed_rows(plain, which, ran.after) ==
+                       verify::packed_rows(by_0, which, expected.after)));
+        }
+    }
+}
+
+TEST_CASE("rows that nothing changes keep their bits: infinities, NaNs and -0") {
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
+        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
+            for (const std::uint32_t head_dim : {64u, 33u}) {  // 16 bytes at a time, and not
+                CAPTURE(int(element));
+                CAPTURE(int(mapping));
+                CAPTURE(head_dim);
+                Unplaced layer = layer_without_rope(element, element, mapping);
+                layer.info.tensor[Q].ops = {};
+                for (const TensorIndex which : {Q, K}) {
+                    layer.info.tensor[which].head_dim = head_dim;
+                    Bytes& rows = layer.rows[which];
+                    rows = verify::random_bits(element, elements_of(layer, which), 51);
+                    const std::uint32_t sign = element == VKROPE_F32 ? 1u << 31 : 1u << 15;
+                    const std::uint32_t infinity = element == VKROPE_F32   ? 0x7f800000
+                                                   : element == VKROPE_F16 ? 0x7c00
+                                                                           : 0x7f80;
+                    for (const std::uint32_t bits :
+                         {sign, infinity, sign | infinity, infinity | 1, sign | 1})
+                        verify::store(element, rows, bits % 61, bits);
+                }
+                const Operation operation = verify::placed(layer);
+                const Ran ran = ran_on_device(operation);
+                CHECK((verify::packed_rows(operation, Q, ran.after) == layer.rows[Q]));
+                verify::each_stored_row(operation, K, [&](std::uint64_t row, std::size_t byte) {
+                    const std::size_t bytes = head_dim * element_bytes(element);
+                    CHECK(std::memcmp(&ran.after[byte], &layer.rows[K][row * bytes], bytes) == 0);
+                });
+            }
+        }
+    }
+}
+
+TEST_CASE("a latent row in one dispatch has the bits of K and V in two") {
+    constexpr std::uint32_t latent = 512, rotary_dim = 64, row = latent + rotary_dim, tokens = 7,
+                            slots = 9;
+    for (const Element element : {VKROPE_F32, VKROPE_F16, VKROPE_BF16}) {
+        for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
+            CAPTURE(int(element));
+            CAPTURE(int(mapping));
+            const std::size_t size = element_bytes(element);
+            Operation one;
+            one.info.pairing = VKROPE_INTERLEAVED;
+            one.info.rotary_dim = rotary_dim;
+            one.info.angles = VKROPE_ANGLES_FACTORED_TEXTURE;
+            one.info.mapping = mapping;
+            one.info.scatter_kv = true;
+            one.info.tensor[K] = {
+                .in = element, .out = element, .head_dim = row, .rotary_offset = latent};
+            Norm& norm = one.info.tensor[K].ops.norm;
+            norm = {.kind = VKROPE_NORM_RMS,
+                    .eps = 1e-6f,
+                    .weight = VKROPE_PARAMETER_CHANNEL,
+                    .channels = latent};
+            for (std::uint32_t c = 0; c < latent; ++c)
+                one.parameters[K].weight.push_back(0.5f + float(c % 9) / 8);
+            one.inv_freq.resize(rotary_dim / 2);
+            must(default_inv_freq(10000, rotary_dim, one.inv_freq.data()));
+            // The rows, then the slots, then the cache.
+            one.memory = random_elements(element, tokens * row, 71);
+            const std::vector<std::int32_t> mapping_of_slots = {4, 8, -1, 0, 2, 7, 1};
+            const Bytes as_bytes = bytes_of(mapping_of_slots);
+            const VkDescriptorBufferInfo in = {{}, 0, one.memory.size()},
+                                         given = {{}, in.range, as_bytes.size()},
+                                         cache = {{}, 16384 * 2, slots * row * size};
+            one.memory.insert(one.memory.end(), as_bytes.begin(), as_bytes.end());
+            one.memory.resize(cache.offset + cache.range + 64, std::byte{0x5a});
+            Call& call = one.call;
+            call.tokens = tokens;
+            call.positions = {.first = 3, .batch_stride = broadcast};
+            call.paged_cache.slot_mapping = given;
+            call.in[K] = {.where = in, .heads = 1};
+            call.out[K] = {.where = cache, .heads = 1};
+
+            Operation two = one;
+            two.info.tensor[K] = {.in = element, .out = element, .head_dim = rotary_dim};
+            two.info.tensor[V] = {.in = element, .out = element, .head_dim = latent};
+            two.info.tensor[V].ops.norm = norm;
+            two.info.tensor[V].ops.norm.channels = 0;
+            std::swap(two.parameters[K], two.parameters[V]);
+            two.call.in[V] = two.call.in[K];
+            two.call.out[V] = two.call.out[K];
+            for (Tensor* const tensors : {two.call.in, two.call.out}) {
+                tensors[K].where.offset += latent * size;
+                tensors[K].where.range -= latent * size;
+            }
+            two.call.in[K].token_stride = two.call.in[V].token_stride = row;
+            two.call.paged_cache.row_stride = two.call.paged_cache.page_stride = row;
+
+            const Ran of_one = ran_on_device(one), of_two = ran_on_device(two);
+            CHECK(of_one.dispatches == 1);
+            CHECK(of_two.dispatches == 2);
+            CHECK((of_one.after == of_two.after));
+        }
+    }
+}
+
+TEST_CASE("second destinations in one dispatch have the bits of those in dispatches of their own") {
+    for (const SecondOf second_of : {VKROPE_SECOND_RESULT, VKROPE_SECOND_INPUT}) {
+        for (const bool in_place : {false, true}) {
+            CAPTURE(int(second_of));
+            CAPTURE(in_place);
+            Unplaced layer;
+            layer.info.rotary_dim = 32;
+            layer.info.tensor[Q] = {.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 64};
+            layer.shape = {.batch = 2, .tokens = 3, .groups = 2, .q_per_group = 2};
+            for (const TensorIndex which : {K, V}) {
+                layer.info.tensor[which] = {.in = VKROPE_F16,
+                                            .out = VKROPE_F16,
+                                            .head_dim = 64,
+                                            .heads = layer.shape.groups,
+                                            .second_of = second_of,
+                                            .second = which == K ? VKROPE_F16 : VKROPE_F32};
+            }
+            layer.in_place = {in_place, in_place, in_place};
+            const Operation operation = verify::placed(layer);
+            const Ran together = ran_on_device(operation),
+                      apart = ran_on_device(operation, {.storage_buffers = 4});
+            CHECK(together.dispatches == 1);
+            CHECK(apart.dispatches > together.dispatches);
+            CHECK((together.after == apart.after));
+        }
+    }
+}
+
+}  // namespace vkrope::test
