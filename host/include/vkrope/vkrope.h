@@ -1539,9 +1539,11 @@ typedef struct vkrope_model_query {
  * A layer without RoPE has no_rope, no rotary_dim and no frequencies.
  *
  * vkrope_rope_params::ops describes the norms of Q, K and V in the model's class, with the eps of
- * the file or else of the class, its clamping, and its scaling of queries by position.
- * vkrope_model_ops::norms_known is false, with a warning, for diffusion transformers, unknown
- * classes, classes whose versions differ, and files with a norm key that the class does not have.
+ * the file or else of the class, its clamping, and its scaling of queries by position. A latent row
+ * of K has a norm of its first kv_lora_rank channels, with an eps of 1e-6 whatever the file has,
+ * the default of the class in transformers. vkrope_model_ops::norms_known is false, with a warning,
+ * for diffusion transformers, unknown classes, classes whose versions differ, and files with a norm
+ * key that the class does not have.
  *
  * An unsupported scaling type, or a model whose RoPE this library does not know, is
  * VKROPE_ERROR_NOT_SUPPORTED, and the message names it. VKROPE_ERROR_INVALID_DATA names a field
@@ -1606,9 +1608,9 @@ typedef size_t (*vkrope_read_at)(void* user, uint64_t offset, void* to, size_t b
  *
  * vkrope_rope_params::ops describes the norms of Q and K that the layer has weights for, with the
  * eps of the file, and the architecture's norms without weights, its clamping, and its scaling of
- * queries by position. A norm that spans neither one head nor all heads is left out, with a
- * warning. norms_known is false for a layer without tensors, an unknown architecture, and a file
- * with a norm key but without norm tensors.
+ * queries by position. K's latent row has the norm attn_kv_a_norm, too. A norm that spans neither
+ * one head nor all heads is left out, with a warning. norms_known is false for a layer without
+ * tensors, an unknown architecture, and a file with a norm key but without norm tensors.
  *
  * Sizes in the file are not trusted; any file takes at most a second and about 20 MiB. A file that
  * exceeds one of these limits is VKROPE_ERROR_INVALID_DATA, and the message names it: 256 MiB of

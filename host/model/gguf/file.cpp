@@ -38,8 +38,8 @@ constexpr std::uint64_t least_tensor_bytes = 8 + 4 + 4 + 8;
 constexpr auto frequency_tensors = names("rope_freqs.weight", "rope_factors_long.weight",
                                          "rope_factors_short.weight");
 
-constexpr auto norms = names(".attn_q_norm.weight", ".attn_k_norm.weight", ".attn_q_norm.bias",
-                             ".attn_k_norm.bias");
+constexpr auto norms = names(".attn_kv_a_norm.weight", ".attn_q_norm.weight", ".attn_k_norm.weight",
+                             ".attn_q_norm.bias", ".attn_k_norm.bias");
 
 // Returns the layer of a tensor named "blk.<layer>....", and removes this from the name. Returns
 // -1 for other names and for layers of more than four digits, so that few layers are stored.

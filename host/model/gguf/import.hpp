@@ -98,7 +98,8 @@ class GgufImport {
     void ops();
     std::uint32_t head_count(const char* key);
     void norms();
-    bool norm_of(const std::string& tensor, std::uint32_t head_count, Norm& norm);
+    bool norm_of(const std::string& tensor, std::uint32_t head_count, std::uint32_t row,
+                 Norm& norm);
     float eps(NormKind kind);
     void norms_without_weight();
     void clip();

@@ -11,20 +11,16 @@ namespace vkrope {
 
 void GgufImport::ops() {
     ModelOps& ops = rotation_.ops;
-    if (row_.latent) {  // its norms precede the split into heads
-        ops.norms_known = row_.known();
-    } else {
-        ops.q_heads = head_count("attention.head_count");
-        ops.k_heads = head_count("attention.head_count_kv");
-        if (ops.k_heads == 0) ops.k_heads = ops.q_heads;  // every query head has one key head
-        norms();
-        norms_without_weight();
-        clip();
-        if (row_.known() && !ops.norms_known && !norms_told_ && file_.has_layer(-1)) {
-            warn(rotation_,
-                 "whether Q and K have norms is not known: the file has no tensors of layer {}",
-                 query_.layer);
-        }
+    ops.q_heads = head_count("attention.head_count");
+    ops.k_heads = row_.latent ? 1 : head_count("attention.head_count_kv");
+    if (ops.k_heads == 0) ops.k_heads = ops.q_heads;  // every query head has one key head
+    norms();
+    norms_without_weight();
+    if (!row_.latent) clip();
+    if (row_.known() && !ops.norms_known && !norms_told_ && file_.has_layer(-1)) {
+        warn(rotation_,
+             "whether Q and K have norms is not known: the file has no tensors of layer {}",
+             query_.layer);
     }
     query_scale();
     ops.tensor[Q].scale_tokens = ops.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
@@ -41,31 +37,42 @@ std::uint32_t GgufImport::head_count(const char* key) {
 }
 
 // Reads the norms of the selected layer, or else of the first layer that has a norm of Q or, if
-// there is none, of K.
+// there is none, of K. In latent attention only the latent channels of K's row have one.
 void GgufImport::norms() {
     ModelOps& ops = rotation_.ops;
     std::string layer = "blk." + std::to_string(query_.layer) + ".";
     if (query_.layer < 0) {
-        layer = file_.layer_with("attn_q_norm.weight");
+        layer = file_.layer_with(row_.latent ? "attn_kv_a_norm.weight" : "attn_q_norm.weight");
         if (layer.empty()) layer = file_.layer_with("attn_k_norm.weight");
     }
     if (!row_.known()) {
-        const bool of_q = file_.norm_extents(layer + "attn_q_norm.weight") != nullptr;
-        const std::string tensor = layer + (of_q ? "attn_q_norm.weight" : "attn_k_norm.weight");
-        if (file_.norm_extents(tensor) == nullptr) return;
-        warn(rotation_,
-             "{}: the architecture is unknown, so that the norm of this tensor is not known: it is "
-             "left out",
-             tensor);
+        for (const char* name :
+             {"attn_q_norm.weight", "attn_k_norm.weight", "attn_kv_a_norm.weight"}) {
+            if (file_.norm_extents(layer + name) == nullptr) continue;
+            return warn(rotation_,
+                        "{}: the architecture is unknown, so that the norm of this tensor is not "
+                        "known: it is left out",
+                        layer + name);
+        }
         return;
     }
     // The norms of the layer may be in missing parts of a split file.
     const bool whole = file_.parts_read() >= file_.split("split.count");
     norms_told_ = row_.norms.unread || !whole;
     ops.norms_known = !row_.norms.unread && file_.has_layer(query_.layer) && whole;
-    if (!norm_of(layer + "attn_q_norm", ops.q_heads, ops.tensor[Q].norm) ||
-        !norm_of(layer + "attn_k_norm", ops.k_heads, ops.tensor[K].norm)) {
-        ops.tensor[Q].norm = ops.tensor[K].norm = {};
+    const std::uint32_t row = rotation_.head_dim, rank = rotation_.k_rotary_offset;
+    Norm& of_k = ops.tensor[K].norm;
+    if (row_.latent ? !norm_of(layer + "attn_kv_a_norm", 1, rank, of_k)
+                    : !norm_of(layer + "attn_q_norm", ops.q_heads, row, ops.tensor[Q].norm) ||
+                          !norm_of(layer + "attn_k_norm", ops.k_heads, row, of_k)) {
+        ops.tensor[Q].norm = of_k = {};
+        ops.norms_known = false;
+        norms_told_ = true;
+    } else if (row_.latent && of_k.kind != VKROPE_NORM_NONE) {
+        of_k.channels = rank;
+    } else if (row_.latent && ops.norms_known) {  // every such architecture has it
+        warn(rotation_,
+             "{}attn_kv_a_norm.weight is missing: the norm of the latent row is not known", layer);
         ops.norms_known = false;
         norms_told_ = true;
     } else if (row_.norms.of_v_too && ops.tensor[K].norm.kind != VKROPE_NORM_NONE) {
@@ -74,15 +81,17 @@ void GgufImport::norms() {
     }
 }
 
-// Returns false if the file has this norm, but not for rows of head_dim channels.
-bool GgufImport::norm_of(const std::string& tensor, std::uint32_t head_count, Norm& norm) {
+// Returns false if the file has this norm, but not for rows of this many channels.
+bool GgufImport::norm_of(const std::string& tensor, std::uint32_t head_count, std::uint32_t row,
+                         Norm& norm) {
     const auto* weight = file_.norm_extents(tensor + ".weight");
     if (weight == nullptr) return true;
     const auto* bias = file_.norm_extents(tensor + ".bias");
-    const std::uint64_t channels = rotation_.head_dim, all = channels * std::uint64_t{head_count};
+    const std::uint64_t channels = row, all = channels * std::uint64_t{head_count};
     const std::vector<std::uint64_t> one_head = {channels}, each_head = {channels, head_count},
                                      token = {all};
-    if (*weight != one_head && *weight != each_head && (*weight != token || all == 0)) {
+    if (row == 0 ||
+        (*weight != one_head && *weight != each_head && (*weight != token || all == 0))) {
         warn(rotation_, "{}.weight is for neither one head nor all heads: its norm is left out",
              tensor);
         return false;

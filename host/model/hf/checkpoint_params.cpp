@@ -24,8 +24,9 @@ bool read_head(const Scope& scope, RopeParams& rotation) {
     const Field heads = find({scope}, {"n_heads"}), of_k = find({scope}, {"n_kv_heads"}),
                 latent = find({scope}, {"qk_rope_head_dim"}), own = find({scope}, {"head_dim"});
     rotation.ops.q_heads = heads ? std::uint32_t(whole_number(heads, 1, max_heads)) : 0;
-    rotation.ops.k_heads = of_k ? std::uint32_t(whole_number(of_k, 1, max_heads))
-                                : rotation.ops.q_heads;
+    rotation.ops.k_heads = latent ? 1
+                           : of_k ? std::uint32_t(whole_number(of_k, 1, max_heads))
+                                  : rotation.ops.q_heads;
     Size head = latent ? size_of(latent) : own ? size_of(own) : Size();
     if (!latent && !own) {
         head = quotient(size_of(find({scope}, {"dim"})),

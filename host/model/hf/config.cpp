@@ -283,7 +283,13 @@ RopeParams text_rotation(const Scope& whole, const Query& asked) {
     rotation.softmax_scale *= scale_of_scores(
         source, head.latent ? head.head_dim + head.q_rotary_offset : head.head_dim, warnings);
     rotation.ops = model_ops(source.type.name != nullptr ? find_model_type(source.name) : nullptr,
-                             source.top, source.both(), source.layer);
+                             source.top, source.both(), source.layer, head);
+    if (head.latent && source.type.latent.scaled) {
+        warn(warnings,
+             "{} multiplies the normalised latent channels by (hidden_size / kv_lora_rank)^0.5, "
+             "and its queries by a factor, too, which no op says: multiply the norm's weight",
+             source.name);
+    }
     if (source.type.indexer)
         know(source.top, {"index_head_dim", "index_n_heads", "indexer_rope_interleave"});
     judge_unread_keys(source, model, query, rotation);

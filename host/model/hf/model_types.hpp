@@ -28,8 +28,8 @@ enum class Unsaid {
     not_known,  // unclear: versions of the class disagree
 };
 
-// Norms of Q and K in a class of models; the defaults are those of Qwen 3. Norms of latent
-// attention are not included: they normalise latent channels, which belong to the projections.
+// Norms of Q and K in a class of models; the defaults are those of Qwen 3. The norm of a latent row
+// is not included: all classes with latent attention have the same.
 struct NormRule {
     NormKind kind = VKROPE_NORM_NONE;  // none: the class has no norms, unless they are `not_known`
     NormSpan span = VKROPE_NORM_SPAN_HEAD;
@@ -115,6 +115,7 @@ struct ModelType {
         std::uint32_t qk_nope_head_dim = 0;  // query channels before the rotated channels
         std::uint32_t qk_rope_head_dim = 0;  // rotated channels; 0: none unless the file sets it
         std::uint32_t kv_lora_rank = 512;    // leading latent channels of a key row
+        bool scaled = false;                 // multiplies the latent channels after their norm
     } latent = {};
     const char* scaling = nullptr;        // rope_parameters, as JSON
     std::uint32_t mrope_section[3] = {};  // pairs of time, height and width

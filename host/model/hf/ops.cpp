@@ -14,15 +14,15 @@ namespace {
 class OpsImport {
    public:
     OpsImport(const ModelType* model, const Scopes& config, const Scopes& scaling,
-              const LayerKind& layer)
-        : model_(model), config_(config), scaling_(scaling), rotates_(layer.rotates),
+              const LayerKind& layer, const Head& head)
+        : model_(model), config_(config), scaling_(scaling), head_(head), rotates_(layer.rotates),
           crosses_(layer.crosses) {}
 
     ModelOps run() {
         heads();
         if (model_ != nullptr) {
             know_keys();
-            norms();
+            head_.latent ? latent_norm() : norms();
             clip();
             query_scale();
         }
@@ -53,7 +53,8 @@ class OpsImport {
     void heads() {
         if (find_first(config_, {"num_global_key_value_heads"})) return;
         ops_.q_heads = count({"num_attention_heads", "n_head", "n_heads"});
-        ops_.k_heads = count({"num_key_value_heads", "num_kv_heads", "kv_n_heads"});
+        ops_.k_heads = head_.latent ? 1
+                                    : count({"num_key_value_heads", "num_kv_heads", "kv_n_heads"});
         if (ops_.k_heads == 0) ops_.k_heads = ops_.q_heads;  // every query head has one key head
     }
 
@@ -100,6 +101,18 @@ class OpsImport {
         ops_.tensor[Q].norm = ops_.tensor[K].norm = norm;
         if (rule->of_v_too) ops_.tensor[V].norm = without_weight(norm);
         if (rule->q_without_weight) ops_.tensor[Q].norm = without_weight(norm);
+    }
+
+    // Sets kv_a_layernorm, the norm of the latent channels. Its eps is not that of the file: all
+    // these classes make it with the default of their class of norms.
+    void latent_norm() {
+        const bool known = model_->latent.qk_rope_head_dim != 0;
+        ops_.norms_known = known && !asked_for();
+        if (!known || head_.k_rotary_offset == 0) return;
+        ops_.tensor[K].norm = {.kind = VKROPE_NORM_RMS,
+                               .eps = 1e-6f,
+                               .weight = VKROPE_PARAMETER_CHANNEL,
+                               .channels = head_.k_rotary_offset};
     }
 
     static Norm without_weight(Norm norm) {
@@ -159,6 +172,7 @@ class OpsImport {
     const ModelType* model_;
     const Scopes& config_;
     const Scopes& scaling_;
+    const Head& head_;
     const bool rotates_, crosses_;
     ModelOps ops_;
 };
@@ -166,8 +180,8 @@ class OpsImport {
 }  // namespace
 
 ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
-                   const LayerKind& layer) {
-    return OpsImport(model, config, scaling, layer).run();
+                   const LayerKind& layer, const Head& head) {
+    return OpsImport(model, config, scaling, layer, head).run();
 }
 
 double scale_of_scores(const Source& source, std::uint32_t row, Warnings& warnings) {

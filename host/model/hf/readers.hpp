@@ -65,8 +65,9 @@ void alternate_axes(const ModelType& model, RopeParams& rotation);
 // config   the objects with the numbers of the language model
 // scaling  the same objects, after the fields of rope_parameters or rope_scaling
 // layer    the selected kind
+// head     its rows
 ModelOps model_ops(const ModelType* model, const Scopes& config, const Scopes& scaling,
-                   const LayerKind& layer);
+                   const LayerKind& layer, const Head& head);
 
 // Returns the factor that the file or the class applies to the caller's softmax scale,
 // head_dim^-0.5: its own scale of the scores times the square root of the row's channels.

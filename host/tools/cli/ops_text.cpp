@@ -14,9 +14,17 @@ constexpr Choice<QueryScaling> query_scalings[] = {{"logn", VKROPE_QUERY_SCALING
                                                    {"llama4", VKROPE_QUERY_SCALING_LLAMA4},
                                                    {"ministral3", VKROPE_QUERY_SCALING_MINISTRAL3}};
 
+// Returns the channels of a norm: "each head" or "channels 0 to 511".
+std::string part_text(const Norm& norm) {
+    if (norm.channels == 0) return fmt::format("each {}", word_for(norm_spans, norm.span));
+    return fmt::format("channels {} to {}{}", norm.first_channel,
+                       norm.first_channel + norm.channels - 1,
+                       norm.span == VKROPE_NORM_SPAN_TOKEN ? " of all heads of a token" : "");
+}
+
 std::string norm_text(const Norm& norm) {
-    return fmt::format("{} norm of each {} (eps {:g}{}{})", word_for(norm_kinds, norm.kind),
-                       word_for(norm_spans, norm.span), norm.eps,
+    return fmt::format("{} norm of {} (eps {:g}{}{})", word_for(norm_kinds, norm.kind),
+                       part_text(norm), norm.eps,
                        norm.weight == VKROPE_PARAMETER_NONE ? ""
                        : norm.weight_offset == 1            ? ", 1 + weight"
                                                             : ", weight",
@@ -76,7 +84,9 @@ nlohmann::ordered_json norm_json(const Norm& norm) {
             {"eps", norm.eps},
             {"weight", shape_json(norm.weight)},
             {"weight_offset", norm.weight_offset},
-            {"bias", shape_json(norm.bias)}};
+            {"bias", shape_json(norm.bias)},
+            {"first_channel", norm.first_channel},
+            {"channels", norm.channels}};
 }
 
 nlohmann::ordered_json ops_json(const ModelOps& ops) {
@@ -103,7 +113,8 @@ std::string model_ops_text(const RopeParams& rotation) {
             text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", name, taken);
     };
     add("Q", ops.tensor[Q], !rotation.no_rope);
-    add("K", ops.tensor[K], !rotation.no_rope);
+    add(ops.tensor[K].norm.channels != 0 ? "K as a row of the latent cache" : "K", ops.tensor[K],
+        !rotation.no_rope);
     add("V", ops.tensor[V], false);
     if (!ops.norms_known)
         text += fmt::format("{}norms of Q and K: not known", text.empty() ? "" : "; ");

@@ -18,6 +18,11 @@ works explain --model "$models/deepseek-v2-lite.json" --json
 has q_rotary_offset 128
 has k_rotary_offset 512
 holds 'a warning' says '*kv_lora_rank'
+holds 'the channels of a norm' says '"first_channel": 0,'
+holds 'the number of them' says '"channels": 512'
+works explain --model "$models/deepseek-v2-lite.json"
+holds 'the norm of a latent row' says \
+    'K as a row of the latent cache: rms norm of channels 0 to 511 (eps 1e-06, weight), rotation'
 works explain --model "$models/gpt-j-6b.json" --pairing half_split --json
 holds 'the pairing' says '"pairing": "half_split"'
 # Frequencies of the short list are valid only up to the length that they were made for.

@@ -74,6 +74,27 @@ TEST_CASE("pairs: channels, wavelengths, slowdown, turns") {
     CHECK(json_of(explanation)["pairs"][3]["wavelength"].is_null());
 }
 
+TEST_CASE("a norm says which channels of a row it takes") {
+    RopeParams rotation = rotation_of(4, 10000);
+    rotation.ops.norms_known = true;
+    Norm& norm = rotation.ops.tensor[K].norm;
+    norm = {.kind = VKROPE_NORM_RMS, .eps = 1e-6f};
+    const auto text = [&] { return text_of(explain(rotation), true); };
+    CHECK(count_of(text(), "K: rms norm of each head (eps 1e-06), rotation") == 1);
+    CHECK(json_of(explain(rotation))["ops"]["k"]["norm"]["channels"] == 0);
+    norm.first_channel = 2;
+    norm.channels = 3;
+    CHECK(count_of(text(), "K as a row of the latent cache: rms norm of channels 2 to 4 (eps") ==
+          1);
+    CHECK(json_of(explain(rotation))["ops"]["k"]["norm"]["first_channel"] == 2);
+    CHECK(json_of(explain(rotation))["ops"]["k"]["norm"]["channels"] == 3);
+    norm.span = VKROPE_NORM_SPAN_TOKEN;
+    CHECK(count_of(text(), "channels 2 to 4 of all heads of a token (eps") == 1);
+    rotation.no_rope = true;
+    CHECK(count_of(text(), "rotates           nothing") == 1);
+    CHECK(count_of(text(), "of a token (eps 1e-06)\n") == 1);
+}
+
 TEST_CASE("without a base the unscaled frequencies are not reported") {
     RopeParams rotation = rotation_of(4, 10000);
     rotation.base = 0;

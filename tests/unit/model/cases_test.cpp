@@ -387,12 +387,18 @@ void check_norm(const Norm& norm, const Json& said) {
         return;
     }
     Json expected = said;
-    if (said.contains("weight")) expected = merged({{"weight_offset", 0}, {"bias", "none"}}, said);
-    const Json actual = {
-        {"kind", name_of(kinds, norm.kind)},      {"span", name_of(spans, norm.span)},
-        {"place", name_of(places, norm.place)},   {"eps", norm.eps},
-        {"weight", name_of(shapes, norm.weight)}, {"weight_offset", norm.weight_offset},
-        {"bias", name_of(shapes, norm.bias)}};
+    if (said.contains("weight"))
+        expected = merged(
+            {{"weight_offset", 0}, {"bias", "none"}, {"first_channel", 0}, {"channels", 0}}, said);
+    const Json actual = {{"kind", name_of(kinds, norm.kind)},
+                         {"span", name_of(spans, norm.span)},
+                         {"place", name_of(places, norm.place)},
+                         {"eps", norm.eps},
+                         {"weight", name_of(shapes, norm.weight)},
+                         {"weight_offset", norm.weight_offset},
+                         {"bias", name_of(shapes, norm.bias)},
+                         {"first_channel", norm.first_channel},
+                         {"channels", norm.channels}};
     for (const auto& field : expected.items()) {
         CAPTURE(field.key());
         if (field.key() == "eps")
@@ -509,6 +515,8 @@ void check_same(const Norm& of_config, const Norm& of_file) {
     CHECK(of_config.eps == of_file.eps);
     CHECK(of_config.weight == of_file.weight);
     CHECK(of_config.bias == of_file.bias);
+    CHECK(of_config.first_channel == of_file.first_channel);
+    CHECK(of_config.channels == of_file.channels);
 }
 
 // Checks that config.json and GGUF of a model agree, except for the stated difference.
