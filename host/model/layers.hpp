@@ -84,7 +84,7 @@ struct Layers {
     bool without_rope_is_full = false;  // layers without RoPE are full attention: Llama 4
 
     // Returns the kind that the query selects, or the most likely one with a warning that names
-    // it.
+    // it. Fails for a kind without rows of Q and K.
     LayerKind choose(const Query& query, Warnings& warnings) const;
 
     // Returns the number that the layers of the query share; nothing without a list. For a kind
