@@ -34,7 +34,7 @@ void require_one_a_layer(const Field& list, std::size_t length, std::uint64_t la
 }
 
 bool Layers::type_rotates(const std::string& type) const {
-    if (contains(other_kinds, type) || contains(still, type)) return false;
+    if (none_rotates || contains(other_kinds, type) || contains(still, type)) return false;
     return !(type == full_attention && (rule == LayerRule::none_on_full || without_rope_is_full));
 }
 
@@ -174,10 +174,10 @@ LayerKind Layers::chosen_of(const std::vector<std::string>& all, const Query& qu
                                 (rotating.empty() ? no_rope_interval != 0
                                                   : std::find(rotating.begin(), rotating.end(),
                                                               false) != rotating.end());
-    if (all.empty() || (all.size() == 1 && type_rotates(all[0]))) {
+    if (all.empty() || (all.size() == 1 && (none_rotates || type_rotates(all[0])))) {
         if (some_by_number)
             warnings.push_back("some layers have no RoPE: assuming a layer with RoPE");
-        return {all.empty() ? std::string() : all[0], true};
+        return {all.empty() ? std::string() : all[0], !none_rotates};
     }
     const auto turning = std::find_if(all.begin(), all.end(),
                                       [&](const std::string& type) { return type_rotates(type); });

@@ -82,6 +82,7 @@ struct Layers {
     // Warnings about keys that contradict a key with precedence.
     std::vector<std::string> ignored;
     bool without_rope_is_full = false;  // layers without RoPE are full attention: Llama 4
+    bool none_rotates = false;          // no layer has RoPE: Kimi Linear
 
     // Returns the kind that the query selects, or the most likely one with a warning that names
     // it. Fails for a kind without rows of Q and K.

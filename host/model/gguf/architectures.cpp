@@ -28,8 +28,8 @@ constexpr auto interleaved = names(
     "arcee", "arctic", "axk2", "baichuan", "bailingmoe", "bailingmoe3", "chameleon", "chatglm",
     "cohere2", "command-r", "deci", "deepseek", "deepseek2", "deepseek32", "deepseek4", "ernie4_5",
     "ernie4_5-moe", "glm-dsa", "glm4", "granite", "granite_swa", "granitehybrid", "granitemoe",
-    "graniteswitch", "hy_v4", "internlm2", "llada", "llama", "llama-embed", "llama4", "maincoder",
-    "minicpm", "mistral3", "mistral4", "neo-bert", "olmo", "plm", "smollm3", "xverse");
+    "graniteswitch", "hy_v4", "internlm2", "kimi-linear", "llada", "llama", "llama-embed", "llama4",
+    "maincoder", "minicpm", "mistral3", "mistral4", "neo-bert", "olmo", "plm", "smollm3", "xverse");
 constexpr auto half_split = names(
     "afmoe", "apertus", "bailingmoe2", "bitnet", "clef", "codeshell", "cogvlm", "dbrx",
     "deepseek2-ocr", "dots1", "dream", "eurobert", "exaone", "exaone-moe", "exaone4", "falcon",
@@ -89,6 +89,7 @@ const GgufArchitecture differences[] = {
     {.names = {"hunyuan-dense", "hunyuan-moe", "maincoder"},
      .norms = {.place = VKROPE_NORM_PLACE_AFTER}},
     {.names = {"hunyuan_vl"}, .sections = if_given, .norms = {.place = VKROPE_NORM_PLACE_AFTER}},
+    {.names = {"kimi-linear"}, .latent = true, .without_rope = true},
     {.names = {"llama4"},
      .layers = {none_on_full, 4},
      .window_decides = true,
@@ -136,10 +137,10 @@ constexpr Refusal unsupported[] = {
     {"wavtokenizer-dec", no_language_model},
 };
 
-constexpr auto without_rope = names(
-    "arwkv7", "bert", "bloom", "glm5-next", "glm5next", "gpt2", "jais", "jamba", "jina-bert-v2",
-    "kimi-k3", "kimi-linear", "mamba", "mamba2", "mpt", "nemotron_h", "nemotron_h_moe", "refact",
-    "rwkv6", "rwkv6qwen2", "rwkv7", "starcoder", "t5", "t5encoder");
+constexpr auto without_rope = names("arwkv7", "bert", "bloom", "glm5-next", "glm5next", "gpt2",
+                                    "jais", "jamba", "jina-bert-v2", "kimi-k3", "mamba", "mamba2",
+                                    "mpt", "nemotron_h", "nemotron_h_moe", "refact", "rwkv6",
+                                    "rwkv6qwen2", "rwkv7", "starcoder", "t5", "t5encoder");
 
 }  // namespace
 

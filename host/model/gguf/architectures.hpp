@@ -34,7 +34,8 @@ struct GgufArchitecture {
     Pairing pairing = VKROPE_PAIRING_NONE;  // none: the architecture is not known
     GgufSections sections = GgufSections::none;
     bool sections_interleaved = false;
-    bool latent = false;  // multi-head latent attention
+    bool latent = false;        // multi-head latent attention
+    bool without_rope = false;  // no layer has RoPE
     // DeepSeek's YaRN: the unit of rope.scaling.yarn_log_multiplier is 0.1, and this multiplier
     // also scales the softmax.
     bool deepseek_yarn = false;

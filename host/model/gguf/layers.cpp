@@ -150,6 +150,7 @@ void GgufImport::keys_of_unknown_layers() {
 void GgufImport::choose_layer() {
     const bool slide = some_slide();
     layers_.no_rope_interval = row_.no_rope_interval;
+    layers_.none_rotates = row_.without_rope;
     layers_.rule = slide ? row_.layers.rule : LayerRule::same;
     if (layers_.count != 0) {
         std::vector<std::string> types = layer_types(slide);

@@ -142,6 +142,31 @@ void compare(const Field& other, const std::vector<std::string>& kinds, const st
     }
 }
 
+// Reads Kimi Linear's linear_attn_config, whose lists count the layers from 1. Returns false if the
+// file has none.
+bool read_linear_layers(const Scopes& scope, Layers& layers) {
+    const Field config = find_first(scope, {"linear_attn_config"});
+    if (!config || !config.value->is_object()) return false;
+    const Scopes within = {inside(scope[0], config)};
+    const Field full = find_required(within, "full_attn_layers", ": it lists the layers"),
+                linear = find_required(within, "kda_layers", ": it lists the layers");
+    if (layers.count == 0) invalid_data("num_hidden_layers is missing: {} needs it", config.name);
+    layers.list.resize(layers.count);
+    for (const Field& field : {full, linear}) {
+        for (const std::uint64_t number : listed(field, 1, layers.count)) {
+            std::string& kind = layers.list[number - 1];
+            if (!kind.empty())
+                invalid_data("{} and {} list layer {} twice", full.name, linear.name, number);
+            kind = field.name == full.name ? full_attention : "linear_attention";
+        }
+    }
+    const auto missing = std::find(layers.list.begin(), layers.list.end(), "");
+    if (missing != layers.list.end())
+        invalid_data("{} and {} do not list layer {}", full.name, linear.name,
+                     missing - layers.list.begin() + 1);
+    return true;
+}
+
 void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
     const Field pattern = find(scope, pattern_names);
     std::string name;
@@ -164,6 +189,7 @@ void read_types(const Scopes& scope, const ModelType& model, Layers& layers) {
     }
     if (!name.empty()) return;
     if (layers.rule == LayerRule::compressed) return read_ratios(scope, layers);
+    if (read_linear_layers(scope, layers)) return;
     for (const char* key : index_keys) {
         const Field field = find_first(scope, {key});
         if (!field || layers.count == 0) continue;
@@ -246,6 +272,7 @@ Layers read_layers(const Scope& config, const ModelType& model, std::vector<std:
     layers.prefix = config.prefix;
     layers.named = std::move(named);
     layers.rule = model.layers.rule;
+    layers.none_rotates = model.nope_key != nullptr;
     if (model.indexer) layers.beside.push_back("indexer");
     const Scopes scope = {config};
     if (const Field count = find(scope, {"num_hidden_layers", "n_layer", "n_layers", "num_layers"}))

@@ -117,6 +117,8 @@ struct ModelType {
         std::uint32_t kv_lora_rank = 512;    // leading latent channels of a key row
         bool scaled = false;                 // multiplies the latent channels after their norm
     } latent = {};
+    // A key that must be true, because then no layer has RoPE; null: the class has no such key.
+    const char* nope_key = nullptr;
     const char* scaling = nullptr;        // rope_parameters, as JSON
     std::uint32_t mrope_section[3] = {};  // pairs of time, height and width
     bool mrope_interleaved = false;

@@ -94,10 +94,8 @@ struct PositionEmbedding {
 PositionEmbedding read_position_embedding(const Field& type);
 
 // Fails with not_supported, and names the key, if a key of the configuration turns RoPE off or
-// changes RoPE in a way that vkrope does not support.
-//
-// rotates_by_class  the model's class has RoPE whatever its position-embedding key says
-void refuse_unsupported_keys(const Scopes& top, bool rotates_by_class);
+// changes RoPE in a way that vkrope does not support for this class.
+void refuse_unsupported_keys(const Scopes& top, const ModelType& model);
 
 // Fails with not_supported if no key enables RoPE in a class that requires such a key, or if the
 // class is unknown and no key names RoPE.

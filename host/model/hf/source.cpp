@@ -268,8 +268,7 @@ Source find_source(const Scope& whole, const Scope& config, const Query& query,
     for (const auto& [type, section] : source.sections.by_type)
         require_known_scaling(model, section);  // reports an unknown type first
     if (!source.by_type()) require_known_scaling(model, source.sections.all);
-    refuse_unsupported_keys(source.top, model.name != nullptr && model.rope_asked_by == nullptr &&
-                                            !model.absolute_is_meant);
+    refuse_unsupported_keys(source.top, model);
     refuse_without_rope(source, source.top, source.sections.all);
     refuse_scaling_of_attention(source.top);
     // DeepSeek V4's sections belong to kinds of rotation, not to types of layers.

@@ -17,7 +17,7 @@ struct UnsupportedKey {
 };
 
 constexpr UnsupportedKey unsupported_keys[] = {
-    {"mla_use_nope", "the model does not use RoPE, or not in every layer"},  // Kimi Linear
+    {"mla_use_nope", "the model does not use RoPE, or not in every layer"},
     {"position_encoding_2d",
      "its two windows, each with its own positions, are not read from a file: "
      "fill RopeParams::windows and sections"},                                   // ChatGLM-6B
@@ -78,14 +78,25 @@ PositionEmbedding read_position_embedding(const Field& type) {
     return found;
 }
 
-void refuse_unsupported_keys(const Scopes& top, bool rotates_by_class) {
+void refuse_unsupported_keys(const Scopes& top, const ModelType& model) {
+    const std::string nope_key = model.nope_key != nullptr ? model.nope_key : "";
     for (const Scope& scope : top)
         for (const auto& [key, value] : scope.object->items())
-            refuse_switch({scope.prefix + shown_key(key), &value}, key);
+            if (key != nope_key) refuse_switch({scope.prefix + shown_key(key), &value}, key);
+    if (!nope_key.empty()) {
+        const Field field = find_first(top, {model.nope_key});
+        if (!field || !truth(field)) {
+            not_supported("{}: model_type {} is read only where it is true, without RoPE",
+                          field ? stated(field) : nope_key + " is missing", model.name);
+        }
+    }
     for (const UnsupportedKey& key : unsupported_keys) {
         const Field field = find_first(top, {key.name});
-        if (field && is_set(*field.value)) not_supported("{}: {}", stated(field), key.reason);
+        if (field && is_set(*field.value) && key.name != nope_key)
+            not_supported("{}: {}", stated(field), key.reason);
     }
+    const bool rotates_by_class = model.name != nullptr && model.rope_asked_by == nullptr &&
+                                  !model.absolute_is_meant;
     const Field type = position_embedding(top);
     // Classes derived from BERT's, such as ModernBERT, write this key even without embeddings.
     if (type && !(rotates_by_class && *type.value == "absolute") &&

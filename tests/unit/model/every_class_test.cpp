@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "model/hf/model_types.hpp"
+#include "model/key_words.hpp"
 #include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
 
@@ -57,6 +58,7 @@ std::string config_of(const ModelType& type, const std::string& fields) {
     if (asked_by == "position_embedding_type") json += R"(, "position_embedding_type": "rope")";
     if (asked_by == "use_mem_rope") json += R"(, "use_mem_rope": true)";
     if (asked_by == "rope") json += R"(, "attn_config": {"rope": true})";
+    if (type.nope_key) json += ", \"" + std::string(type.nope_key) + "\": true";
     if (type.partial_rotary_factor == 0.9) json += R"(, "head_dim": 40)";  // 36 channels
     if (type.layers.rule == LayerRule::compressed) {
         json += R"(, "compress_ratios": [0, 4, 128, 4], "rope_parameters": {
@@ -119,6 +121,9 @@ TEST_CASE("a key that says scaling, layers or a norm is noticed in every class")
             const bool scales = type.layers.rule == LayerRule::compressed ||
                                 type.alternating == Alternating::then_time;
             if (scales && std::string(key.name).ends_with("_only_types")) continue;
+            const KeyClass meaning = classify_key(key.name, true);
+            if (type.nope_key && (meaning == KeyClass::angles || meaning == KeyClass::scaling))
+                continue;  // there are no angles that it could change
             // A class may assume one of the values, or read the key only in layers without RoPE.
             const ModelQuery still = {.seq_len = 65536, .by_layer = true, .layer = 3};
             CHECK((noticed(type, key, key.value, full) || noticed(type, key, key.other, full) ||
