@@ -121,17 +121,16 @@ float GgufImport::eps(NormKind kind) {
 
 // Adds the norms of Llama 4, which have no weights.
 void GgufImport::norms_without_weight() {
+    if (!row_.norms.without_weight) return;
+    rotation_.ops.norms_known = true;
     const Field experts = find("expert_count");
-    if (!row_.norms.without_weight || rotation_.no_rope ||
-        (experts && whole_number(experts, 0, max_whole) == 128))
-        return;
+    if (rotation_.no_rope || (experts && whole_number(experts, 0, max_whole) == 128)) return;
     Norm norm;
     norm.kind = VKROPE_NORM_RMS;
     norm.place = VKROPE_NORM_PLACE_AFTER;
     const bool given(find("attention.layer_norm_rms_epsilon"));
     norm.eps = given ? eps(norm.kind) : 1e-5f;  // the default of the class
     rotation_.ops.tensor[Q].norm = rotation_.ops.tensor[K].norm = norm;
-    rotation_.ops.norms_known = true;
 }
 
 void GgufImport::clip() {
