@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
@@ -15,7 +16,7 @@ from ._device_array import DeviceArray
 from ._errors import InvalidArgumentError, WaitTimeoutError
 from ._library import Handle, Owner, call, create, filled, in_range, lib, new_struct, set_field
 from ._rotation import RopeParams
-from ._words import angle_sources, directions, elements, gains, op_words, pairings
+from ._words import angle_sources, directions, elements, gains, op_words, pairings, seconds
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,14 @@ class HeadFormat:
     """number of heads in every run, 0: any; None: as in the rotation, if the model has ops"""
     ops: Optional[Mapping[str, Any]] = None
     """instead of the ops of the rotation: fields of vkrope_ops by name, a word for an enumerator,
-    such as {"norm": {"kind": "rms", "eps": 1e-6, "weight": "channel"}, "scale_tokens": True}"""
+    such as {"norm": {"kind": "rms", "eps": 1e-6, "weight": "channel"}, "scale_tokens": True}; a
+    norm may take a part of a row, {"first_channel": 0, "channels": 512, ...}"""
+    second: Any = None
+    """of K and V: dtype of a second destination, float32, float16 or bfloat16, for which `heads`
+    must be known; None: there is none"""
+    second_of: Optional[str] = None
+    """content of the second destination: "result", the rows after all ops, before they are rounded
+    or quantised for the first; or "input", the rows as they were read"""
 
 
 class CosSinCache(NamedTuple):
@@ -72,7 +80,8 @@ class Kernel(Owner):
 
     Args:
         device:        the device that runs the kernel
-        rotation:      frequencies and pairs
+        rotation:      frequencies and pairs; or a layer without RoPE, whose kernel rotates nothing
+                       and takes neither angles nor positions
         q, k, v:       format of each tensor: a HeadFormat or a dtype; None: the kernel does not
                        take the tensor. V is copied, never rotated
         max_position:  covers every position with |position| < max_position
@@ -115,8 +124,13 @@ class Kernel(Owner):
         self._arena: Handle | None = None
         parent = device._open()
         self._table: Handle | None = None
+        self._rotates = rotation.rotates
         with parent.lock:
-            if isinstance(angles, CosSinCache):
+            if not self._rotates:
+                _check_default("max_position", max_position, 0)
+                _check_default("angles", angles, "automatic")
+                self._angles = None
+            elif isinstance(angles, CosSinCache):
                 self._cache = _planned(angles, rotation)
                 self._angles = self._cache.angles
             else:
@@ -131,7 +145,8 @@ class Kernel(Owner):
             info = new_struct("vkrope_kernel_info")
             get_info = lib.vkrope_get_kernel_info
             types = [_type_of(name, of) for name, of in formats.items()]
-            call(get_info, rotation._params, self._angles.layout, *types, info)
+            layout = self._angles.layout if self._rotates else ffi.NULL
+            call(get_info, rotation._params, layout, *types, info)
             for tensor, (name, of) in zip(info.tensor, formats.items()):
                 if not ops:
                     tensor.ops = ffi.new("vkrope_ops*")[0]
@@ -151,13 +166,17 @@ class Kernel(Owner):
                 if of.ops is not None:
                     tensor.ops = ffi.new("vkrope_ops*")[0]
                     _set_ops(f"{name}.ops", tensor.ops, of.ops)
+                _set_second(name, tensor, of)
             self._out = {name: info.tensor[i].out for i, name in enumerate(formats)}
+            self._second = {
+                name: None if of is None else of.second for name, of in formats.items()
+            }
             self._parameter_layout = filled(
                 "vkrope_parameter_layout", lib.vkrope_plan_parameters, info
             )
             self._sections = info.sections.axes != 0
             self._takes_ids = position_ids or self._sections
-            self._computed = self._angles.layout.source == lib.VKROPE_ANGLES_COMPUTED
+            self._computed = info.angles == lib.VKROPE_ANGLES_COMPUTED
             if self._takes_ids and not self._sections:
                 info.positions = lib.VKROPE_POSITIONS_IDS
             info.scatter_kv = scatter_kv
@@ -245,6 +264,8 @@ class Kernel(Owner):
         q_scales: DeviceArray | None = None,
         k_scales: DeviceArray | None = None,
         v_scales: DeviceArray | None = None,
+        k_second: DeviceArray | None = None,
+        v_second: DeviceArray | None = None,
         direction: str = "forward",
         gain: str = "apply",
     ) -> Run:
@@ -267,6 +288,8 @@ class Kernel(Owner):
                            model scales queries by position
             q_scales, ...: float32: receives the scales that the kernel makes for a quantised
                            output, [batch, tokens, heads], or for a cache one for each row
+            k_second, ...: second destination, for a HeadFormat with `second`: packed, with the
+                           shape of k or v, and rows for all tokens, those without a slot too
             direction:     "forward" or "inverse"
             gain:          treatment of the attention factor: "apply", "omit" or "divide_out"
 
@@ -310,9 +333,17 @@ class Kernel(Owner):
                 if into_cache:  # its other strides are in vkrope_paged_cache
                     tensor.token_stride = tensor.batch_stride = 0
             record.out[index] = tensor[0]
-        record.positions = self._positions(positions)[0]
+        for index, (name, second) in enumerate({"k": k_second, "v": v_second}.items(), 1):
+            if second is not None:
+                self._check_second(name, second, given[name][0])
+                where = _where(second)
+                record.second[index] = {**where, "range": -(-where["range"] // 4) * 4}
+        if self._rotates:
+            record.positions = self._positions(positions)[0]
+        else:
+            _check_default("positions", positions, 0)
         slots = self._scatters and (k is not None or v is not None)
-        rotates = q is not None or k is not None
+        rotates = self._rotates and (q is not None or k is not None)
         if slots or (rotates and (not self._computed or record.positions.int64)):
             # else nothing can be outside
             record.out_of_range = _where(counter)
@@ -321,6 +352,18 @@ class Kernel(Owner):
             record.paged_cache = _paged_cache(slot_mapping, cache, self._out[name])[0]
         nanoseconds = self._submit(record)
         return Run(nanoseconds if nanoseconds >= 0 else None, int(counter.numpy()[0]))
+
+    def _check_second(self, name: str, second: DeviceArray, rows: DeviceArray | None) -> None:
+        if rows is None or self._second[name] is None:
+            missing = name if rows is None else "`second` in its HeadFormat"
+            raise InvalidArgumentError(f"{name}_second is given without {missing}")
+        dtype, shape = np.dtype(self._second[name]), rows.shape
+        packed = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        if (second.dtype, second.shape, second.strides) != (dtype, shape, packed):
+            raise InvalidArgumentError(
+                f"{name}_second is {second.dtype} of the shape {second.shape} with the strides "
+                f"{second.strides}: it must be {dtype} of the shape {shape}, packed"
+            )
 
     def _positions(self, positions: int | DeviceArray) -> Any:
         made = new_struct("vkrope_positions")
@@ -356,7 +399,8 @@ class Kernel(Owner):
         """Records and submits a call; returns the device time in nanoseconds, or -1."""
         handle, parent = self._open(), self.device._open()
         with parent.lock:
-            record.angles = self._angles[0]
+            if self._rotates:
+                record.angles = self._angles[0]
             arena = ffi.NULL if self._pushes else self._sets(handle, record)
 
             @ffi.callback("vkrope_record_callback", error=lib.VKROPE_ERROR_INTERNAL)
@@ -423,6 +467,20 @@ def _planned(cache: CosSinCache, rotation: RopeParams) -> _Planned:
     layout.attention_factor = rotation.attention_factor
     angles = new_struct("vkrope_angles", layout=layout, buffer=_where(cos), sin=_where(sin))
     return _Planned(angles, layout, cache)
+
+
+def _check_default(field: str, value: Any, default: Any) -> None:
+    """Refuses what only a rotation uses, for a layer without RoPE."""
+    if not isinstance(value, type(default)) or value != default:
+        raise InvalidArgumentError(f"{field} is {value!r}: a layer without RoPE does not rotate")
+
+
+def _set_second(name: str, tensor: Any, of: HeadFormat) -> None:
+    if of.second is not None:
+        tensor.second = element_of(f"{name}.second", of.second)
+        tensor.second_of = seconds.number(f"{name}.second_of", of.second_of or "result")
+    elif of.second_of is not None:
+        raise InvalidArgumentError(f"{name}.second_of is {of.second_of!r}: it needs `second`")
 
 
 def _set_ops(field: str, ops: Any, values: Mapping[str, Any]) -> None:

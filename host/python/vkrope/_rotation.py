@@ -109,6 +109,14 @@ class RopeParams:
         self._kept = (numbers, phases)
 
     @classmethod
+    def without_rope(cls, head_dim: int) -> RopeParams:
+        """Returns the parameters of a layer without RoPE, for a Kernel that only applies ops,
+        converts, quantises and stores."""
+        info = new_struct("vkrope_rope_params", no_rope=True)
+        set_field(info, "head_dim", head_dim)
+        return cls._of(info, None)
+
+    @classmethod
     def _of(cls, params: Any, kept: Any) -> RopeParams:
         """Wraps a vkrope_rope_params; `kept` owns the data that it points to."""
         made = cls.__new__(cls)
@@ -168,9 +176,10 @@ class RopeParams:
         return not self._params.no_rope
 
     @property
-    def pairing(self) -> str:
-        """ "half_split" or "interleaved": the channels of a pair."""
-        return pairings.word(self._params.pairing)
+    def pairing(self) -> str | None:
+        """ "half_split" or "interleaved": the channels of a pair; None after without_rope()."""
+        number = self._params.pairing
+        return None if number == lib.VKROPE_PAIRING_NONE else pairings.word(number)
 
     @property
     def precision(self) -> str:

@@ -15,7 +15,8 @@ class Words:
         self._numbers = {
             name[len(prefix) :].lower(): number
             for name, number in sorted(relements.items(), key=lambda item: item[1])
-            if name != "VKROPE_PAIRING_NONE"  # None stands for this enumerator
+            # None stands for these enumerators.
+            if name not in ("VKROPE_PAIRING_NONE", "VKROPE_SECOND_NONE")
         }
         self._words = {number: word for word, number in self._numbers.items()}
 
@@ -41,6 +42,7 @@ section_orders = Words("vkrope_section_order", "VKROPE_SECTIONS_")
 directions = Words("vkrope_direction", "VKROPE_")
 gains = Words("vkrope_gain", "VKROPE_GAIN_")
 layouts = Words("vkrope_layout", "VKROPE_LAYOUT_")
+seconds = Words("vkrope_second_of", "VKROPE_SECOND_")
 
 # The enumerations of vkrope_ops by their types.
 op_words = {
