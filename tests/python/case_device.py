@@ -9,6 +9,9 @@ import vkrope
 
 from case_document import BLOCKS, DTYPES, Struct, printable, unsupported, values, wrong
 
+# The first channel, the rotation, the gain and the angles of a kernel that rotates nothing.
+STILL = 0, vkrope.RopeParams.without_rope(2), "apply", "automatic"
+
 LOWEST, HIGHEST = -(2**31), 2**31 - 1  # of positions
 
 
@@ -365,9 +368,8 @@ class Run:
         rotated = [tensor for tensor in tensors if tensor.rows.size]
         if rotated and rotated[-1].name == "v" and not (
                 rotated[:-1] and rotated[-2].name == "k" and same_slots(*rotated[-2:])):
-            # V alone: a kernel must rotate K or Q, which its calls may leave out.
-            turn = 0, vkrope.RopeParams([1.0], pairing="half_split"), "apply", "automatic"
-            self.call([rotated.pop()], 0, *turn, k=vkrope.HeadFormat(np.float32))
+            # V alone: a kernel must take K or Q, which its calls may leave out.
+            self.call([rotated.pop()], 0, *STILL, k=vkrope.HeadFormat(np.float32))
         for windows, sections, ids in passes if rotated else ():
             self.call(rotated, ids, *self.rotation(rotated, windows, sections))
             for tensor in rotated if len(passes) > 1 else ():
@@ -377,6 +379,8 @@ class Run:
         """Returns the first channel of a single window, the rotation, the gain and the angles."""
         case, dims = self.case, [window.rotary_dim for window in windows]
         several = len(windows) > 1
+        if dims == [0]:  # a layer without RoPE
+            return STILL
         for rotary_dim in dims:
             if rotary_dim < 2 or rotary_dim % 2:
                 unsupported(f"rotary_dim is {rotary_dim}: it must be even, 2 or more")
@@ -424,14 +428,17 @@ class Run:
                 paged = out.transpose(*cache.axes)
                 given[f"out_{name}"] = paged if cache.page_size > 1 else paged[:, 0]
                 given["slot_mapping"] = device.array(cache.slots)
-        with vkrope.Kernel(device, rotation, max_position=self.largest + 1, angles=angles,
-                           position_ids=has_ids, scatter_kv=any(of.steps.cache for of in tensors),
-                           pairing_out=case.pairing_out, **formats) as kernel:
+        if rotation.rotates:
+            formats.update(max_position=self.largest + 1, angles=angles, position_ids=has_ids,
+                           pairing_out=case.pairing_out)
+            given.update(positions=device.array(ids) if has_ids else ids, gain=gain,
+                         direction=case.direction)
+        with vkrope.Kernel(device, rotation, scatter_kv=any(of.steps.cache for of in tensors),
+                           **formats) as kernel:
             parameters = {of.name: of.parameters for of in tensors if of.parameters}
             if parameters:
                 given["parameters"] = kernel.parameters(**parameters)
-            run = kernel.run(positions=device.array(ids) if has_ids else ids, gain=gain,
-                             direction=case.direction, **given)
+            run = kernel.run(**given)
         self.uncovered += run.out_of_range
         for tensor in tensors:
             tensor.result = tensor.there.numpy()

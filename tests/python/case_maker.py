@@ -95,6 +95,8 @@ def rotated(x, d, windows, position, angle, multiplier):
     y, sizes, bounds, first_pair = x.copy(), np.zeros(x.shape), np.zeros(x.shape), 0
     for window in windows:
         half = window["rotary_dim"] // 2
+        if half == 0:
+            continue
         pair = np.arange(half)
         axes = [axis_of(d["sections"], j) if window["axis"] is None else window["axis"]
                 for j in pair]
@@ -203,9 +205,10 @@ def make(folder, name, position, angles, *, layout="BSHD", dtype="f32", factor=1
         x = logical.reshape(split).transpose(order).reshape(full)
         at = position[1](full[1]) if callable(position[1]) else position[1]
         at = np.broadcast_to(at, (len(at) if np.ndim(at) == 3 else 1, *full[:2]))
-        window = [{"offset": offset, "rotary_dim": rotary_dim or full[4], "axis": None}]
+        width = full[4] if rotary_dim is None else rotary_dim
+        window = [{"offset": offset, "rotary_dim": width, "axis": None}]
         if "head_dim" not in d:
-            d.update(head_dim=full[4], rotary_dim=None if windows else rotary_dim or full[4],
+            d.update(head_dim=full[4], rotary_dim=None if windows else width,
                      rotary_offset=None if windows else offset)
 
         def turn(rows):

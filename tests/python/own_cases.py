@@ -281,6 +281,9 @@ def norms(make):
               norm_bias=inputs(32, 7).reshape(2, 16)))
     write("finish_norm_of_v_f16", layout="BHSD", dtype="f16", q=t(2, 2, 3, 8, norm=rms()),
           k=t(2, 1, 3, 8, norm=rms()), v=t(2, 1, 3, 8, norm=rms()))
+    write("finish_without_rotation", rotary_dim=0, dtype="f16", direction="inverse",
+          q=t(2, 3, 4, 10, norm=rms(), weight=parameter([10], 1), scale_tokens=np.array(
+              [[1.0, 1.5, 2.0], [0.5, 3.0, 1.25]])), k=t(2, 3, 2, 10, out="f32"))
     write("finish_v_alone", rotary_dim=4,
           v=t(1, 4, 2, 6, norm=rms(), weight=parameter([6], 9), scale=0.5))
 
@@ -364,6 +367,10 @@ def paged_stores(make):
         write(f"store_pages_{layout.lower()}_made", dtype="f16", off_by_one=0.0035,
               q=t(2, 3, 3, 20), k=t(2, 3, 3, 20, out="int8", store_scale=made(1e-6), cache=of),
               v=t(2, 3, 3, 20, out="e4m3fn", hadamard=4, store_scale=made(1e-6), cache=of))
+    of = pages(3, 2, 2, 32)
+    write("store_pages_without_rotation", layout="THD", rotary_dim=0, off_by_one=0.0055,
+          k=t(4, 2, 32, out="q8_0", norm=rms(), weight=parameter([32], 14), cache=of),
+          q=t(4, 2, 32), v=t(4, 2, 32, out="q8_0", cache=of))
     # K and V go to slots of their own.
     write("store_pages_of_v_alone_made", layout="THD", rotary_dim=16, off_by_one=0.0055,
           k=t(4, 2, 32, out="q8_0", cache=pages(3, 2, 2, 32)),
