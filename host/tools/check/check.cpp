@@ -110,7 +110,7 @@ void set_other(const OperationInputs& inputs, const verify::Operation& operation
     if (which == V || !inputs.tensors[other]) return;
     observation.other_input = operation.memory.data() + operation.call.in[other].where.offset;
     observation.other_in = inputs.tensors[other]->view;
-    const oracle::Norm norm = definition_of(inputs, operation, other, false).ops.norm,
+    const oracle::Norm norm = verify::definition_of(operation, other, false).ops.norm,
                        own = observation.right.ops.norm;
     observation.other_weight = norm.weight;
     observation.other_norm_is_right = result.tensors[other] &&
@@ -182,9 +182,18 @@ ExitCode check_output(OperationOptions options, std::optional<double> tolerance)
 Hypothesis definition_for_engines(const OperationInputs& inputs, const verify::Operation& operation,
                                   TensorIndex which) {
     Hypothesis right;
-    static_cast<oracle::Definition&>(right) = definition_of(inputs, operation, which, false);
+    static_cast<oracle::Definition&>(right) = verify::definition_of(operation, which, false);
     right.bound_u = largest_bound_u;
     right.operation.covered = {};
+    if (inputs.rotation.no_rope) {  // the operation lacks what a mistake may rotate by
+        oracle::Operation& rotation = right.operation;
+        rotation.interleaved = inputs.rotation.pairing == VKROPE_INTERLEAVED;
+        rotation.positions = expanded(inputs.positions, inputs.batch, inputs.tokens);
+        for (std::uint32_t axis = 1; axis < inputs.positions.axes; ++axis) {
+            rotation.further.positions.push_back(
+                expanded(inputs.positions, inputs.batch, inputs.tokens, axis));
+        }
+    }
     if (which != V) {
         const Sections& sections = inputs.rotation.sections;
         if (sections.axes > 1) {

@@ -95,12 +95,13 @@ TokenPositions read_positions(const std::string& path, std::uint64_t batch, std:
 }
 
 std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_t batch,
-                                   std::uint64_t tokens) {
+                                   std::uint64_t tokens, std::uint64_t axis) {
     std::vector<std::int64_t> all(batch * tokens);
     for (std::size_t index = 0; index < all.size(); ++index) {
         // A row shared by all sequences is reused for each of them.
-        all[index] = positions.ids.empty() ? positions.first + std::int64_t(index % tokens)
-                                           : positions.ids[index % positions.ids.size()];
+        all[index] = positions.ids.empty()
+                         ? positions.first + std::int64_t(index % tokens)
+                         : positions.ids[(axis * all.size() + index) % positions.ids.size()];
     }
     return all;
 }

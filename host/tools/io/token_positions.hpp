@@ -25,9 +25,9 @@ TokenPositions consecutive_positions(std::int32_t first, std::uint64_t tokens);
 TokenPositions read_positions(const std::string& path, std::uint64_t batch, std::uint64_t tokens,
                               std::uint32_t axes = 0);
 
-// Expands the positions on the first axis to [batch, tokens].
+// Expands the positions on an axis to [batch, tokens].
 std::vector<std::int64_t> expanded(const TokenPositions& positions, std::uint64_t batch,
-                                   std::uint64_t tokens);
+                                   std::uint64_t tokens, std::uint64_t axis = 0);
 
 // Gives each of `axes` axes the positions that were given on one.
 void give_each_axis(TokenPositions& positions, std::uint64_t batch, std::uint64_t tokens,

@@ -38,24 +38,12 @@ class Parts {
     verify::Operation& operation_;
 };
 
-// Returns a rotation of at least one pair, which the kernel requires. For a layer without RoPE the
-// pair has the angle 0, which leaves it unchanged.
-RopeParams rotation_of(const OperationInputs& inputs) {
+// Does nothing for a layer without RoPE.
+void set_rotation(const OperationInputs& inputs, verify::Operation& operation) {
     RopeParams rotation = inputs.rotation;
-    if (rotation.no_rope) {
-        rotation.no_rope = false;
-        rotation.rotary_dim = 2;
-        rotation.inv_freq = {0};
-        rotation.phase = {0};
-        rotation.q_rotary_offset = rotation.k_rotary_offset = 0;
-    }
+    if (rotation.no_rope) return;
     if (inputs.positions.axes == 0 && rotation.sections.order != VKROPE_SECTIONS_SUM)
         rotation.sections = {};  // one position rotates all pairs
-    return rotation;
-}
-
-void set_rotation(const OperationInputs& inputs, verify::Operation& operation) {
-    const RopeParams rotation = rotation_of(inputs);
     KernelInfo info = {.pairing = rotation.pairing, .rotary_dim = rotation.rotary_dim};
     std::copy(std::begin(rotation.windows), std::end(rotation.windows), info.windows);
     info.sections = rotation.sections;
@@ -75,6 +63,7 @@ void set_rotation(const OperationInputs& inputs, verify::Operation& operation) {
 }
 
 void set_positions(const OperationInputs& inputs, Parts& parts, vkrope_positions& positions) {
+    if (inputs.rotation.no_rope) return;
     const std::vector<std::int32_t>& ids = inputs.positions.ids;
     positions.ids = parts.add(ids);
     positions.first = inputs.positions.first;
@@ -157,16 +146,6 @@ verify::Operation operation_of(const OperationOptions& options, OperationInputs&
     call.scale_tokens[Q] = parts.add(inputs.q_scale_tokens);
     call.q_scale = operation.info.tensor[Q].ops.scale_call != 0 ? inputs.q_scale : 1;
     return operation;
-}
-
-oracle::Definition definition_of(const OperationInputs& inputs, const verify::Operation& operation,
-                                 TensorIndex which, bool flushes) {
-    oracle::Definition definition = verify::definition_of(operation, which, flushes);
-    if (inputs.rotation.no_rope) {
-        definition.operation.inv_freq.clear();
-        definition.operation.phase.clear();
-    }
-    return definition;
 }
 
 }  // namespace vkrope::tools

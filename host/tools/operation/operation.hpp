@@ -70,8 +70,4 @@ void read_stores(const OpsOptions& options, OperationInputs& inputs);
 verify::Operation operation_of(const OperationOptions& options, OperationInputs& inputs,
                                bool has_outputs);
 
-// As verify::definition_of(). A layer without RoPE passes its channels through.
-oracle::Definition definition_of(const OperationInputs& inputs, const verify::Operation& operation,
-                                 TensorIndex which, bool flushes);
-
 }  // namespace vkrope::tools

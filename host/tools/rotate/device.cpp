@@ -14,11 +14,12 @@
 namespace vkrope::tools {
 namespace {
 
-// Returns the source of angles to use. Fails if the table of the requested source does not reach
-// all positions on a device with these limits. Another source may reach them.
+// Returns the source of angles to use, if anything rotates. Fails if the table of the requested
+// source does not reach all positions on a device with these limits. Another source may reach them.
 AngleSource source_of_angles(const RotateOptions& options, const OperationInputs& inputs,
                              const verify::Operation& operation,
                              const VkPhysicalDeviceLimits& limits) {
+    if (inputs.rotation.no_rope) return VKROPE_ANGLES_AUTOMATIC;
     const auto plan = plan_angles(verify::rotation_of(operation), options.angles,
                                   operation.max_position, limits.maxImageDimension2D);
     std::string problem = static_cast<const char*>(plan.status.what);
@@ -140,26 +141,13 @@ Measured rotate_on_device(const RotateOptions& options, OperationInputs& inputs)
     Measured measured;
     measured.device = device.info();
     measured.operation = operation_of(options, inputs, true);
-    verify::Operation& operation = measured.operation;
-    bool changes = !inputs.rotation.no_rope;  // false: the outputs equal the inputs
-    for (const TensorIndex which : every_tensor) {
-        const TensorOps& ops = inputs.ops[which];
-        changes = changes || ops.any() || (inputs.tensors[which] && ops.stored != inputs.element);
+    const verify::Operation& operation = measured.operation;
+    for (const TensorIndex which : every_tensor)
         for (const VkDescriptorBufferInfo& part :
              {operation.call.in[which].where, operation.call.out[which].where,
               operation.call.scales_out[which]})
             measured.bytes += part.range;
-    }
-    if (measured.bytes > 0 && changes) {
-        rotate_tensors(options, inputs, device, measured);
-    } else {
-        for (const TensorIndex which : every_tensor) {
-            const VkDescriptorBufferInfo& in = operation.call.in[which].where;
-            std::copy_n(
-                operation.memory.begin() + std::ptrdiff_t(in.offset), in.range,
-                operation.memory.begin() + std::ptrdiff_t(operation.call.out[which].where.offset));
-        }
-    }
+    if (measured.bytes > 0) rotate_tensors(options, inputs, device, measured);
     if (options.roof && !measured.copy) {
         print_note(
             "--roof: nothing can be compared: the device has no timestamps, or the tensors are "

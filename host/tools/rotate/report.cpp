@@ -110,6 +110,13 @@ nlohmann::ordered_json copy_json(const Measured& measured) {
             {"shader", measured.copy->shader}};
 }
 
+// Returns the source of the angles; null if nothing was rotated.
+nlohmann::ordered_json source_json(const AngleTableLayout& angles) {
+    return angles.source == VKROPE_ANGLES_AUTOMATIC
+               ? nlohmann::ordered_json(nullptr)
+               : nlohmann::ordered_json(word_for(angle_sources, angles.source));
+}
+
 nlohmann::ordered_json model_json(const RopeParams& rotation) {
     return {{"rope_type", rotation.rope_type},
             {"head_dim", rotation.head_dim},
@@ -131,7 +138,7 @@ nlohmann::ordered_json json_of(const RotateOptions& options, const OperationInpu
         {"layout", word_for(layouts, options.layout)},
         {"direction", options.inverse ? "inverse" : "forward"},
         {"angles",
-         {{"source", word_for(angle_sources, measured.angles.source)},
+         {{"source", source_json(measured.angles)},
           {"positions", measured.angles.rows},
           {"bytes", measured.angles.bytes}}},
         {"positions", {{"lowest", inputs.positions.lowest}, {"highest", inputs.positions.highest}}},
@@ -204,7 +211,8 @@ std::string verdict_text(const OperationInputs& inputs, const Measured& measured
     return verification.asked_for
                ? fmt::format("{}: the output is not within the contract and was not written",
                              in_colour("31", "WRONG"))
-               : fmt::format("rotated, not verified (add --verify){}", speed);
+               : fmt::format("{}not verified (add --verify){}",
+                             inputs.rotation.no_rope ? "" : "rotated, ", speed);
 }
 
 // Returns "64 of 192 channels", or "64 of 192 channels of Q and of 64 of K".
@@ -237,7 +245,8 @@ std::string error_text(const OperationInputs& inputs, const Verification& verifi
         }
         if (has_ops)
             return fmt::format("{:.3g} of what the contract allows", double(verdict.worst.share));
-        if (which == V) return verdict.bits_changed ? "changed" : "unchanged";
+        if (which == V || inputs.rotation.no_rope)
+            return verdict.bits_changed ? "changed" : "unchanged";
         in_u = true;
         return fmt::format("{:.3g} u", verdict.largest_error_u);
     };
@@ -290,9 +299,11 @@ std::string text_of(const RotateOptions& options, const OperationInputs& inputs,
                 fmt::format("{}; {}, layout {}", of_tensors(inputs, shape_of),
                             word_for(elements, inputs.element), word_for(layouts, options.layout)));
     text += row("model", model_text(inputs)) + ops_lines(inputs);
-    text += row("angles",
-                fmt::format("{}, {} positions, {}", word_for(angle_sources, measured.angles.source),
-                            measured.angles.rows, bytes_text(measured.angles.bytes)));
+    if (!inputs.rotation.no_rope) {
+        text += row("angles", fmt::format("{}, {} positions, {}",
+                                          word_for(angle_sources, measured.angles.source),
+                                          measured.angles.rows, bytes_text(measured.angles.bytes)));
+    }
     text += row("positions",
                 fmt::format("{} to {}{}", inputs.positions.lowest, inputs.positions.highest,
                             options.inverse ? ", inverse" : ""));

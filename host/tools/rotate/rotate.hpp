@@ -44,7 +44,7 @@ struct CopySpeed {
 
 struct Measured {
     KnownDevice device;
-    AngleTableLayout angles;            // all zero if there was nothing to rotate
+    AngleTableLayout angles;            // all zero if nothing was rotated
     verify::Operation operation;        // its memory contains the outputs
     std::optional<double> nanoseconds;  // median of one rotation
     std::optional<CopySpeed> copy;
@@ -67,7 +67,7 @@ struct Verification {
     };
     // None if the tensor is absent or verification was not requested.
     OfEachTensor<std::optional<OfTensor>> verdicts;
-    double bound_u = 0;  // error bound of the contract for rotated values
+    double bound_u = 0;  // error bound of the contract for rotated values; 0 if nothing rotates
     bool asked_for = false;
     bool passed = false;  // asked for, and every value is within the contract
     std::string failure;  // if requested and not passed: the error, with the worst value

@@ -200,6 +200,17 @@ TEST_CASE("V is right if it equals its input bit for bit, at any position") {
     test::check_names(moved.verified().failure, "V batch 0 token 0 head 0 channel 1");
 }
 
+TEST_CASE("without RoPE every channel keeps its bits, at any position") {
+    Case still = q_of_ones();
+    still.inputs.rotation = {};
+    still.inputs.rotation.head_dim = q_dim;
+    still.inputs.rotation.no_rope = true;
+    still.inputs.positions.ids.assign(tokens, 131071);
+    CHECK(still.verified().passed);
+    CHECK(still.verified().bound_u == 0);
+    CHECK(with_q(still, in_window, 1 + 2 * u).verdicts[Q]->verdict.bits_changed);
+}
+
 namespace {
 
 constexpr std::uint32_t v_dim = 64, heads = 2, rows = tokens * heads;
