@@ -35,7 +35,7 @@ class Engine:
     turning: int = None  # proportional scaling: number of pairs that turn
     sections: tuple = None  # ("sequential" or "interleaved", sizes)
     positions: np.ndarray = None  # [axes, batch, tokens]
-    norm: dict = None  # weight, plus (0 or 1), eps, after, sum, all_heads
+    norm: dict = None  # weight, plus (0 or 1), eps, after, sum, all_heads, channels
     scale: float = 1.0  # of Q
     other: dict = None  # fields of the other kind of layers
     # The rest is set by mistakes only.
@@ -149,10 +149,11 @@ def channels(e, pairs, offset, interleaved):
 
 
 def normed(e, x, rnd):
-    n = e.norm
-    axes = (2, 3) if n.get("all_heads") else 3
-    square = (np.sum if n.get("sum") else np.mean)(x * x, axis=axes, keepdims=True)
-    return rnd(rnd(x / np.sqrt(square + n["eps"])) * (n["weight"] + n["plus"]))
+    n, x = e.norm, x.copy()
+    axes, part = (2, 3) if n.get("all_heads") else 3, x[..., :n.get("channels")]
+    square = (np.sum if n.get("sum") else np.mean)(part * part, axis=axes, keepdims=True)
+    part[...] = rnd(rnd(part / np.sqrt(square + n["eps"])) * (n["weight"] + n["plus"]))
+    return x
 
 
 def rotate(e, x, arithmetic=None):

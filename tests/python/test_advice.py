@@ -44,6 +44,9 @@ plain --q-norm w_k.npy --norm-eps 1e-6
 2 | --out-q-scales: missing            | plain --store int8 --store-scale row
 2 | --out-q-scales:*--store-scale row makes them | plain --out-q-scales s.npy
 3 |                                    | row
+2 | --k-norm-channels:*--k-norm gives it one | plain --k-norm-channels 0:32
+3 |                                    | plain --k-norm half.npy --norm-eps 1e-6 --k-norm-channels \
+0:32
 2 | --scale-floor:*--store-scale row makes them | plain --scale-floor 1
 3 |                                    | row --scale-floor 1
 2 | --store-scale:*Q*q8_0*e4m3fn, e5m2 and int8 | plain --store q=q8_0,k=int8 --store-scale q=2
@@ -98,7 +101,7 @@ def inputs(vkrope):
     write_model("bases.json", model_type="granite_swa", head_dim=64, num_hidden_layers=4,
                 layer_rope_theta=[1e4, 2e4, 1e4, 1e4])
     for name, shape in [("q", (1, 5, 4, 64)), ("k", (1, 5, 2, 64)), ("wide", (1, 5, 4, 96)),
-                        ("w", 64), ("w_k", (2, 64)), ("w_q", (4, 64)), ("five", 5)]:
+                        ("w", 64), ("half", 32), ("w_k", (2, 64)), ("w_q", (4, 64)), ("five", 5)]:
         save(**{name: np.zeros(shape, "f4")})
     save(three=np.arange(3), ids=np.arange(5))
     return vkrope

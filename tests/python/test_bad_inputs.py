@@ -78,6 +78,13 @@ hadamard=96 store=q6_k
 --out-k-scales s.npy
 2 | --out-q-scales:*'s.safetensors'        | rows --out-q-scales s.safetensors --out-k-scales \
 s.npy
+2 | --k-norm-channels:*'{1}' | with --k-norm f4_64.npy --k-norm-channels {0} | 12=12 x:4=x 0:0=0 \
+-1:4=-1 4:= 0:70000=70000
+2 | --k-norm-channels:*60:8*64*'k.npy' | part 60:8
+2 | --k-norm-channels:*2:63*64*'k.npy' | part 2:63
+5 | --k-norm:*'f4_8.npy'*(12,)             | part 4:12
+2 | --{0}-norm-channels:*--{1} is missing  | k --q-norm-channels 0:4 --v-norm-channels 0:4 | q=q
+2 | --v-norm-channels:*--v is missing      | with --v-norm-channels 0:4
 5 | --q-norm:*'missing.npy'                | with --q-norm missing.npy --norm-eps 1e-6
 5 | --q-norm:*'f8_64.npy'*<f8              | with --q-norm f8_64.npy --norm-eps 1e-6
 5 | --q-bias:*'model.json'                 | with --q-bias model.json
@@ -87,6 +94,7 @@ s.npy
 3 |                                        | with --float32-angles --angles direct_buffer
 3 |  | with --store q=f16,k=e4m3fn --hadamard llama.cpp --store-scale k=2
 3 |  | rows --out-q-scales s.npy --out-k-scales t.npy --scale-floor 1e-6
+3 |                                        | part 56:8
 3 |                                        | qwen3 --q-norm f4_64.npy --k-norm f4_2x64.npy
 3 | note: --model:*rms norm*--model-ops    | qwen3
 """
@@ -99,6 +107,7 @@ STARTS = {
     "qwen3": "rotate --model qwen3.json --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy",
 }
 STARTS["v"] = f"{STARTS['with']} --out-v ov.npy --v"
+STARTS["part"] = f"{STARTS['with']} --k-norm f4_8.npy --norm-eps 1e-6 --k-norm-channels"
 STARTS["rows"] = f"{STARTS['with']} --store int8 --store-scale row"
 
 

@@ -179,6 +179,39 @@ def test_latent_attention(vkrope, models, tensor):
     judged(vkrope, OF_BOTH, "pass")
 
 
+def test_the_norm_of_a_latent_row(vkrope, models, tensor):
+    """The model says which channels it takes; options say it for any row."""
+    shutil.copy(models / "deepseek-v2-lite.json", "model.json")
+    x, w = tensor(2, 9, 1, 576), np.linspace(0.5, 2, 512, dtype="f4")
+    norm = {"weight": w, "plus": 0, "eps": 1e-6, "channels": 512}
+    e = made(7, head_dim=576, offset=512, interleaved=True, norm=norm,
+             scaling={"type": "yarn", "factor": 40, "original": 4096})
+    line = f"{OF_K} --first-position 7 --k-norm w.npy"
+    save(k=x, w=w, y_k=rotate(e, x))
+    judged(vkrope, line, "pass")
+    judged(vkrope, f"{line} --k-norm-channels 0:512", "pass")
+    save(y_k=rotate(dataclasses.replace(e, norm=None), x))
+    judged(vkrope, line, "norm_missing")
+    save(y_k=rotate(dataclasses.replace(e, interleaved=False, norm={**norm, "eps": 0.1}), x))
+    judged(vkrope, f"{line} --norm-eps 0.1", "swapped_pairing")
+    # The rotated channels alone, and an assembled key, have no such norm.
+    for head_dim in 64, 192:
+        part = tensor(2, 9, 1, head_dim)
+        e = dataclasses.replace(e, head_dim=head_dim, offset=head_dim - 64, norm=None)
+        save(k=part, y_k=rotate(e, part))
+        judged(vkrope, f"{OF_K} --first-position 7 --model-ops", "pass")
+    # After the rotation, of other channels, by heads.
+    write_model()
+    x, w = tensor(2, 9, 2, 64), np.linspace(0.5, 2, 2 * 24, dtype="f4").reshape(2, 24)
+    e = made(7, interleaved=True,
+             norm={"weight": w, "plus": 0, "eps": 1e-3, "channels": 24, "after": True})
+    options = "--pairing interleaved --norm-eps 1e-3 --norm-place after --k-norm-channels 0:24"
+    save(k=x, w=w, y_k=rotate(e, x))
+    judged(vkrope, f"{line} {options}", "pass")
+    save(y_k=rotate(dataclasses.replace(e, norm={**e.norm, "weight": w[0]}), x))
+    judged(vkrope, f"{line} {options}", "weight_of_first_head")
+
+
 def test_positions_on_three_axes(vkrope, q, k):
     write_model(model_type="qwen2_vl", rope_scaling={"rope_type": "default",
                                                      "mrope_section": [8, 12, 12]})

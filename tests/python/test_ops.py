@@ -114,6 +114,25 @@ def test_scales_are_in_the_order_of_the_file(inputs, vkrope, tensor):
                  f" {layout} v=heads.npy")
 
 
+def test_a_norm_of_a_part(inputs, vkrope, tensor):
+    """Channels outside the part have the bits of a rotation alone, and those in it the bits of rows
+    that are as long as the part and not rotated."""
+    inputs("llama")
+    save(part=tensor(2, 24), k=tensor(2, 7, 2, 64))
+    run = f"rotate --model model.json {K} --verify"
+    norm = "--norm-eps 1e-5 --k-norm part.npy"
+    report = vkrope.report(f"{run} {norm} --k-norm-channels 40:24 --norm-place after")
+    found = report["k"]["norm"]
+    assert report["verified"] and (found["first_channel"], found["channels"]) == (40, 24)
+    normed = bits("k_out")
+    vkrope.works(run)
+    assert_same(normed[..., :40], bits("k_out")[..., :40])
+    save(k=np.ascontiguousarray(np.load("k_out.npy")[..., 40:]))
+    write_model(model_type="smollm3", head_dim=24, num_hidden_layers=4, no_rope_layers=[1, 1, 1, 0])
+    vkrope.works(f"{run} --layer 3 {norm}")
+    assert_same(normed[..., 40:], bits("k_out"))
+
+
 def test_the_transforms_and_types_of_llama_cpp(inputs, vkrope):
     inputs("llama", "f2")
     report = vkrope.report(f"{ROTATE} {K} {V} --store q=f32,k=q8_0,v=q4_0 --hadamard llama.cpp"

@@ -31,6 +31,11 @@ struct Hypothesis : oracle::Definition {
     std::string detail = {};  // as Mistake::Named::detail
 };
 
+// Returns the number of channels of a head row that the norm takes.
+inline std::uint64_t normed_channels(const oracle::Definition& of) {
+    return of.ops.norm.channels == 0 ? of.in.head_dim : of.ops.norm.channels;
+}
+
 // Sets the axis of each pair.
 inline void set_sections(Hypothesis& hypothesis, const Sections& sections) {
     hypothesis.sections = sections;

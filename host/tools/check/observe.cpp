@@ -93,24 +93,25 @@ class Output {
         std::copy(values.begin(), values.end(), row_.begin());
     }
 
-    // A rotation keeps the mean of the squares, so that of the channels before it tells by what
-    // the norm divided.
+    // A rotation keeps the mean of the squares, unless the norm takes one channel of a pair. So the
+    // mean of the channels before it tells by what the norm divided.
     void undo_norm(const oracle::Place& place, std::span<const Approximate> channels) {
-        const oracle::Ops& ops = hypothesis_.ops;
-        const std::size_t head_dim = row_.size(),
-                          first = ops.norm.over_token ? 0 : place.head * head_dim,
-                          length = ops.norm.over_token ? channels.size() : head_dim;
+        const oracle::Norm& norm = hypothesis_.ops.norm;
+        const std::size_t head_dim = row_.size(), normed = normed_channels(hypothesis_),
+                          heads = norm.over_token ? channels.size() / head_dim : 1,
+                          first = norm.over_token ? 0 : place.head;
         long double square = 0;
-        for (const Approximate& channel : channels.subspan(first, length))
-            square += channel.value * channel.value / static_cast<long double>(length);
-        const double root = std::sqrt(double(square) + ops.norm.eps);
-        const std::vector<double>& weight = ops.norm.weight;
-        for (std::size_t c = 0; c < head_dim; ++c) {
-            row_[c] *= root;
-            if (!weight.empty()) {
-                row_[c] /= weight[(place.head * head_dim + c) % weight.size()] +
-                           ops.norm.weight_offset;
-            }
+        for (std::size_t head = first; head < first + heads; ++head)
+            for (const Approximate& channel :
+                 channels.subspan(head * head_dim + norm.first_channel, normed))
+                square += channel.value * channel.value / static_cast<long double>(heads * normed);
+        const double root = std::sqrt(double(square) + norm.eps);
+        const std::vector<double>& weight = norm.weight;
+        for (std::size_t c = 0; c < normed; ++c) {
+            double& x = row_[norm.first_channel + c];
+            x *= root;
+            if (!weight.empty())
+                x /= weight[(place.head * normed + c) % weight.size()] + norm.weight_offset;
         }
     }
 

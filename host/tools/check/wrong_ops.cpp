@@ -80,11 +80,11 @@ Row another_eps(double eps) {
 }
 
 // Gives all heads the weight of the first head; returns false if this changes nothing.
-bool repeat_first_head(std::vector<double>& weight, std::uint64_t head_dim) {
+bool repeat_first_head(std::vector<double>& weight, std::uint64_t channels) {
     bool changed = false;
     for (std::size_t i = 0; i < weight.size(); ++i) {
-        changed = changed || weight[i] != weight[i % head_dim];
-        weight[i] = weight[i % head_dim];
+        changed = changed || weight[i] != weight[i % channels];
+        weight[i] = weight[i % channels];
     }
     return changed;
 }
@@ -160,7 +160,7 @@ Rows ops_mistakes() {
          .precision = true},
         {"weight_of_first_head", Part::norm, "took the weight of head 0 for all heads",
          [](const Observation&, Hypothesis& wrong) {
-             return repeat_first_head(wrong.ops.norm.weight, wrong.in.head_dim);
+             return repeat_first_head(wrong.ops.norm.weight, normed_channels(wrong));
          }},
         {"weight_of_other_tensor", Part::norm, "took the weight of K's norm for Q, or the reverse",
          [](const Observation& observation, Hypothesis& wrong) {

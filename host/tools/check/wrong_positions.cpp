@@ -89,12 +89,10 @@ void exchange_tokens_and_batch(Tensor& tensor) {
 // scales of a row would have to move with the row, which no engine has done.
 bool has_equal_rows(const Hypothesis& right) {
     const oracle::Ops& ops = right.ops;
-    const auto of_heads = [&right](const std::vector<double>& parameter) {
-        return parameter.size() > right.in.head_dim;
-    };
+    const std::uint64_t normed = normed_channels(right);  // more parameters are those of heads
     return !right.store && right.operation.head_groups <= 1 && ops.scale_tokens.empty() &&
-           !ops.norm.over_token && !of_heads(ops.bias) && !of_heads(ops.norm.weight) &&
-           !of_heads(ops.norm.bias);
+           !ops.norm.over_token && ops.bias.size() <= right.in.head_dim &&
+           ops.norm.weight.size() <= normed && ops.norm.bias.size() <= normed;
 }
 
 // Returns the position of a token. Tokens after the last one continue from its position.

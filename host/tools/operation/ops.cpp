@@ -14,8 +14,9 @@
 namespace vkrope::tools {
 namespace {
 
-ParameterFile read_parameter(const char* option, const std::string& path,
-                             const TensorFile& tensor) {
+// channels  number of channels of a head that have a parameter
+ParameterFile read_parameter(const char* option, const std::string& path, const TensorFile& tensor,
+                             std::uint64_t channels) {
     ParameterFile parameter = {.array = read_array(option, path)};
     const npy::Header& header = parameter.array.header;
     if (!element_of(header.type)) {
@@ -23,16 +24,16 @@ ParameterFile read_parameter(const char* option, const std::string& path,
              "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16)", option,
              path, npy::name(header.type));
     }
-    const std::uint64_t heads = tensor.view.heads, head_dim = tensor.view.head_dim;
-    if (header.shape == ArrayShape{head_dim}) {
+    const std::uint64_t heads = tensor.view.heads;
+    if (header.shape == ArrayShape{channels}) {
         parameter.shape = VKROPE_PARAMETER_CHANNEL;
-    } else if (header.shape == ArrayShape{heads, head_dim} ||
-               header.shape == ArrayShape{heads * head_dim}) {
+    } else if (header.shape == ArrayShape{heads, channels} ||
+               header.shape == ArrayShape{heads * channels}) {
         parameter.shape = VKROPE_PARAMETER_HEAD_CHANNEL;
     } else {
         fail(ExitCode::bad_file, "{}: '{}' has shape {}; {} '{}' needs ({},), ({}, {}) or ({},)",
-             option, path, npy::shape_text(header.shape), tensor.option, tensor.path, head_dim,
-             heads, head_dim, heads * head_dim);
+             option, path, npy::shape_text(header.shape), tensor.option, tensor.path, channels,
+             heads, channels, heads * channels);
     }
     return parameter;
 }
@@ -49,6 +50,10 @@ std::optional<Norm> norm_of(const OpsOptions& options, const ModelOps& all, Tens
     norm.span = options.norm_span.value_or(norm.span);
     norm.place = options.norm_place.value_or(norm.place);
     norm.weight_offset = options.norm_offset.value_or(norm.weight_offset);
+    if (const std::optional<ChannelRange>& part = options.norm_channels[which]) {
+        norm.first_channel = part->first;
+        norm.channels = part->count;
+    }
     if (options.norm_eps) {
         norm.eps = float(*options.norm_eps);
     } else if (!of_model) {
@@ -77,11 +82,23 @@ void check_parameters(const OpsOptions& options, const Norm& model, TensorIndex 
     }
 }
 
+// Checks that the channels of a norm lie in the tensor's rows.
+void check_channels(const Norm& norm, TensorIndex which, const TensorFile& tensor) {
+    const std::uint64_t head_dim = tensor.view.head_dim;
+    if (std::uint64_t{norm.first_channel} + norm.channels > head_dim) {
+        fail(ExitCode::usage, "{}: {}:{} ends past head_dim {} of {} '{}'",
+             norm_channel_options[which], norm.first_channel, norm.channels, head_dim,
+             tensor.option, tensor.path);
+    }
+}
+
 // Sets the norm of a tensor, without the shapes of its parameters.
-void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which, Ops& ops) {
+void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which,
+              const TensorFile& tensor, Ops& ops) {
     const std::optional<Norm> norm = norm_of(options, all, which);
     if (norm) {
         check_parameters(options, all.tensor[which].norm, which, norm->kind);
+        check_channels(*norm, which, tensor);
         ops.norm = *norm;
         if (options.parameters[which][parameter_weight].empty()) ops.norm.weight_offset = 0;
         return;
@@ -95,16 +112,24 @@ void set_norm(const OpsOptions& options, const ModelOps& all, TensorIndex which,
              parameter_options[which][parameter_norm_bias], tensor_names[which].name,
              parameter_options[which][parameter_weight]);
     }
+    if (options.norm_channels[which]) {
+        fail(ExitCode::usage, "{}: {} has no norm; {} gives it one", norm_channel_options[which],
+             tensor_names[which].name,
+             which == V ? "--v-norm" : parameter_options[which][parameter_weight]);
+    }
 }
 
 // Reads the parameters of a tensor after its norm has been set.
 void read_parameters(const OpsOptions& options, TensorIndex which, const TensorFile& tensor,
                      TensorOps& ops) {
+    const std::uint64_t head_dim = tensor.view.head_dim,
+                        normed = ops.norm.channels == 0 ? head_dim : ops.norm.channels;
     for (const Parameter parameter : every_parameter) {
         const std::string& path = options.parameters[which][parameter];
         if (!path.empty()) {
-            ops.parameters[parameter] = read_parameter(parameter_options[which][parameter], path,
-                                                       tensor);
+            ops.parameters[parameter] = read_parameter(
+                parameter_options[which][parameter], path, tensor,
+                parameter == parameter_bias ? head_dim : normed);
         }
     }
     ops.bias = ops.parameters[parameter_bias].shape;
@@ -119,6 +144,7 @@ void check_absent(const OpsOptions& options, TensorIndex which) {
                         : options.hadamard.named[which]       ? "--hadamard"
                         : options.scales.named[which]         ? "--store-scale"
                         : !options.scale_files[which].empty() ? options.scale_options[which]
+                        : options.norm_channels[which]        ? norm_channel_options[which]
                                                               : nullptr;
     for (const Parameter parameter : every_parameter)
         if (given == nullptr && !options.parameters[which][parameter].empty())
@@ -173,9 +199,13 @@ std::vector<float> scales_by_position(const OperationInputs& inputs) {
 }
 
 // Returns the model's ops if any op was requested. Otherwise returns no ops and prints a note that
-// lists the model's ops.
+// lists the model's ops. K of latent attention has a norm of the channels before the rotated ones,
+// but only in a row of the latent cache.
 ModelOps model_ops(const OperationOptions& options, const OperationInputs& inputs) {
-    const ModelOps& model = inputs.rotation.ops;
+    ModelOps model = inputs.rotation.ops;
+    Norm& of_k = model.tensor[K].norm;
+    if (of_k.channels != 0 && of_k.first_channel + of_k.channels != inputs.rotation.k_rotary_offset)
+        of_k = {};
     if (asks_for_ops(options.ops)) return model;
     bool any = inputs.tensors[Q] && model.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
     for (const TensorIndex which : every_tensor) {
@@ -222,7 +252,7 @@ void read_ops(const OperationOptions& options, OperationInputs& inputs) {
             continue;
         }
         ops.clip = float(given.clip.value_or(model.tensor[which].clip));
-        set_norm(given, model, which, ops);
+        set_norm(given, model, which, *inputs.tensors[which], ops);
         read_parameters(given, which, *inputs.tensors[which], ops);
     }
     check_norm_options(given, inputs.ops);

@@ -42,6 +42,10 @@ inline constexpr OfEachTensor<OfEachParameter<const char*>> parameter_options = 
      {"--k-bias", "--k-norm", "--k-norm-bias"},
      {"--v-bias", nullptr, nullptr}}};
 
+// The option of the channels that a norm takes.
+inline constexpr OfEachTensor<const char*> norm_channel_options = {
+    "--q-norm-channels", "--k-norm-channels", "--v-norm-channels"};
+
 // A value for all tensors, or one for each named tensor: "q8_0", "k=q8_0,v=q4_0".
 template <class T>
 struct ForTensors {
@@ -50,6 +54,11 @@ struct ForTensors {
 
     std::optional<T> of(TensorIndex which) const { return named[which] ? named[which] : all; }
     bool given() const { return all || named[Q] || named[K] || named[V]; }
+};
+
+// Channels of a row: `count` from `first` on.
+struct ChannelRange {
+    std::uint32_t first = 0, count = 0;
 };
 
 // A fixed factor, a file with one factor for each head, or a scale computed for each row.
@@ -64,6 +73,7 @@ struct OpsOptions {
     OfEachTensor<OfEachParameter<std::string>> parameters;  // paths; empty: not given
     bool v_norm = false;                                    // norm without weight
     // Values that replace the model's.
+    OfEachTensor<std::optional<ChannelRange>> norm_channels;
     std::optional<NormKind> norm_kind;
     std::optional<NormSpan> norm_span;
     std::optional<NormPlace> norm_place;

@@ -116,6 +116,16 @@ void add_scales(CommandLine& command, OpsOptions& options) {
     }
 }
 
+ChannelRange parse_channels(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos) {
+        throw BadValue(fmt::format(
+            "'{}' must be FIRST:COUNT, the first channel and the number of channels", text));
+    }
+    return {parse_integer(text.substr(0, colon), std::uint32_t{0}, std::uint32_t{65533}),
+            parse_integer(text.substr(colon + 1), std::uint32_t{1}, std::uint32_t{65534})};
+}
+
 // Adds the options for files of weights and biases.
 void add_parameters(CommandLine& command, OpsOptions& options) {
     constexpr OfEachParameter<const char*> help = {
@@ -136,6 +146,16 @@ void add_parameters(CommandLine& command, OpsOptions& options) {
 
 void add_norm(CommandLine& command, OpsOptions& options) {
     command.add_flag("--v-norm", options.v_norm, "Give V a norm without a weight.");
+    for (const TensorIndex which : every_tensor) {
+        command.add_value(
+            norm_channel_options[which], "FIRST:COUNT",
+            [&options, which](const std::string& text) {
+                options.norm_channels[which] = parse_channels(text);
+            },
+            fmt::format("First channel and number of channels that the norm of {} takes; its "
+                        "weight then has as many (the model's, or all).",
+                        tensor_names[which].name));
+    }
     command.add_choice("--norm-kind", options.norm_kind, norm_kinds,
                        "Kind of the norms (the model's, or rms).");
     command.add_choice("--norm-span", options.norm_span, norm_spans,
@@ -179,7 +199,7 @@ bool asks_for_ops(const OpsOptions& options) {
                options.types.given() || options.hadamard.given() || options.hadamard_of_llama_cpp ||
                options.scales.given() || options.scale_floor;
     for (const TensorIndex which : every_tensor) {
-        any = any || !options.scale_files[which].empty();
+        any = any || !options.scale_files[which].empty() || options.norm_channels[which];
         for (const Parameter parameter : every_parameter)
             any = any || !options.parameters[which][parameter].empty();
     }

@@ -83,10 +83,13 @@ struct Given {
     }
 
     void set_ops(const ModelOps& model_ops, Random& random) {
-        const Norm& norm = model_ops.tensor[which].norm;
+        Norm norm = model_ops.tensor[which].norm;
+        // The norm of a part is that of a latent row, up to the channels that turn.
+        if (norm.channels != 0 && norm.channels != inputs.rotation.k_rotary_offset) norm = {};
+        const std::uint64_t normed = norm.channels == 0 ? head_dim : norm.channels;
         const auto parameters = [&](ParameterShape shape, double middle) {
-            std::vector<double> made(shape == VKROPE_PARAMETER_NONE ? 0 : head_dim);
-            if (shape == VKROPE_PARAMETER_HEAD_CHANNEL) made.resize(heads * head_dim);
+            std::vector<double> made(shape == VKROPE_PARAMETER_NONE ? 0 : normed);
+            if (shape == VKROPE_PARAMETER_HEAD_CHANNEL) made.resize(heads * normed);
             for (double& x : made) x = rounded(type, middle + 0.5 * random());
             return made;
         };
@@ -95,6 +98,7 @@ struct Given {
                         : norm.kind == VKROPE_NORM_LAYER ? oracle::NormKind::layer
                                                          : oracle::NormKind::none;
         ops.norm.over_token = norm.span == VKROPE_NORM_SPAN_TOKEN;
+        ops.norm.channels = norm.channels;
         ops.norm.after = norm.place == VKROPE_NORM_PLACE_AFTER;
         ops.norm.eps = norm.eps;
         ops.norm.weight_offset = norm.weight_offset;
@@ -148,8 +152,9 @@ class Engine {
         const oracle::Norm& norm = given_.ops.norm;
         if (norm.kind == oracle::NormKind::none) return;
         const bool rms = norm.kind == oracle::NormKind::rms;
-        const std::uint64_t n = norm.over_token ? rows.size() : given_.head_dim;
-        for (std::uint64_t first = 0; first < rows.size(); first += n) {
+        const std::uint64_t row = norm.over_token ? rows.size() : given_.head_dim,
+                            n = norm.channels == 0 ? row : norm.channels;
+        for (std::uint64_t first = 0; first < rows.size(); first += row) {
             double sum = 0, squares = 0;
             for (const float x : rows.subspan(first, n)) sum += x;
             const double mean = rms ? 0 : sum / double(n);
@@ -158,9 +163,10 @@ class Engine {
             for (std::uint64_t i = first; i < first + n; ++i) {
                 float y = (rows[i] - float(mean)) * root;
                 y = rms && norm.weight_offset == 0 ? step(y) : y;
+                const std::uint64_t at = first / row * n + i - first;  // of its parameters
                 if (!norm.weight.empty())
-                    y *= float(norm.weight_offset + norm.weight[i % norm.weight.size()]);
-                rows[i] = step(norm.bias.empty() ? y : y + float(norm.bias[i % norm.bias.size()]));
+                    y *= float(norm.weight_offset + norm.weight[at % norm.weight.size()]);
+                rows[i] = step(norm.bias.empty() ? y : y + float(norm.bias[at % norm.bias.size()]));
             }
         }
     }
