@@ -47,6 +47,10 @@ plain --q-norm w_k.npy --norm-eps 1e-6
 2 | --k-norm-channels:*--k-norm gives it one | plain --k-norm-channels 0:32
 3 |                                    | plain --k-norm half.npy --norm-eps 1e-6 --k-norm-channels \
 0:32
+2 | --out-k-second:*--second stores it again | plain --out-k-second s.npy
+2 | --second-of:*--second stores them again | plain --second-of input
+2 | --out-k-second: missing            | plain --second f16
+3 |                                    | plain --second f16 --second-of input --out-k-second s.npy
 2 | --scale-floor:*--store-scale row makes them | plain --scale-floor 1
 3 |                                    | row --scale-floor 1
 2 | --store-scale:*Q*q8_0*e4m3fn, e5m2 and int8 | plain --store q=q8_0,k=int8 --store-scale q=2

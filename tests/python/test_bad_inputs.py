@@ -85,6 +85,21 @@ s.npy
 5 | --k-norm:*'f4_8.npy'*(12,)             | part 4:12
 2 | --{0}-norm-channels:*--{1} is missing  | k --q-norm-channels 0:4 --v-norm-channels 0:4 | q=q
 2 | --v-norm-channels:*--v is missing      | with --v-norm-channels 0:4
+2 | --second:*{}                           | with --second k={} | q8_0 int8 x
+2 | --second:*Q                            | with --second q=f16
+2 | --second-of:*Q                         | with --second k=f16 --second-of q=input
+2 | --second-of:*'{}'                      | with --second k=f16 --second-of k={} | none rows
+2 | --second:*--v                          | with --second v=f16 --out-v-second s.npy
+2 | --second-of:*--v                       | with --second-of v=input
+2 | --out-v-second:*--v                    | with --out-v-second s.npy
+2 | --second:*--k*--v                      | q q.npy --second f16
+2 | --second-of:*V is stored once          | v k.npy --second k=f16 --out-k-second s.npy \
+--second-of v=input
+2 | --out-v-second:*V                      | v k.npy --second k=f16 --out-k-second s.npy \
+--out-v-second t.npy
+2 | --roof:*K                              | with --second f16 --out-k-second s.npy --roof
+2 | ok.npy*--out-k                         | with --second f16 --out-k-second ok.npy
+2 | --out-k-second:*--k                    | with --second f16 --out-k-second k.npy
 5 | --q-norm:*'missing.npy'                | with --q-norm missing.npy --norm-eps 1e-6
 5 | --q-norm:*'f8_64.npy'*<f8              | with --q-norm f8_64.npy --norm-eps 1e-6
 5 | --q-bias:*'model.json'                 | with --q-bias model.json
@@ -95,6 +110,7 @@ s.npy
 3 |  | with --store q=f16,k=e4m3fn --hadamard llama.cpp --store-scale k=2
 3 |  | rows --out-q-scales s.npy --out-k-scales t.npy --scale-floor 1e-6
 3 |                                        | part 56:8
+3 |  | v k.npy --second k=f16,v=bf16 --second-of v=input --out-k-second s.npy --out-v-second t.npy
 3 |                                        | qwen3 --q-norm f4_64.npy --k-norm f4_2x64.npy
 3 | note: --model:*rms norm*--model-ops    | qwen3
 """

@@ -114,6 +114,31 @@ def test_scales_are_in_the_order_of_the_file(inputs, vkrope, tensor):
                  f" {layout} v=heads.npy")
 
 
+@pytest.mark.parametrize("layout, axes", [("bshd", (0, 1, 2, 3)), ("bhsd", (0, 2, 1, 3))])
+def test_second_destinations(inputs, vkrope, layout, axes):
+    """K's rows in f16 beside blocks of them, and V as it was read, in the order of the files."""
+    inputs("qwen3", "f2")
+    for name in "qkv":
+        save(**{name: np.ascontiguousarray(np.load(f"{name}.npy").transpose(axes))})
+    run = f"{ROTATE} {K} {V} {NORMS} --layout {layout} --verify"
+    line = (f"{run} --store k=q8_0 --second k=f16,v=f32 --second-of v=input"
+            " --out-k-second k2.npy --out-v-second v2.npy --clip 0.75")
+    report = vkrope.report(line)
+    assert report["verified"] and report["q"]["second"] is None
+    for name, of, dtype in ("k", "result", "f16"), ("v", "input", "f32"):
+        second = report[name]["second"]
+        assert (second["of"], second["type"]) == (of, dtype) and second["share_of_bound"] <= 1
+    out = vkrope.works(line)
+    assert says("ops *K to q8_0, and also to f16:", out) and says("V to f16, and its input to", out)
+    assert says("error *K *second destination: *of what the contract allows", out)
+    assert says("correct: 10 752 values", out)  # K and V count twice
+    assert np.load("k_out.npy").shape[-1] == 68
+    assert_same(np.load("v2.npy"), np.load("v.npy").astype("f4"))
+    vkrope.works(f"{run} --clip 0.75")  # the same rows, stored once
+    assert_same(bits("k2"), bits("k_out"))
+    assert (bits("v_out") != bits("v")).any()
+
+
 def test_a_norm_of_a_part(inputs, vkrope, tensor):
     """Channels outside the part have the bits of a rotation alone, and those in it the bits of rows
     that are as long as the part and not rotated."""

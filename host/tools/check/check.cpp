@@ -64,7 +64,7 @@ std::vector<float> read_made_scales(const char* option, const std::string& path,
         option, path, {shape}, fmt::format("{} '{}'", input.option, input.path), "row");
     std::vector<float> scales;
     for (std::uint64_t row = 0; row < in_file.size(); ++row)
-        scales.push_back(in_file[scale_in_file(input.view, row)]);
+        scales.push_back(in_file[row_in_file(input.view, row)]);
     return scales;
 }
 

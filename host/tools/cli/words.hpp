@@ -28,6 +28,8 @@ inline constexpr Choice<Element> stored_elements[] = {
 // The element types of inputs.
 inline constexpr Choice<Element> elements[] = {stored_elements[0], stored_elements[1],
                                                stored_elements[2]};
+inline constexpr Choice<SecondOf> seconds[] = {{"result", VKROPE_SECOND_RESULT},
+                                               {"input", VKROPE_SECOND_INPUT}};
 inline constexpr Choice<Pairing> pairings[] = {{"half_split", VKROPE_HALF_SPLIT},
                                                {"interleaved", VKROPE_INTERLEAVED}};
 inline constexpr Choice<Gain> gains[] = {{"apply", VKROPE_GAIN_APPLY},

@@ -86,8 +86,10 @@ void set_tensor(const OperationInputs& inputs, TensorIndex which, verify::Operat
     info.in = inputs.element;
     info.out = ops.stored;
     info.head_dim = std::uint32_t(view.head_dim);
+    info.second_of = ops.second_of;
+    info.second = ops.second;
     // A kernel that only rotates accepts any number of heads.
-    const bool counted = ops.any() || is_quantised(ops.stored);
+    const bool counted = ops.any() || is_quantised(ops.stored) || ops.has_second();
     info.heads = counted ? std::uint32_t(view.heads) : 0;
     info.ops = ops;
     operation.call.in[which] = {.heads = std::uint32_t(view.heads),
@@ -107,7 +109,9 @@ std::size_t bytes_of(const OperationInputs& inputs, bool has_outputs) {
             const std::uint64_t count = elements_of(*tensor),
                                 scales = is_made(ops.store_scale) ? count : 0;
             bytes += tensor->array.data.size() + 16;
-            bytes += has_outputs ? ops.stored_bytes(count) + scales * sizeof(float) : 0;
+            bytes += has_outputs ? ops.stored_bytes(count) + scales * sizeof(float) +
+                                       ops.second_bytes(count)
+                                 : 0;
         }
     }
     return bytes;
@@ -140,6 +144,7 @@ verify::Operation operation_of(const OperationOptions& options, OperationInputs&
             call.out[which].where = parts.add(ops.stored_bytes(count));
             call.scales_out[which] = parts.add(
                 is_made(ops.store_scale) ? count / tensor->view.head_dim * sizeof(float) : 0);
+            call.second[which] = parts.add(ops.second_bytes(count));
         }
     }
     set_positions(inputs, parts, call.positions);

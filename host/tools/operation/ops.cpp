@@ -139,13 +139,16 @@ void read_parameters(const OpsOptions& options, TensorIndex which, const TensorF
 
 // Rejects the options of a tensor that is not given.
 void check_absent(const OpsOptions& options, TensorIndex which) {
-    const char* given = which == V && options.v_norm          ? "--v-norm"
-                        : options.types.named[which]          ? "--store"
-                        : options.hadamard.named[which]       ? "--hadamard"
-                        : options.scales.named[which]         ? "--store-scale"
-                        : !options.scale_files[which].empty() ? options.scale_options[which]
-                        : options.norm_channels[which]        ? norm_channel_options[which]
-                                                              : nullptr;
+    const char* given = which == V && options.v_norm           ? "--v-norm"
+                        : options.types.named[which]           ? "--store"
+                        : options.hadamard.named[which]        ? "--hadamard"
+                        : options.scales.named[which]          ? "--store-scale"
+                        : !options.scale_files[which].empty()  ? options.scale_options[which]
+                        : options.norm_channels[which]         ? norm_channel_options[which]
+                        : options.second.named[which]          ? "--second"
+                        : options.second_of.named[which]       ? "--second-of"
+                        : !options.second_files[which].empty() ? second_options[which]
+                                                               : nullptr;
     for (const Parameter parameter : every_parameter)
         if (given == nullptr && !options.parameters[which][parameter].empty())
             given = parameter_options[which][parameter];

@@ -92,13 +92,24 @@ struct OpsOptions {
                                                "--out-v-scales"};
     const char* scale_help = "File for the scales made for {}, .npy";
     OfEachTensor<std::string> scale_files;  // paths; empty: not given
+    // The second destination of K and V.
+    ForTensors<Element> second;
+    ForTensors<SecondOf> second_of;
+    OfEachTensor<std::string> second_files;  // paths; empty: not given
 };
 
 // Adds the options of norms, bias, clip, scale and store.
 void add_ops(CommandLine& command, OpsOptions& options);
 
+// Adds the options of the second destination.
+void add_second(CommandLine& command, OpsOptions& options);
+
 // Returns true if one of these options was given.
 bool asks_for_ops(const OpsOptions& options);
+
+// The option of each file for a second destination; null if there is none.
+inline constexpr OfEachTensor<const char*> second_options = {nullptr, "--out-k-second",
+                                                             "--out-v-second"};
 
 // A weight or bias in a file; its shape fits the tensor.
 struct ParameterFile {
@@ -113,6 +124,8 @@ struct TensorOps : Ops {
     OfEachParameter<ParameterFile> parameters = {};
     Element stored = VKROPE_F32;
     std::vector<float> given_scales = {};  // one for the tensor, or one for each head
+    SecondOf second_of = VKROPE_SECOND_NONE;
+    Element second = VKROPE_F32;  // type of the second destination
 
     // Returns false if the tensor is only rotated, or only moved.
     bool any() const noexcept;
@@ -120,9 +133,14 @@ struct TensorOps : Ops {
     std::uint64_t stored_bytes(std::uint64_t channels) const noexcept {
         return channels / block_channels(stored) * element_bytes(stored);
     }
+    bool has_second() const noexcept { return second_of != VKROPE_SECOND_NONE; }
+    // Returns whole words, which hold `channels` channels of the second destination.
+    std::uint64_t second_bytes(std::uint64_t channels) const noexcept {
+        return has_second() ? (channels * element_bytes(second) + 3) / 4 * 4 : 0;
+    }
 };
 
-// Returns the index of the scale of a row [batch, tokens, heads] in a file of the tensor's layout.
-std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept;
+// Returns the index of a row [batch, tokens, heads] in a file of the tensor's layout.
+std::uint64_t row_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept;
 
 }  // namespace vkrope::tools

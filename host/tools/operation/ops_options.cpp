@@ -192,14 +192,43 @@ void add_ops(CommandLine& command, OpsOptions& options) {
     add_scales(command, options);
 }
 
+void add_second(CommandLine& command, OpsOptions& options) {
+    const auto parse_type = [&options](const std::string& text) {
+        parse_for_tensors(text, options.second,
+                          [](const std::string& word, std::optional<Element>& target) {
+                              target = parse_choice(word, elements);
+                          });
+    };
+    command.add_value("--second", words_of(elements), parse_type,
+                      "Store the rows of K and V a second time, in this type. One for each tensor: "
+                      "k=f16,v=f16.");
+    const auto parse_of = [&options](const std::string& text) {
+        parse_for_tensors(text, options.second_of,
+                          [](const std::string& word, std::optional<SecondOf>& target) {
+                              target = parse_choice(word, seconds);
+                          });
+    };
+    command.add_value("--second-of", words_of(seconds), parse_of,
+                      "What is stored a second time: the rows after all ops, before they are "
+                      "rounded or quantised for the first time, or the input (result). One for "
+                      "each tensor: k=input,v=result.");
+    for (const TensorIndex which : {K, V}) {
+        command.add_text(second_options[which], "FILE", options.second_files[which],
+                         fmt::format("File for the rows that --second makes of {}, .npy.",
+                                     tensor_names[which].name));
+    }
+}
+
 bool asks_for_ops(const OpsOptions& options) {
     bool any = options.of_model || options.v_norm || !options.q_scale_tokens.empty() ||
                options.q_scale != 1 || options.norm_kind || options.norm_span ||
                options.norm_place || options.norm_eps || options.norm_offset || options.clip ||
                options.types.given() || options.hadamard.given() || options.hadamard_of_llama_cpp ||
-               options.scales.given() || options.scale_floor;
+               options.scales.given() || options.scale_floor || options.second.given() ||
+               options.second_of.given();
     for (const TensorIndex which : every_tensor) {
-        any = any || !options.scale_files[which].empty() || options.norm_channels[which];
+        any = any || !options.scale_files[which].empty() || options.norm_channels[which] ||
+              !options.second_files[which].empty();
         for (const Parameter parameter : every_parameter)
             any = any || !options.parameters[which][parameter].empty();
     }

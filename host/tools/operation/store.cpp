@@ -117,9 +117,41 @@ void choose_scale(const OpsOptions& options, TensorIndex which, const TensorFile
     }
 }
 
+// Sets the second destination of a tensor that is given.
+void choose_second(const OpsOptions& options, TensorIndex which, TensorOps& ops) {
+    if (which == Q) return;
+    const char* name = tensor_names[which].name;
+    const std::optional<Element> type = options.second.of(which);
+    if (type) {
+        ops.second = *type;
+        ops.second_of = options.second_of.of(which).value_or(VKROPE_SECOND_RESULT);
+    } else if (options.second_of.named[which]) {
+        fail(ExitCode::usage, "--second-of: {} is stored once; --second stores it again", name);
+    }
+    if (ops.has_second() == options.second_files[which].empty()) {
+        if (ops.has_second())
+            fail(ExitCode::usage, "{}: missing; --second stores {} again", second_options[which],
+                 name);
+        fail(ExitCode::usage, "{}: {} is stored once; --second stores it again",
+             second_options[which], name);
+    }
+}
+
+// Rejects options of a second destination that no tensor has.
+void check_second_options(const OpsOptions& options, const OperationInputs& inputs) {
+    if (options.second.named[Q] || options.second_of.named[Q]) {
+        fail(ExitCode::usage, "{}: Q is stored once; only K and V have a second destination",
+             options.second.named[Q] ? "--second" : "--second-of");
+    }
+    if (options.second.all && !inputs.tensors[K] && !inputs.tensors[V])
+        fail(ExitCode::usage, "--second: --k and --v are missing; only they are stored again");
+    if (options.second_of.all && !options.second.given())
+        fail(ExitCode::usage, "--second-of: K and V are stored once; --second stores them again");
+}
+
 }  // namespace
 
-std::uint64_t scale_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept {
+std::uint64_t row_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept {
     const std::uint64_t token = row / view.heads;
     const std::uint64_t channel = token / view.tokens * view.batch_stride +
                                   token % view.tokens * view.token_stride +
@@ -131,12 +163,14 @@ void read_stores(const OpsOptions& options, OperationInputs& inputs) {
     for (const TensorIndex which : every_tensor)
         inputs.ops[which].stored = options.types.of(which).value_or(inputs.element);
     choose_hadamard(options, inputs);
+    check_second_options(options, inputs);
     bool any_scale = false, any_made = false;
     for (const TensorIndex which : every_tensor) {
         if (inputs.tensors[which]) {
             TensorOps& ops = inputs.ops[which];
             check_head_dim(*inputs.tensors[which], ops);
             choose_scale(options, which, *inputs.tensors[which], ops);
+            choose_second(options, which, ops);
             any_scale = any_scale || ops.store_scale != VKROPE_STORE_SCALE_NONE;
             any_made = any_made || is_made(ops.store_scale);
         }

@@ -127,7 +127,8 @@ void rotate_tensors(const RotateOptions& options, const OperationInputs& inputs,
     run(options, device, work, measured);
     for (const TensorIndex which : every_tensor) {
         for (const VkDescriptorBufferInfo& part :
-             {operation.call.out[which].where, operation.call.scales_out[which]})
+             {operation.call.out[which].where, operation.call.scales_out[which],
+              operation.call.second[which]})
             if (part.range != 0)
                 check(work.there.download(part, operation.memory), Subject::device);
     }
@@ -145,7 +146,7 @@ Measured rotate_on_device(const RotateOptions& options, OperationInputs& inputs)
     for (const TensorIndex which : every_tensor)
         for (const VkDescriptorBufferInfo& part :
              {operation.call.in[which].where, operation.call.out[which].where,
-              operation.call.scales_out[which]})
+              operation.call.scales_out[which], operation.call.second[which]})
             measured.bytes += part.range;
     if (measured.bytes > 0) rotate_tensors(options, inputs, device, measured);
     if (options.roof && !measured.copy) {

@@ -71,6 +71,16 @@ std::optional<double> share_of_bound(const OfTensor& of, const TensorOps& ops) {
                                            : std::nullopt;
 }
 
+// Returns null if the tensor has one destination.
+nlohmann::ordered_json second_json(const OfTensor& of, const TensorOps& ops) {
+    if (!ops.has_second()) return nullptr;
+    return {{"of", word_for(seconds, ops.second_of)},
+            {"type", word_for(elements, ops.second)},
+            {"share_of_bound", of && of->second
+                                   ? nlohmann::ordered_json(double(of->second->worst.share))
+                                   : nlohmann::ordered_json(nullptr)}};
+}
+
 nlohmann::ordered_json tensor_json(const OperationInputs& inputs, const Verification& verification,
                                    TensorIndex which) {
     const std::optional<TensorFile>& tensor = inputs.tensors[which];
@@ -98,7 +108,8 @@ nlohmann::ordered_json tensor_json(const OperationInputs& inputs, const Verifica
                  {"hadamard", ops.hadamard},
                  {"store", word_for(stored_elements, ops.stored)},
                  {"store_scale", store_scale_json(ops)},
-                 {"scale_floor", ops.scale_floor}});
+                 {"scale_floor", ops.scale_floor},
+                 {"second", second_json(verdict, ops)}});
     return json;
 }
 
@@ -203,8 +214,10 @@ std::string verdict_text(const OperationInputs& inputs, const Measured& measured
             : "";
     if (verification.passed) {
         std::uint64_t count = 0;
-        for (const std::optional<TensorFile>& tensor : inputs.tensors)
-            count += number_of_elements(tensor);
+        for (const TensorIndex which : every_tensor) {
+            count += number_of_elements(inputs.tensors[which]) *
+                     (inputs.ops[which].has_second() ? 2 : 1);
+        }
         return fmt::format("{}: {} values within the contract{}", in_colour("32", "correct"),
                            grouped(count), speed);
     }
@@ -235,20 +248,28 @@ std::string model_text(const OperationInputs& inputs) {
 
 std::string error_text(const OperationInputs& inputs, const Verification& verification) {
     bool in_u = false;
-    const auto error_of = [&](TensorIndex which) -> std::string {
-        const auto& [verdict, has_ops] = *verification.verdicts[which];
+    const auto share_text = [](const oracle::Verdict& verdict) {
+        return fmt::format("{:.3g} of what the contract allows", double(verdict.worst.share));
+    };
+    const auto first_error = [&](TensorIndex which) -> std::string {
+        const Verification::OfTensor& of = *verification.verdicts[which];
+        const oracle::Verdict& verdict = of.verdict;
         if (is_quantised(inputs.ops[which].stored)) {
             const oracle::CodesVerdict& codes = verdict.codes;
             return fmt::format("{} codes{} compared, {} with only one possible value", codes.codes,
                                codes.scales == 0 ? "" : fmt::format(" and {} scales", codes.scales),
                                codes.decided);
         }
-        if (has_ops)
-            return fmt::format("{:.3g} of what the contract allows", double(verdict.worst.share));
+        if (of.has_ops) return share_text(verdict);
         if (which == V || inputs.rotation.no_rope)
             return verdict.bits_changed ? "changed" : "unchanged";
         in_u = true;
         return fmt::format("{:.3g} u", verdict.largest_error_u);
+    };
+    const auto error_of = [&](TensorIndex which) {
+        const std::optional<oracle::Verdict>& second = verification.verdicts[which]->second;
+        return first_error(which) +
+               (second ? fmt::format(" (second destination: {})", share_text(*second)) : "");
     };
     const std::string errors = of_tensors(inputs, error_of);
     return !in_u
@@ -274,15 +295,25 @@ std::string store_text(const TensorOps& ops) {
     return type;
 }
 
+// Returns ", and its input to f16"; empty if the tensor has one destination.
+std::string second_text(const TensorOps& ops) {
+    return !ops.has_second()
+               ? ""
+               : fmt::format(", {} to {}",
+                             ops.second_of == VKROPE_SECOND_INPUT ? "and its input" : "and also",
+                             word_for(elements, ops.second));
+}
+
 // Returns a line for each tensor that has ops other than rotating or moving.
 std::string ops_lines(const OperationInputs& inputs) {
     std::string text;
     for (const TensorIndex which : every_tensor) {
         const TensorOps& ops = inputs.ops[which];
-        if (inputs.tensors[which] && (ops.any() || ops.stored != inputs.element)) {
-            text += row("ops",
-                        fmt::format("{} to {}: {}", tensor_names[which].name, store_text(ops),
-                                    ops_text(ops, which != V && !inputs.rotation.no_rope)));
+        if (inputs.tensors[which] &&
+            (ops.any() || ops.has_second() || ops.stored != inputs.element)) {
+            text += row("ops", fmt::format("{} to {}{}: {}", tensor_names[which].name,
+                                           store_text(ops), second_text(ops),
+                                           ops_text(ops, which != V && !inputs.rotation.no_rope)));
         }
     }
     return text;

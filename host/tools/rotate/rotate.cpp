@@ -2,7 +2,9 @@
 // The command vkrope rotate, and the order of its steps.
 #include "rotate/rotate.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <span>
 
 #include "base/meaning.hpp"
 #include "cli/command_line.hpp"
@@ -14,24 +16,35 @@
 namespace vkrope::tools {
 namespace {
 
-// Returns the outputs, followed by the scales.
+bool has(const OperationInputs& inputs, TensorIndex which, Content content) {
+    const TensorOps& ops = inputs.ops[which];
+    return inputs.tensors[which] &&
+           (content == Content::rows || (content == Content::scales && is_made(ops.store_scale)) ||
+            (content == Content::second && ops.has_second()));
+}
+
+// Returns the outputs, followed by the scales and the second destinations.
 std::vector<OutputArray> outputs_of(const RotateOptions& options, const OperationInputs& inputs) {
     std::vector<OutputArray> outputs;
-    for (const bool of_scales : {false, true}) {
+    for (const Content content : {Content::rows, Content::scales, Content::second}) {
         for (const TensorIndex which : every_tensor) {
+            if (!has(inputs, which, content)) continue;
             const TensorOps& ops = inputs.ops[which];
-            if (!inputs.tensors[which] || (of_scales && !is_made(ops.store_scale))) continue;
             OutputArray output = {options.output_options[which],
                                   options.outputs[which],
                                   npy_type(ops.stored),
                                   inputs.tensors[which]->array.header.shape,
                                   which,
-                                  of_scales};
-            if (of_scales) {
+                                  content};
+            if (content == Content::scales) {
                 output.option = options.ops.scale_options[which];
                 output.path = options.ops.scale_files[which];
                 output.type = npy::Type::f4;
                 output.shape.pop_back();
+            } else if (content == Content::second) {
+                output.option = second_options[which];
+                output.path = options.ops.second_files[which];
+                output.type = npy_type(ops.second);
             } else if (is_quantised(ops.stored)) {
                 output.shape.back() = ops.stored_bytes(output.shape.back());
             }
@@ -41,12 +54,31 @@ std::vector<OutputArray> outputs_of(const RotateOptions& options, const Operatio
     return outputs;
 }
 
-// Returns scales [batch, tokens, heads] in the order of the tensor's layout.
-std::vector<float> in_order_of(const TensorFile& tensor, const std::vector<float>& scales) {
-    std::vector<float> ordered(scales.size());
-    for (std::uint64_t row = 0; row < scales.size(); ++row)
-        ordered[scale_in_file(tensor.view, row)] = scales[row];
+// Returns rows [batch, tokens, heads] of equal size in the order of the tensor's layout.
+std::vector<std::byte> in_order_of(const oracle::Tensor& view, std::span<const std::byte> rows) {
+    std::vector<std::byte> ordered(rows.size());
+    const std::uint64_t count = view.batch * view.tokens * view.heads;
+    const std::size_t bytes = rows.size() / std::max<std::uint64_t>(count, 1);
+    for (std::uint64_t row = 0; row < count; ++row)
+        std::copy_n(&rows[row * bytes], bytes, &ordered[row_in_file(view, row) * bytes]);
     return ordered;
+}
+
+// Writes the data of an output.
+void write_data(const OutputArray& output, const OperationInputs& inputs,
+                const verify::Operation& operation, OutputFile& file) {
+    const oracle::Tensor& view = inputs.tensors[output.which]->view;
+    if (output.content == Content::scales) {
+        const std::vector<float> scales = verify::made_scales(operation, output.which,
+                                                              operation.memory);
+        file.write(in_order_of(view, std::as_bytes(std::span(scales))));
+    } else if (output.content == Content::second) {
+        file.write(
+            in_order_of(view, verify::second_rows(operation, output.which, operation.memory)));
+    } else {
+        const VkDescriptorBufferInfo& part = operation.call.out[output.which].where;
+        file.write(std::span(operation.memory).subspan(part.offset, part.range));
+    }
 }
 
 // Adds the options of the source of angles, the device, the repetitions and the report.
@@ -78,6 +110,10 @@ void add_run(CommandLine& command, RotateOptions& options) {
 void check_roof(const OperationInputs& inputs) {
     for (const TensorIndex which : every_tensor) {
         const TensorOps& ops = inputs.ops[which];
+        if (ops.has_second()) {
+            fail(ExitCode::usage, "--roof: {} is stored twice by --second; a copy stores once",
+                 tensor_names[which].name);
+        }
         if (inputs.tensors[which] &&
             ops.stored_bytes(1024) != element_bytes(inputs.element) * 1024) {
             fail(ExitCode::usage,
@@ -101,17 +137,8 @@ ExitCode rotate(const RotateOptions& options) {
              verification.failure);
     }
     for (std::size_t i = 0; i < files.size(); ++i) {
-        const TensorIndex which = outputs[i].which;
-        const verify::Operation& operation = measured.operation;
         files[i].write(npy::make_header(outputs[i].type, outputs[i].shape));
-        if (outputs[i].of_scales) {
-            const std::vector<float> scales = in_order_of(
-                *inputs.tensors[which], verify::made_scales(operation, which, operation.memory));
-            files[i].write(std::as_bytes(std::span(scales)));
-        } else {
-            const VkDescriptorBufferInfo& part = operation.call.out[which].where;
-            files[i].write(std::span(operation.memory).subspan(part.offset, part.range));
-        }
+        write_data(outputs[i], inputs, measured.operation, files[i]);
     }
     OutputFile::publish(files);
     report(options, inputs, measured, verification);
@@ -128,6 +155,7 @@ void add_rotate(CommandLine& vkrope) {
         "rotation, scale, Hadamard transform, store.");
     const auto options = std::make_shared<RotateOptions>();
     add_operation(command, *options);
+    add_second(command, options->ops);
     add_run(command, *options);
     command.on_run([options] { return rotate(*options); });
 }

@@ -23,14 +23,17 @@ struct RotateOptions : OperationOptions {
     bool verify = false, roof = false;
 };
 
-// An array to write: a tensor or its made scales.
+// What an array to write holds of its tensor.
+enum class Content { rows, scales, second };
+
+// An array to write.
 struct OutputArray {
     const char* option = nullptr;
     std::string path;
     npy::Type type = npy::Type::f4;
     std::vector<std::uint64_t> shape;
     TensorIndex which = Q;
-    bool of_scales = false;
+    Content content = Content::rows;
 };
 
 // Returns a file for each output. Rejects one that replaces an input or another output.
@@ -63,7 +66,8 @@ Measured rotate_on_device(const RotateOptions& options, OperationInputs& inputs)
 struct Verification {
     struct OfTensor {
         oracle::Verdict verdict;
-        bool has_ops = false;  // other than the rotation and the store
+        bool has_ops = false;                        // other than the rotation and the store
+        std::optional<oracle::Verdict> second = {};  // on the second destination
     };
     // None if the tensor is absent or verification was not requested.
     OfEachTensor<std::optional<OfTensor>> verdicts;

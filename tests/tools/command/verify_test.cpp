@@ -33,7 +33,7 @@ struct Case {
     OperationInputs inputs;
     AngleSource source = VKROPE_ANGLES_DIRECT_TEXTURE;  // the tests expect its bounds
     OfEachTensor<std::vector<std::byte>> outputs;
-    OfEachTensor<std::vector<float>> scales;
+    OfEachTensor<std::vector<float>> scales, seconds;
 
     Case(TensorIndex which, std::uint32_t heads, std::uint32_t head_dim,
          const std::vector<float>& numbers) {
@@ -80,6 +80,7 @@ struct Case {
         for (const TensorIndex which : every_tensor) {
             put(operation.call.out[which].where, outputs[which]);
             put(operation.call.scales_out[which], std::as_bytes(std::span(scales[which])));
+            put(operation.call.second[which], std::as_bytes(std::span(seconds[which])));
         }
         return tools::verify(options, given, measured);
     }
@@ -198,6 +199,22 @@ TEST_CASE("V is right if it equals its input bit for bit, at any position") {
     set(moved.outputs[V], 1, -0.0f);
     CHECK(!moved.verified().passed);
     test::check_names(moved.verified().failure, "V batch 0 token 0 head 0 channel 1");
+}
+
+TEST_CASE("a second destination must have the result or the input, all of it") {
+    for (const SecondOf of : {VKROPE_SECOND_RESULT, VKROPE_SECOND_INPUT}) {
+        Case right(K, 1, q_dim, std::vector<float>(q_channels, 1));
+        right.inputs.ops[K].clip = 0.5f;
+        right.inputs.ops[K].second_of = of;
+        const float result = of == VKROPE_SECOND_RESULT ? 0.5f : 1;
+        for (std::size_t i = 0; i < q_channels; ++i) set(right.outputs[K], i, 0.5f);
+        right.seconds[K].assign(q_channels, result);
+        CHECK(right.verified().passed);
+        CHECK(right.verified().verdicts[K]->second->elements == q_channels);
+        right.seconds[K].back() = 1.5f - result;
+        CHECK(right.verified().verdicts[K]->verdict.right());
+        test::check_names(right.verified().failure, "second K token 2 channel 7");
+    }
 }
 
 TEST_CASE("without RoPE every channel keeps its bits, at any position") {
