@@ -46,15 +46,20 @@ Layer::Layer(Device& device, const verify::Operation& operation, bool in_place)
                });
         operation_.call.in[which].where = in_[which].whole();
         operation_.call.out[which].where = (this->in_place(which) ? in_ : out_)[which].whole();
+        second_[which] = make_buffer(device, second_bytes(operation, which));
+        operation_.call.second[which] = second_[which].whole();
     }
     clear();
 }
 
 void Layer::clear() {
-    for (Buffer& buffer : out_)
-        upload(
-            buffer, [](std::uint64_t,
-                       std::uint64_t bytes) { return verify::Bytes(bytes, std::byte{0xff}); });
+    const auto clear = [](Buffer& buffer) {
+        upload(buffer, [](std::uint64_t, std::uint64_t bytes) {
+            return verify::Bytes(bytes, std::byte{0xff});
+        });
+    };
+    for (Buffer& buffer : out_) clear(buffer);
+    for (Buffer& buffer : second_) clear(buffer);
 }
 
 bool Layer::in_place(TensorIndex which) const {
@@ -81,10 +86,11 @@ std::vector<tools::Copied> Layer::copies() const {
     return copies;
 }
 
-verify::Bytes Layer::output(TensorIndex which, std::uint64_t first, std::uint64_t bytes) {
+verify::Bytes Layer::output(TensorIndex which, std::uint64_t first, std::uint64_t bytes,
+                            bool second) {
     verify::Bytes content(bytes);
-    check(((in_place(which) ? in_ : out_)[which]).download(content.data(), bytes, first),
-          Subject::device);
+    Buffer& buffer = (second ? second_ : in_place(which) ? in_ : out_)[which];
+    if (bytes != 0) check(buffer.download(content.data(), bytes, first), Subject::device);
     return content;
 }
 
@@ -93,15 +99,18 @@ Checked Layer::check_outputs(const verify::Operation& operation, std::optional<d
     Checked all;
     for (const TensorIndex which : every_tensor) {
         if (!verify::has(operation, which)) continue;
-        const auto read = [&](std::uint64_t first, std::uint64_t bytes) {
-            return output(which, first, bytes);
-        };
-        const Checked checked = check_output(operation, which, read, bound_u);
-        if (!checked.failure.empty())
-            tools::fail(tools::ExitCode::verification_failed, "{}{}: {}", what, "QKV"[which],
-                        checked.failure);
-        all.elements += checked.elements;
-        all.error_u = std::max(all.error_u, checked.error_u);
+        for (const bool second : {false, true}) {
+            if (second && !verify::has_second(operation, which)) continue;
+            const auto read = [&](std::uint64_t first, std::uint64_t bytes) {
+                return output(which, first, bytes, second);
+            };
+            const Checked checked = check_output(operation, which, read, bound_u, second);
+            if (!checked.failure.empty())
+                tools::fail(tools::ExitCode::verification_failed, "{}{}{}: {}", what,
+                            second ? "second destination of " : "", "QKV"[which], checked.failure);
+            all.elements += checked.elements;
+            all.error_u = std::max(all.error_u, checked.error_u);
+        }
     }
     return all;
 }

@@ -29,8 +29,9 @@ class Layer {
     // Returns copies that move the same number of bytes.
     std::vector<tools::Copied> copies() const;
 
-    // Returns the bytes of an output.
-    verify::Bytes output(TensorIndex which, std::uint64_t first, std::uint64_t bytes);
+    // Returns bytes of an output.
+    verify::Bytes output(TensorIndex which, std::uint64_t first, std::uint64_t bytes,
+                         bool second = false);
     // Fills the outputs with NaN, unless they are inputs.
     void clear();
     // Checks all outputs of `operation`, which read and wrote the tensors of this object. Throws
@@ -45,6 +46,7 @@ class Layer {
     verify::Operation operation_;
     bool in_place_;
     Buffer in_[tensor_count], out_[tensor_count];  // in place, `out_` is the target of the copy
+    Buffer second_[tensor_count];                  // second destinations
 };
 
 // An operation with its angle table, ids, slots, parameters and kernel: objects that an engine

@@ -37,7 +37,7 @@ constexpr const char* footer =
     "and its others.\n"
     "Rows: rope/SHAPE/DTYPE/ANGLES/PLACE, copy/..., copy_buffer/..., empty/..., rival/WHO/..., "
     "ops/...,\n"
-    "cache/..., cpu/..., host/...; bench/README.md says what each one times.\n"
+    "cache/..., layer/..., cpu/..., host/...; bench/README.md says what each one times.\n"
     "Counters: bytes_per_second read and written; roof, its share of the fastest copy shader's; "
     "error_u, the\n"
     "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Times one dispatch from the projection to the cache, and the passes that it replaces: norms of Q
-// and K, the rotation, Hadamard transforms, and the store of K and V.
+// and K, the rotation, Hadamard transforms, and the store of K and V. Also times layers without
+// RoPE, the latent row of MLA, and second destinations.
 #include <deque>
 
 #include "cli/failure.hpp"
@@ -46,6 +47,64 @@ std::vector<Shape> cache_shapes() {
             layer("decode_qwen3_8b", "Qwen3 8B", 1, 32, 8, 128),
             layer("prefill_gemma3_4b", "Gemma 3 4B", 512, 8, 4, 256),
             layer("decode_gemma3_4b", "Gemma 3 4B", 1, 8, 4, 256)};
+}
+
+// Returns layers with their own outputs, in f16.
+std::vector<Shape> layer_shapes() {
+    constexpr std::uint32_t tokens = 4096;
+    Shape no_rope = layer("no_rope_exaone4_32b/q8_0", "EXAONE 4 32B", tokens, 40, 8, 128),
+          second = layer("second_llama3_1_8b/q8_0", "Llama 3.1 8B", tokens, 32, 8, 128,
+                         std::nullopt),
+          latent = {"latent_deepseek_v3/f16", "DeepSeek-V3",
+                    rotation(tokens, {}, {1, 576, 512}, 64, 10000, VKROPE_INTERLEAVED)};
+    add_norm(latent.operation, K, {.channels = 512});
+    store_in_cache(latent.operation);
+    std::vector<Shape> all = {no_rope, second, latent};
+    for (Shape& shape : all) shape.operation = of_type(shape.operation, VKROPE_F16);
+    for (Shape* shape : {&all[0], &all[1]}) {
+        add_v(shape->operation, VKROPE_Q8_0);
+        for (TensorInfo& tensor : shape->operation.info.tensor) tensor.ops.hadamard = 0;
+    }
+    remove_rotation(all[0].operation);
+    for (const TensorIndex which : {K, V}) {
+        all[1].operation.info.tensor[which].second_of = VKROPE_SECOND_RESULT;
+        all[1].operation.info.tensor[which].second = VKROPE_F16;
+    }
+    return all;
+}
+
+// Returns the number of bytes that a call reads and writes.
+double moved(const Call& call) {
+    double sum = 0;
+    for (const TensorIndex which : every_tensor)
+        sum += double(call.in[which].where.range) + double(call.out[which].where.range) +
+               double(call.second[which].range);
+    return sum;
+}
+
+// Returns copies that move as many bytes as the call reads and writes. The first buffers of
+// `scratch` are as large as the inputs.
+std::vector<tools::Copied> copies_of(const Call& call, const std::deque<Buffer>& scratch) {
+    std::vector<tools::Copied> all;
+    for (const TensorIndex which : every_tensor) {
+        const VkDescriptorBufferInfo& in = call.in[which].where;
+        VkDeviceSize left = (in.range + call.out[which].where.range + call.second[which].range) / 2;
+        while (left >= 16) {
+            const VkDeviceSize bytes = std::min(left, in.range) / 16 * 16;
+            all.push_back({{in.buffer, 0, bytes}, {scratch[which].handle(), 0, bytes}});
+            left -= bytes;
+        }
+    }
+    return all;
+}
+
+std::vector<verify::Bytes> outputs_of(Layer& layer) {
+    std::vector<verify::Bytes> all;
+    for (const TensorIndex which : every_tensor) {
+        all.push_back(layer.output(which, 0, layer.call().out[which].where.range));
+        all.push_back(layer.output(which, 0, layer.call().second[which].range, true));
+    }
+    return all;
 }
 
 enum Method {
@@ -109,9 +168,7 @@ class LayerWithOps {
             std::optional<double> bound_u;
             if (method == ggml || (method == passes && !exact)) bound_u = Rival::pow_bound_u;
             layer_.check_outputs(method == plain ? simple : whole, bound_u, names[method]);
-            for (const TensorIndex which : every_tensor)
-                outputs[method].push_back(
-                    layer_.output(which, 0, whole.call.out[which].where.range));
+            outputs[method] = outputs_of(layer_);
         }
         if (exact && outputs[fused] != outputs[passes])
             tools::fail(tools::ExitCode::verification_failed,
@@ -128,28 +185,12 @@ class LayerWithOps {
     }
     std::size_t number_of_passes() const { return passes_.size(); }
 
-    // Returns copies that move as many bytes as the one dispatch reads and writes.
-    std::vector<tools::Copied> copies() const {
-        std::vector<tools::Copied> all;
-        for (const TensorIndex which : every_tensor) {
-            const Where &in = layer_.call().in[which].where, &out = layer_.call().out[which].where;
-            const VkDeviceSize bytes = (in.range + out.range) / 2 / 16 * 16;
-            all.push_back({{in.buffer, 0, bytes}, {scratch_[which].handle(), 0, bytes}});
-        }
-        return all;
-    }
+    std::vector<tools::Copied> copies() const { return copies_of(layer_.call(), scratch_); }
 
    private:
     using Where = VkDescriptorBufferInfo;
     using Methods = std::initializer_list<Method>;
     static constexpr Methods all_passes = {passes, products, ggml};
-
-    static double moved(const Call& call) {
-        double sum = 0;
-        for (const TensorIndex which : every_tensor)
-            sum += double(call.in[which].where.range) + double(call.out[which].where.range);
-        return sum;
-    }
 
     verify::Operation without_ops() const {
         verify::Operation operation = layer_.operation();
@@ -268,7 +309,73 @@ class LayerWithOps {
     std::vector<Record> steps_[methods];
 };
 
+// A layer whose K and V may have second destinations.
+struct OneCall {
+    OneCall(Device& device, const verify::Operation& operation)
+        : layer(device, operation), one(device, layer.operation()) {
+        for (const TensorIndex which : every_tensor) {
+            const VkDeviceSize bytes = layer.call().in[which].where.range;
+            scratch.push_back(bytes == 0 ? Buffer()
+                                         : value_of(Buffer::make(device, bytes), Subject::device));
+        }
+        if (!verify::has_second(operation, K)) return;
+        verify::Operation packed = layer.operation(), stored = packed;
+        packed.info.scatter_kv = false;
+        packed.call.paged_cache = {};
+        stored.info.tensor[Q] = {};
+        stored.call.in[Q] = stored.call.out[Q] = {};
+        for (const TensorIndex which : {K, V}) {
+            packed.info.tensor[which].out = packed.info.tensor[which].second;
+            packed.call.out[which].where = packed.call.second[which];
+            for (verify::Operation* each : {&packed, &stored}) {
+                each->info.tensor[which].second_of = VKROPE_SECOND_NONE;
+                each->info.tensor[which].second = VKROPE_F32;
+                each->call.second[which] = {};
+            }
+        }
+        two.emplace_back(device, packed);
+        two.emplace_back(device, stored);
+    }
+
+    Status record_two(VkCommandBuffer commands) const {
+        Status status;
+        for (const Pass& pass : two)
+            if (status) status = pass.record(commands);
+        return status;
+    }
+
+    Layer layer;
+    Pass one;
+    std::deque<Pass> two;  // calls that together write the same; none without second destinations
+    std::deque<Buffer> scratch;  // targets of the copies
+};
+
 }  // namespace
+
+Bench::Row Bench::layer_row(const Shape& shape) {
+    const auto of = std::make_shared<OneCall>(device_, shape.operation);
+    const double bytes = moved(of->layer.call());
+    Row row{.label = shape.model,
+            .tensors = of,
+            .bytes = bytes,
+            .copies = copies_of(of->layer.call(), of->scratch),
+            .time = running([=](VkCommandBuffer commands) { return of->one.record(commands); })};
+    row.first_ns = row.time();
+    of->layer.check_outputs(of->layer.operation());
+    if (of->two.empty()) return row;
+    const std::vector<verify::Bytes> by_one = outputs_of(of->layer);
+    of->layer.clear();
+    row.others = {{"passes_over_fused",
+                   running([=](VkCommandBuffer commands) { return of->record_two(commands); })}};
+    row.others[0].time();
+    if (outputs_of(of->layer) != by_one)
+        tools::fail(tools::ExitCode::verification_failed,
+                    "the one call and the two that it replaces have other bits");
+    double bytes_of_two = 0;
+    for (const Pass& pass : of->two) bytes_of_two += moved(pass.operation().call);
+    row.counters = {{"bytes_of_passes", bytes_of_two / bytes}, {"passes", 2}};
+    return row;
+}
 
 Bench::Row Bench::ops_row(const Shape& shape) {
     const auto layer = std::make_shared<LayerWithOps>(device_, shape.operation);
@@ -306,6 +413,8 @@ void Bench::register_ops() {
         for (const auto& [word, cache] : tools::stored_elements)
             if (verify::is_quantised(cache)) row("cache", shape, VKROPE_F32, cache, word);
     }
+    for (const Shape& shape : layer_shapes())
+        add_row("layer/" + shape.name, [=, this] { return layer_row(shape); });
 }
 
 }  // namespace vkrope::bench

@@ -78,6 +78,7 @@ function write_ops(   d, r, row, seen, union) {
     head_of_devices("ops", " row | passes | their bytes ", union, seen)
     for (r = 1; r <= union[0]; r++) {
         row = union[r]
+        if (at(seen[row], row, "passes") == "-") continue # one call alone
         printf "|%s%s%s", cell(row), cell(at(seen[row], row, "passes")), \
             times(seen[row], row, "bytes")
         for (d = 1; d <= devices; d++)

@@ -79,7 +79,8 @@ class Bench {
     Row copy_buffer_row(const Shape& shape);
     Row empty_row(const Shape& shape);
     Row cpu_row(const Shape& shape);
-    Row ops_row(const Shape& shape);  // ops_rows.cpp
+    Row ops_row(const Shape& shape);    // ops_rows.cpp
+    Row layer_row(const Shape& shape);  // ops_rows.cpp
 
     void register_ropes();
     void register_rivals();

@@ -133,17 +133,27 @@ Operation of_type(Operation operation, Element element) {
     return operation;
 }
 
+void add_norm(Operation& operation, TensorIndex which, Norm norm) {
+    const bool token = norm.span == VKROPE_NORM_SPAN_TOKEN;
+    norm.kind = VKROPE_NORM_RMS;
+    norm.eps = 1e-6f;
+    norm.weight = token ? VKROPE_PARAMETER_HEAD_CHANNEL : VKROPE_PARAMETER_CHANNEL;
+    TensorInfo& info = operation.info.tensor[which];
+    info.ops.norm = norm;
+    const std::uint32_t channels = norm.channels == 0 ? info.head_dim : norm.channels;
+    operation.parameters[which].weight.assign((token ? info.heads : 1) * channels, 1);
+}
+
 void add_norms(Operation& operation, NormSpan span) {
-    const bool token = span == VKROPE_NORM_SPAN_TOKEN;
-    for (const TensorIndex which : {Q, K}) {
-        TensorInfo& info = operation.info.tensor[which];
-        info.ops.norm = {
-            .kind = VKROPE_NORM_RMS,
-            .span = span,
-            .eps = 1e-6f,
-            .weight = token ? VKROPE_PARAMETER_HEAD_CHANNEL : VKROPE_PARAMETER_CHANNEL};
-        operation.parameters[which].weight.assign((token ? info.heads : 1) * info.head_dim, 1);
-    }
+    for (const TensorIndex which : {Q, K}) add_norm(operation, which, {.span = span});
+}
+
+void remove_rotation(Operation& operation) {
+    operation.info.pairing = VKROPE_PAIRING_NONE;
+    operation.info.rotary_dim = 0;
+    operation.info.angles = VKROPE_ANGLES_AUTOMATIC;
+    operation.inv_freq.clear();
+    operation.call.positions = {};
 }
 
 void add_v(Operation& operation, Element cache) {
@@ -205,10 +215,18 @@ std::uint64_t output_bytes(const Operation& operation, TensorIndex which) {
     return verify::stored_bytes(info.out, rows * info.heads * info.head_dim);
 }
 
+std::uint64_t second_bytes(const Operation& operation, TensorIndex which) {
+    const TensorInfo& info = operation.info.tensor[which];
+    if (!verify::has_second(operation, which)) return 0;
+    return verify::stored_bytes(info.second,
+                                verify::tokens_of(operation) * info.heads * info.head_dim);
+}
+
 std::uint64_t device_bytes(const Operation& operation) {
     std::uint64_t sum = 0;
     for (const TensorIndex which : every_tensor)
-        sum += input_bytes(operation, which) + output_bytes(operation, which);
+        sum += input_bytes(operation, which) + output_bytes(operation, which) +
+               second_bytes(operation, which);
     return sum;
 }
 

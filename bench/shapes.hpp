@@ -30,11 +30,15 @@ verify::Operation rotation(std::uint32_t tokens, const Heads& q, const Heads& k,
 
 // Returns the operation with inputs and outputs of this type.
 verify::Operation of_type(verify::Operation operation, Element element);
-// Adds RMS norms of Q and K, with weights of 1.
+// Adds an RMS norm with weights of 1 to a tensor; the span and the channels of `norm` count.
+void add_norm(verify::Operation& operation, TensorIndex which, Norm norm);
+// Adds norms to Q and K.
 void add_norms(verify::Operation& operation, NormSpan span);
 // Adds V, like K, and stores both as `cache`: if it is quantised, with llama.cpp's Hadamard
 // transforms.
 void add_v(verify::Operation& operation, Element cache);
+// Makes a layer without RoPE.
+void remove_rotation(verify::Operation& operation);
 // Stores K and V in a cache that has a row for each token, in the order of the tokens.
 void store_in_cache(verify::Operation& operation);
 
@@ -47,6 +51,8 @@ bool is_plain(const verify::Operation& operation);
 // Return the bytes of a tensor's input or output, which may be a cache.
 std::uint64_t input_bytes(const verify::Operation& operation, TensorIndex which);
 std::uint64_t output_bytes(const verify::Operation& operation, TensorIndex which);
+// Returns the bytes of the second destination of a tensor.
+std::uint64_t second_bytes(const verify::Operation& operation, TensorIndex which);
 // Returns the bytes of all inputs and outputs.
 std::uint64_t device_bytes(const verify::Operation& operation);
 

@@ -42,12 +42,13 @@ function keep_row(   part, row, d) {
     } else if (part[1] == "rival" || part[1] == "cpu") {
         row = part[1] == "cpu" ? part[2] "/" part[3] : part[3] "/" part[4]
         rival[d, row, part[1] == "cpu" ? "cpu" : part[2]] = figure(counter["vkrope_speedup"])
-    } else if (part[1] == "ops" && part[3] == "f16" ||
+    } else if (part[1] == "layer" || part[1] == "ops" && part[3] == "f16" ||
         part[1] == "cache" && part[3] ~ /^(q8_0|q4_0|e4m3fn)$/) {
-        with_ops[d] = with_ops[d] sprintf("%-34s %9s %7s %5.0f %6d %5s %10s %8s %4s %5s\n", \
+        with_ops[d] = with_ops[d] sprintf("%-34s %9s %7s %5.0f %6s %5s %10s %8s %4s %5s\n", \
             part[1] "/" part[2] "/" part[3], figure(counter["real_time"] / 1e3), \
-            figure(counter["bytes_per_second"] / 1e9), 100 * counter["roof"], counter["passes"], \
-            figure(counter["bytes_of_passes"]), figure(counter["passes_over_fused"]), \
+            figure(counter["bytes_per_second"] / 1e9), 100 * counter["roof"], \
+            "passes" in counter ? counter["passes"] : "-", optional("bytes_of_passes"), \
+            optional("passes_over_fused"), \
             optional("products_over_fused"), optional("ggml_over_fused"), \
             optional("fused_over_plain"))
     } else if (part[1] == "host" && part[2] ~ /^(create_cold|create_warm|record_of)$/) {

@@ -44,12 +44,14 @@ verify::Operation part_of(const verify::Operation& whole, TensorIndex which, con
     };
     verify::Operation part = whole;
     verify::Memory memory(1);
-    part.info.positions = VKROPE_POSITIONS_IDS;
     part.call.batch = 1;
     part.call.tokens = std::uint32_t(block.tokens);
     part.call.positions = {};
-    part.call.positions.ids = memory.put(chosen(verify::positions_of(whole)), true);
-    part.call.positions.int64 = true;
+    if (whole.info.rotary_dim != 0) {
+        part.info.positions = VKROPE_POSITIONS_IDS;
+        part.call.positions.ids = memory.put(chosen(verify::positions_of(whole)), true);
+        part.call.positions.int64 = true;
+    }
     if (const auto cache = verify::rows_of(whole, which, true).cache) {
         part.call.paged_cache.slot_mapping = memory.put(chosen(cache->slot_mapping), true);
         part.call.paged_cache.int64 = true;
@@ -81,12 +83,13 @@ verify::Bytes Pattern::at(std::uint64_t first, std::uint64_t count) const {
 }
 
 Checked check_output(const verify::Operation& operation, TensorIndex which, const ReadBytes& output,
-                     std::optional<double> bound_u) {
+                     std::optional<double> bound_u, bool second) {
     const TensorInfo& info = operation.info.tensor[which];
     const Pattern pattern(info.in);
     const std::uint64_t channels = std::uint64_t{info.heads} * info.head_dim;
-    const bool ops = verify::has_steps(operation, which) || verify::is_quantised(info.out),
-               cached = operation.info.scatter_kv && which != Q;
+    const Element stored = second ? info.second : info.out;
+    const bool ops = verify::has_steps(operation, which) || verify::is_quantised(stored),
+               cached = operation.info.scatter_kv && which != Q && !second;
     const std::uint64_t fit = (ops ? max_elements_of_ops : max_elements) / channels;
     Checked checked;
     for (const Block& block :
@@ -94,10 +97,11 @@ Checked check_output(const verify::Operation& operation, TensorIndex which, cons
         const std::uint64_t first = block.first * channels, count = block.tokens * channels;
         const verify::Operation part = part_of(operation, which, block);
         const verify::Bytes got = cached ? output(0, operation.call.out[which].where.range)
-                                         : output(verify::stored_bytes(info.out, first),
-                                                  verify::stored_bytes(info.out, count));
+                                         : output(verify::stored_bytes(stored, first),
+                                                  verify::stored_bytes(stored, count));
         // Devices may flush subnormals.
-        oracle::Definition definition = verify::definition_of(part, which, true);
+        oracle::Definition definition = second ? verify::second_definition_of(part, which, true)
+                                               : verify::definition_of(part, which, true);
         if (bound_u) definition.bound_u = *bound_u;
         const oracle::Verdict verdict = oracle::compare(definition, pattern.at(first, count).data(),
                                                         got.data());

@@ -37,7 +37,8 @@ using ReadBytes = std::function<verify::Bytes(std::uint64_t first, std::uint64_t
 // it compares whole tokens: the first, the last and some between them.
 //
 // bound_u  replaces the contract's bound of the rotation
+// second   the output is the second destination
 Checked check_output(const verify::Operation& operation, TensorIndex which, const ReadBytes& output,
-                     std::optional<double> bound_u = {});
+                     std::optional<double> bound_u = {}, bool second = false);
 
 }  // namespace vkrope::bench

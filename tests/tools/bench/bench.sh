@@ -47,6 +47,7 @@ for shape in decode_b1 decode_b64 decode_b256; do has "rope/$shape/bf16/computed
 for who in ggml ggml_along_x onnxruntime ncnn unfused; do
     has "rival/$who/prefill_llama3_8b/f16"; done
 for shape in decode_b1 decode_b64 decode_b256; do has "rival/unfused/$shape/f16"; done
+has layer/no_rope_exaone4_32b/q8_0 layer/second_llama3_1_8b/q8_0 layer/latent_deepseek_v3/f16
 has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 host/fill_factored_131072
 for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" \
     "host/create_warm/$kind" "host/record_of/$kind"; done
@@ -95,7 +96,7 @@ holds 'the table has a line a row' [ "$(grep -c manual_time table)" = \
 # The summaries of two devices with the same name: this run, with a report in which one check fails,
 # and the same figures with another driver and with rivals that win.
 rows='rope/(prefill_llama3_8b/(f32|f16|bf16)/factored_texture/out_of_place|decode_b1/f16/factored_texture)'
-rows="$rows|ops/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
+rows="$rows|layer/latent|ops/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
 works "$bench" --benchmark_filter="$rows|rival/$who/prefill_llama3_8b/f32" \
     --benchmark_min_time=0.001 --benchmark_repetitions=2 \
     --commit abc123 --benchmark_out=medians.json
@@ -147,6 +148,7 @@ for row in ops/decode_qwen3_8b/f16 cache/decode_llama3_1_8b/q8_0; do
     same $row 7 $row passes_over_fused 1
     same $row 9 $row ggml_over_fused 1
 done
+same layer/latent_deepseek_v3/f16 4 layer/latent_deepseek_v3/f16 roof 100
 same q 2 host/create_cold/q real_time 1e-6
 same q 4 host/record_of/q real_time 1e-3
 holds 'what did not run has no figure' [ "$(figure "$this" prefill_llama3_8b/f32 5)" = - ]

@@ -58,12 +58,12 @@ struct Output {
 };
 
 Checked check(const Operation& operation, TensorIndex which, const verify::Bytes& bytes,
-              double bound_u) {
+              double bound_u, bool second = false) {
     const auto read = [&](std::uint64_t first, std::uint64_t size) {
         const auto start = bytes.begin() + std::ptrdiff_t(first);
         return verify::Bytes(start, start + std::ptrdiff_t(size));
     };
-    return check_output(operation, which, read, bound_u);
+    return check_output(operation, which, read, bound_u, second);
 }
 
 std::string failure_of(const Output& output, const Operation& operation, double bound_u) {
@@ -99,6 +99,18 @@ TEST_CASE("the right rotation passes within the bound of direct tables") {
                 }
             }
         }
+    }
+}
+
+TEST_CASE("a second destination has the row after all ops, or as it was read") {
+    Operation operation = small(VKROPE_HALF_SPLIT, 128, VKROPE_F32);
+    const verify::Bytes rotated = Output{}.of(operation, K),
+                        raw = Output{.unrotated = true}.of(operation, K);
+    for (const SecondOf of : {VKROPE_SECOND_RESULT, VKROPE_SECOND_INPUT}) {
+        operation.info.tensor[K].second_of = of;
+        const bool is_raw = of == VKROPE_SECOND_INPUT;
+        CHECK((check(operation, K, raw, 6, true).failure == "") == is_raw);
+        CHECK((check(operation, K, rotated, 6, true).failure == "") != is_raw);
     }
 }
 
