@@ -123,7 +123,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 18, t##store_scale, 0)    /* store_scale_* */                           \
     X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */ \
     X(first + 20, t##scale_floor, 0)    /* f32 bits */                                \
-    X(first + 21, t##scale_heads, 1)    /* heads of the call: scales per token */     \
+    X(first + 21, t##scale_heads, 1)    /* heads of the call: rows per token */      \
     X(first + 22, t##norm_first, 0)     /* part of a row that a norm takes: */        \
     X(first + 23, t##norm_dim, 2)       /* first channel, number of channels */       \
     X(first + 24, t##second_of, 0)      /* second_*: second destination */            \

@@ -266,6 +266,16 @@ void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B,
     }
     a = T(scaled)(a, token_factor);
     b = T(scaled)(b, token_factor);
+#if VKROPE_TENSOR_SECOND
+    if (T(second_of) == second_result && T(hadamard) == 0) {
+        Words P, Q;
+        T(encode_units)(T(element_second), rotates, chunk, A, B, a, b, P, Q);
+        if (vkrope_has(flag_second)) {
+            T(second_store)(T(second_row) + chunk.to.x, P);
+            T(second_store)(T(second_row) + chunk.to.y, Q);
+        }
+    }
+#endif
     if (T(staged_rows)) {
         a = vkrope_hadamard_inside(unit_elements, T(hadamard), a);
         b = vkrope_hadamard_inside(unit_elements, T(hadamard), b);
@@ -273,15 +283,6 @@ void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B,
         vkrope_stage_unit(unit_elements, to + vkrope_place(chunk.to.y), 1, b);
     } else {
         Words P, Q;
-#if VKROPE_TENSOR_SECOND
-        if (T(second_of) == second_result) {
-            T(encode_units)(T(element_second), rotates, chunk, A, B, a, b, P, Q);
-            if (vkrope_has(flag_second)) {
-                T(second_store)(T(second_row) + chunk.to.x, P);
-                T(second_store)(T(second_row) + chunk.to.y, Q);
-            }
-        }
-#endif
         T(encode_units)(T(element_out), rotates, chunk, A, B, a, b, P, Q);
         bool stores = true;
         if (T(second_of) != second_none) stores = T(in_first);

@@ -365,7 +365,7 @@ Words T(encode_staged)(const uint element, const VkropeRow row, const uint chann
 }
 
 #if VKROPE_TENSOR_SECOND
-// Stores the staged row of a head in the second destination, before it is quantised.
+// Stores the transformed row of a head in the second destination, before it is quantised.
 void T(store_second)(const VkropeRow row, const bool stores) {
     for (uint round = 0; round < vkrope_rounds(T(units), row); ++round) {
         const uint channel = T(staged_channel)(row, round);
@@ -386,7 +386,7 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
     if (T(passes) >= 3) T(hadamard_pass)(row, T(unit_levels) + 2 * T(pass_levels));
     bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
 #if VKROPE_TENSOR_SECOND
-    if (T(second_of) == second_result) T(store_second)(row, stores);
+    if (T(second_of) == second_result && T(hadamard) != 0) T(store_second)(row, stores);
 #endif
     if (T(second_of) != second_none) stores = stores && T(in_first);
     const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;

@@ -9,6 +9,13 @@
 //   VKROPE_STORE_WIDE      the destination as an array of uvec4
 //   VKROPE_STORE_WORD      the destination as an array of uint
 
+#if !defined(VKROPE_STORE_UNIT) || !defined(VKROPE_STORE_MERGED)
+#error "store.glsl: define VKROPE_STORE_UNIT and VKROPE_STORE_MERGED"
+#endif
+#if !defined(VKROPE_STORE_ELEMENT) || !defined(VKROPE_STORE_WIDE) || !defined(VKROPE_STORE_WORD)
+#error "store.glsl: define VKROPE_STORE_ELEMENT, VKROPE_STORE_WIDE and VKROPE_STORE_WORD"
+#endif
+
 // Replaces the bits of `mask`, which no other invocation writes.
 void VKROPE_STORE_MERGED(uint at, const uint mask, const uint value) {
     atomicAnd(VKROPE_STORE_WORD[at], ~mask);

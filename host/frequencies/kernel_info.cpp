@@ -49,9 +49,20 @@ Status check_without_rope(const vkrope_rope_params& rotation,
     if (plan)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "layout is given: rotation.no_rope is set, so it must be null");
-    if (rotation.head_dim >= 2 && rotation.head_dim <= max_head_dim) return {};
-    return error(VKROPE_ERROR_INVALID_ARGUMENT, "rotation.head_dim is %u: it must be 2 to %u",
-                 rotation.head_dim, max_head_dim);
+    if (rotation.head_dim < 2 || rotation.head_dim > max_head_dim)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "rotation.head_dim is %u: it must be 2 to %u",
+                     rotation.head_dim, max_head_dim);
+    const struct {
+        const char* field;
+        std::uint32_t value;
+    } offsets[] = {{"q_rotary_offset", rotation.q_rotary_offset},
+                   {"k_rotary_offset", rotation.k_rotary_offset}};
+    for (const auto& [field, value] : offsets)
+        if (value > max_head_dim - rotation.head_dim)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "rotation.%s is %u: with head_dim %u a row has more than %u channels",
+                         field, value, rotation.head_dim, max_head_dim);
+    return {};
 }
 
 void set_rotation(const vkrope_rope_params& rotation, const AngleTableLayout& plan,
@@ -88,8 +99,11 @@ void set_tensors(const vkrope_rope_params& rotation,
         tensor.ops = ops_of_row(model.tensor[t], tensor.head_dim);
         any = any || has_ops(tensor.ops);
     }
+    // A latent row is one head, but an assembled key, which has no latent norm, has several.
+    const bool assembled = model.tensor[K].norm.kind != info.tensor[K].ops.norm.kind;
+    const std::uint32_t k_heads = types[K] && assembled ? 0 : model.k_heads;
     for (const TensorIndex t : every_tensor)
-        if (types[t] && any) info.tensor[t].heads = t == Q ? model.q_heads : model.k_heads;
+        if (types[t] && any) info.tensor[t].heads = t == Q ? model.q_heads : k_heads;
 }
 
 }  // namespace

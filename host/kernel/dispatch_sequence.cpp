@@ -269,7 +269,7 @@ bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
     return false;
 }
 
-// Extends `hull` to contain `bindings`, which have the same buffers in every dispatch of a call.
+// Extends `hull` to contain `bindings`, which have the same buffers.
 void extend(Bindings& hull, const Bindings& bindings) noexcept {
     for (std::uint32_t i = 0; i < shader::binding_count; ++i) {
         VkDescriptorBufferInfo& all = hull.of[i];
@@ -288,24 +288,33 @@ void extend(Bindings& hull, const Bindings& bindings) noexcept {
 }  // namespace
 
 Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
-    const TiledTensors* tensors = plan_.of;
-    for (; index >= tensors->tiling.count(); ++tensors) index -= tensors->tiling.count();
-    const Tile tile = tensors->tiling.at(index);
     Dispatch dispatch;
-    DispatchBuilder(kernel_, call_, resolved_, *tensors, tile, dispatch).build();
+    while (index >= plan_.of[dispatch.part].tiling.count())
+        index -= plan_.of[dispatch.part++].tiling.count();
+    const TiledTensors& tensors = plan_.of[dispatch.part];
+    const Tile tile = tensors.tiling.at(index);
+    DispatchBuilder(kernel_, call_, resolved_, tensors, tile, dispatch).build();
     return dispatch;
 }
 
-bool DispatchSequence::needs_barrier(const Bindings& next, bool is_last) noexcept {
+bool DispatchSequence::needs_barrier(const Dispatch& next, bool is_last) noexcept {
     bool barrier = false;
-    if (index_ != first_since_barrier_ && conflict(since_barrier_, next))
-        for (std::uint64_t i = first_since_barrier_; i < index_ && !barrier; ++i)
-            barrier = conflict(at(i).bindings, next);
+    if (index_ != first_since_barrier_) {
+        bool may_conflict = false;
+        for (std::uint32_t part = first_part_; part <= last_part_ && !may_conflict; ++part)
+            may_conflict = conflict(since_barrier_[part], next.bindings);
+        for (std::uint64_t i = first_since_barrier_; may_conflict && i < index_ && !barrier; ++i)
+            barrier = conflict(at(i).bindings, next.bindings);
+    }
     if (barrier) first_since_barrier_ = index_;
-    if (index_ == first_since_barrier_)
-        since_barrier_ = next;
-    else if (!is_last)
-        extend(since_barrier_, next);
+    if (is_last) return barrier;
+    const bool is_first = index_ == first_since_barrier_;
+    if (is_first) first_part_ = next.part;
+    if (is_first || next.part != last_part_)
+        since_barrier_[next.part] = next.bindings;
+    else
+        extend(since_barrier_[next.part], next.bindings);
+    last_part_ = next.part;
     ++index_;
     return barrier;
 }

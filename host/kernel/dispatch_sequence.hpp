@@ -10,15 +10,16 @@ namespace vkrope {
 // Buffers that a dispatch binds, by binding number. Unused buffers are null. The constants for
 // computed angles are at binding_table. Buffers from binding_q_out on are written.
 struct Bindings {
-    VkDescriptorBufferInfo of[shader::binding_count] = {};
+    VkDescriptorBufferInfo of[shader::binding_count];
 };
 
 // Dispatch of one tile of some tensors.
 struct Dispatch {
     const Pipeline* pipeline = nullptr;
-    Bindings bindings;
+    Bindings bindings = {};
     shader::Push push = {};
     DispatchShape shape;
+    std::uint32_t part = 0;  // index in Plan::of of its tensors
 };
 
 // Iterates over the dispatches of a call. Borrows its arguments.
@@ -32,7 +33,7 @@ class DispatchSequence {
 
     // Returns whether `next` has to wait for an earlier dispatch, because their bound ranges
     // overlap and at least one of the two writes. Call it once for each dispatch, in order.
-    bool needs_barrier(const Bindings& next, bool is_last) noexcept;
+    bool needs_barrier(const Dispatch& next, bool is_last) noexcept;
 
    private:
     const Kernel& kernel_;
@@ -40,8 +41,11 @@ class DispatchSequence {
     const ResolvedCall& resolved_;
     const Plan& plan_;
     std::uint64_t index_ = 0, first_since_barrier_ = 0;
-    Bindings since_barrier_;  // hulls of the ranges bound since the last barrier: a range that
-                              // does not overlap a hull overlaps none of these ranges
+    // Hulls of the ranges bound since the last barrier, for each part of the plan from first_part_
+    // to last_part_: a range that does not overlap a hull overlaps none of its ranges. The
+    // dispatches of a part bind ranges of the same buffers.
+    Bindings since_barrier_[Plan::most_parts];
+    std::uint32_t first_part_ = 0, last_part_ = 0;
 };
 
 }  // namespace vkrope

@@ -57,7 +57,7 @@ bool v_may_join(const KernelInfo& info) {
 //
 // index    the tensor
 // tensor   the tensor as its dispatches process it
-// rotates  whether they rotate it; otherwise it is a K that does not rotate
+// rotates  whether they rotate it
 void make_set_of_one(Kernel& kernel, PipelineSet& set, TensorIndex index, TensorInfo tensor,
                      bool rotates, bool processor) {
     set = {kernel.info, {}};
@@ -127,10 +127,11 @@ void make_parts(Kernel& kernel, bool processor) {
 // Creates the SPIR-V of every pipeline, and sets kernel.binds to its bindings.
 Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words) {
     kernel.binds = {};
+    const bool can_count = kernel.info.rotary_dim != 0 || kernel.info.scatter_kv;
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
         const shader::Constants constants = constants_of(kernel, *pipeline.set, pipeline.geometry,
-                                                         counts);
+                                                         counts && can_count);
         const std::uint32_t modes = kernel.conversion == shader::conversion_integer
                                         ? kernel.modes
                                         : kernel.float16_modes;

@@ -102,8 +102,8 @@ Status check_heads(const Kernel& kernel, const TiledTensors& tensors, TensorInde
                      name, whole.heads, too_long ? 0 : tile.heads);
     if (!differs_by_head(kernel, index) || tile.groups == 1 || tile.heads == whole.heads) return {};
     return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                 "%s has groups of %u heads: with parameters of each head a dispatch takes whole "
-                 "groups, here it takes %u heads",
+                 "%s has groups of %u heads: with parameters of each head or a second destination "
+                 "a dispatch takes whole groups, here it takes %u heads",
                  name, whole.heads, tile.heads);
 }
 
@@ -208,7 +208,7 @@ Status plan_second(const Kernel& kernel, const ResolvedCall& call, TensorIndex i
     const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, index,
                                               call.tensor[index].group_heads);
     tensors.tiling = tiling.value;
-    planned.of[planned.count++] = tensors;
+    planned.add(tensors);
     return tiling.status;
 }
 
@@ -244,7 +244,7 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         tensors.counts_positions = counts && planned.count == seconds;  // counts each token once
         tensors.counts_slots = counts && call.slot_mapping.buffer && tensors.has[counts_slots];
         for (const TensorIndex t : every_tensor) left[t] = left[t] && !tensors.has[t];
-        planned.of[planned.count++] = tensors;
+        planned.add(tensors);
     };
     const bool v_joins = left[V] && left[K] && kernel.v_joins &&
                          lies_as_k(call.tensor[V], call.tensor[K]);

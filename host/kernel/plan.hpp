@@ -3,6 +3,8 @@
 // tiles them. Reads the kernel; makes no Vulkan call.
 #pragma once
 
+#include <new>
+
 #include "kernel/geometry/tiling.hpp"
 #include "kernel/kernel_object.hpp"
 #include "kernel/resolve/resolve.hpp"
@@ -26,10 +28,13 @@ struct Plan {
 
     // Second destinations come first, because K and V may be in place. Only the first `count` are
     // initialised, because every call makes a plan.
+    static constexpr std::uint32_t most_parts = 5;
     union {
-        TiledTensors of[5];
+        TiledTensors of[most_parts];
     };
     std::uint32_t count = 0;
+
+    void add(const TiledTensors& tensors) noexcept { new (&of[count++]) TiledTensors(tensors); }
 
     std::uint64_t dispatches() const noexcept {
         std::uint64_t all = 0;

@@ -91,7 +91,7 @@ vkrope_result vkrope_record(VkCommandBuffer commands, const vkrope_kernel* kerne
             DispatchSequence sequence(*kernel, *call, resolved.value, planned.value);
             for (std::uint64_t i = 0; i < count; ++i) {
                 const Dispatch next = sequence.at(i);
-                if (count > 1 && sequence.needs_barrier(next.bindings, i + 1 == count))
+                if (count > 1 && sequence.needs_barrier(next, i + 1 == count))
                     record_barrier(commands, *kernel);
                 bind(commands, *kernel, descriptors_of(*kernel, next.bindings, call->angles.view),
                      arena);

@@ -404,7 +404,7 @@ typedef enum vkrope_parameter_shape VKROPE_UINT32 {
     VKROPE_PARAMETER_NONE = 0, /**< absent */
     /** [head_dim], the same for all heads; of a norm over a part of a row: vkrope_norm::channels */
     VKROPE_PARAMETER_CHANNEL = 1,
-    /** [heads, head_dim], stored like [heads * head_dim]; requires the number of heads. */
+    /** The same for each head, stored like [heads * head_dim]; requires the number of heads. */
     VKROPE_PARAMETER_HEAD_CHANNEL = 2,
     VKROPE_PARAMETER_TENSOR = 3, /**< one number: a scale */
     VKROPE_PARAMETER_HEAD = 4, /**< [heads]: a scale for each head; requires the number of heads */
@@ -412,8 +412,8 @@ typedef enum vkrope_parameter_shape VKROPE_UINT32 {
 
 /** A norm over a row or a part of it, whichever channels are rotated, computed in f32. The relative
  * error of a normalised channel of an RMS norm is at most (k/2 + 7) 2^-24, with k = ceil(log2 of
- * the number of its channels) + (token: ceil(log2 heads)). An infinity becomes NaN, and the rest of
- * its row 0, or NaN with a layer norm. A NaN turns its whole row into NaN. */
+ * the number of its channels) + (token: ceil(log2 heads)). An infinity becomes NaN, and the other
+ * channels that the norm takes 0, or NaN with a layer norm. A NaN turns all of these into NaN. */
 typedef struct vkrope_norm {
     vkrope_norm_kind kind VKROPE_ZERO;   /**< none: the other fields must have their defaults */
     vkrope_norm_span span VKROPE_ZERO;   /**< channels of one row */
@@ -493,7 +493,8 @@ typedef struct vkrope_ops {
  * or the keys as they were before the rotation. */
 typedef enum vkrope_second_of VKROPE_UINT32 {
     VKROPE_SECOND_NONE = 0, /**< there is one destination */
-    /** The row after all ops, before it is rounded or quantised for the first destination. */
+    /** The row after all ops, before it is rounded or quantised for the first destination. Channels
+     * that nothing changes keep their bits if the element type is that of the input. */
     VKROPE_SECOND_RESULT = 1,
     VKROPE_SECOND_INPUT = 2, /**< the row as it was read, before all ops */
 } vkrope_second_of;
@@ -511,7 +512,8 @@ typedef struct vkrope_tensor_info {
     uint32_t heads VKROPE_ZERO;
     /** Norm, bias, clip, scale, Hadamard transform and scales of a quantised output. */
     vkrope_ops ops VKROPE_ZERO;
-    /** K and V only: content of vkrope_call::second; requires the number of heads. */
+    /** K and V only: content of vkrope_call::second; requires the number of heads, at most 65535.
+     */
     vkrope_second_of second_of VKROPE_ZERO;
     /** Element type of the second destination: f32, f16 or bf16. */
     vkrope_element second VKROPE_ZERO;
@@ -759,15 +761,16 @@ typedef struct vkrope_call {
     VkDescriptorBufferInfo scales_out[VKROPE_TENSORS] VKROPE_ZERO;
     /** With vkrope_tensor_info::second_of of the tensor: receives the rows of all tokens, those
      * without a slot too, as [batch, tokens, heads, head_dim], packed. The offset must be a
-     * multiple of 256, the range at least the bytes of the rows, in whole words of 4 bytes; it may
-     * not overlap another buffer of the call. */
+     * multiple of 256, the range at least the bytes of the rows, in whole words of 4 bytes; the
+     * rows may not overlap another buffer of the call. */
     VkDescriptorBufferInfo second[VKROPE_TENSORS] VKROPE_ZERO;
 } vkrope_call;
 
 /**
  * Computes the number of dispatches that vkrope_record records for a call, which is also the number
  * of sets that it takes from an arena. It is 0 if there is nothing to do: no tokens, or only
- * tensors in place that neither a rotation nor an op changes. It is above 1 if
+ * tensors in place that neither a rotation nor an op changes and that have no second destination.
+ * It is above 1 if
  *
  * - the tokens exceed the workgroups of a dispatch,
  * - the device binds too few storage buffers for Q, K and V together,

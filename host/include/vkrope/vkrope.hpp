@@ -308,7 +308,7 @@ inline Result<KernelInfo> kernel_info(const RopeParams& rotation, const AngleTab
                                       std::optional<Element> v = std::nullopt) noexcept {
     return kernel_info(rotation, &layout, q, k, v);
 }
-/// Returns the kernel of a layer without RoPE, which has no angles.
+/// Returns the kernel of a layer without RoPE, which has no angles. An absent Q is std::nullopt.
 inline Result<KernelInfo> kernel_info(const RopeParams& rotation, std::optional<Element> q,
                                       std::optional<Element> k,
                                       std::optional<Element> v = std::nullopt) noexcept {

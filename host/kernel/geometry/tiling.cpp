@@ -32,7 +32,7 @@ std::uint64_t step_of(const View& view, std::uint32_t group_heads, Along directi
 // Returns the maximum bytes lost to alignment: a tile in the middle may start anywhere between two
 // offsets that the device can bind, and end anywhere in a word.
 std::uint64_t max_lost(const StorageLimits& limits) {
-    return std::max<std::uint64_t>(limits.offset_alignment, 16) - 1 + 3;
+    return binding_alignment(limits) - 1 + 3;
 }
 
 // Returns whether the span of `view` in any tile of this size fits a binding.
@@ -73,14 +73,14 @@ bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageL
     return true;
 }
 
-// Reduces the steps of a tile along a direction, so that each tile of a view begins at an offset
-// that the device allows. Returns false if even one step is too many.
+// Reduces the steps of a tile along a direction, so that each tile of a view begins where its
+// binding does. Returns false if even one step is too many.
 bool align_tiles(const View& view, const StorageLimits& limits, const Counts& whole,
                  Along direction, Counts& tile) {
     if (tile.*direction == whole.*direction) return true;
     const std::uint64_t bytes = step_of(view, 1, direction) * view.element_bytes;
     std::uint32_t steps = 1;  // whose bytes are a multiple of the alignment, a power of two
-    while (bytes * steps % limits.offset_alignment != 0) steps *= 2;
+    while (bytes * steps % binding_alignment(limits) != 0) steps *= 2;
     tile.*direction -= tile.*direction % steps;
     return tile.*direction != 0;
 }
@@ -118,7 +118,12 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     bool even = true;
     for (std::uint32_t i = 0; i < bound.count; ++i)
         even = even && bound.views[i]->steps_evenly(group_heads);
-    if (!even || whole.groups < whole.batch)
+    // Sequences of an aligned view may begin anywhere within a dispatch.
+    const bool one_batch = bound.aligned && whole.batch > 1 &&
+                           bound.aligned->batch * bound.aligned->element_bytes %
+                                   binding_alignment(storage) !=
+                               0;
+    if (!even || whole.groups < whole.batch || one_batch)
         tile.groups = 1;
     else
         tile.batch = 1;
@@ -155,7 +160,7 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
                               "%s: the call is divided into dispatches, and no division begins at "
                               "multiples of %" PRIu64
                               " bytes (minStorageBufferOffsetAlignment); call it for fewer tokens",
-                              bound.names[bound.count - 1], storage.offset_alignment);
+                              bound.names[bound.count - 1], binding_alignment(storage));
         return result;
     }
 

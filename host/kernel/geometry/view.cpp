@@ -22,7 +22,7 @@ std::uint64_t span_of(const View& view, std::uint32_t group_heads, const Counts&
 
 VkDescriptorBufferInfo binding_of(VkBuffer buffer, std::uint64_t first, std::uint64_t bytes,
                                   const StorageLimits& limits) noexcept {
-    const VkDeviceSize alignment = std::max<VkDeviceSize>(limits.offset_alignment, 16);
+    const VkDeviceSize alignment = binding_alignment(limits);
     const VkDeviceSize start = first / alignment * alignment;
     return {buffer, start, (first + bytes + 3) / 4 * 4 - start};
 }

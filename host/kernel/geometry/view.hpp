@@ -76,8 +76,13 @@ struct StorageLimits {
     VkDeviceSize uniform_range = 1u << 14;  // maxUniformBufferRange, bytes
 };
 
+// Returns the multiples at which bindings start: of 16 that are offsets that the device allows.
+constexpr VkDeviceSize binding_alignment(const StorageLimits& limits) noexcept {
+    return limits.offset_alignment > 16 ? limits.offset_alignment : 16;
+}
+
 // Returns the binding for `bytes` bytes from byte `first` on. It has whole words, and starts at
-// the next lower multiple of 16 that is an offset that the device allows.
+// the next lower multiple of binding_alignment().
 VkDescriptorBufferInfo binding_of(VkBuffer buffer, std::uint64_t first, std::uint64_t bytes,
                                   const StorageLimits& limits) noexcept;
 

@@ -19,16 +19,21 @@ constexpr float min_eps = 1e-20f, max_eps = 1;
 
 constexpr std::uint32_t max_row_heads = 1024;
 
+// Checks the heads of a tensor whose dispatches need the number of their first head, in 16 bits.
+Status check_head_count(const char* tensor, std::uint32_t heads) noexcept {
+    if (heads <= 65535) return {};
+    return error(VKROPE_ERROR_NOT_SUPPORTED,
+                 "%s.heads is %u: parameters and scales of each head, and second destinations, are "
+                 "for at most 65535 heads",
+                 tensor, heads);
+}
+
 Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                    std::uint32_t heads) noexcept {
     if (Status s = check_enumerator(tensor, field, shape, VKROPE_PARAMETER_HEAD_CHANNEL); !s)
         return s;
     if (shape != VKROPE_PARAMETER_HEAD_CHANNEL) return {};
-    if (heads > 65535)
-        return error(VKROPE_ERROR_NOT_SUPPORTED,
-                     "%s.heads is %u: parameters of each head are for at most 65535 heads", tensor,
-                     heads);
-    if (heads != 0) return {};
+    if (heads != 0) return check_head_count(tensor, heads);
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.%s is [heads, head_dim]: %s.heads must be above 0", tensor, field, tensor);
 }
@@ -111,6 +116,9 @@ Status check_store_scale(const char* tensor, const Ops& ops, Element out, std::u
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.store_scale is %u: %s.heads must be above 0", tensor, unsigned(scale),
                      tensor);
+    if (scale >= VKROPE_STORE_SCALE_GIVEN_HEAD) {
+        if (Status s = check_head_count(tensor, heads); !s) return s;
+    }
     if (!(ops.scale_floor >= 0) || std::isinf(ops.scale_floor) ||
         (ops.scale_floor != 0 && !is_made(scale)))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -150,9 +158,10 @@ Status check_second(TensorIndex index, const TensorInfo& of) noexcept {
     if (of.second > VKROPE_BF16)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.second is %u: it must be f32, f16 or bf16",
                      tensor, unsigned(of.second));
-    if (of.heads != 0) return {};
-    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.second_of is %u: %s.heads must be above 0",
-                 tensor, unsigned(of.second_of), tensor);
+    if (of.heads == 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.second_of is %u: %s.heads must be above 0",
+                     tensor, unsigned(of.second_of), tensor);
+    return check_head_count(tensor, of.heads);
 }
 
 Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcept {

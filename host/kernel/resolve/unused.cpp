@@ -171,8 +171,9 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     for (const TensorIndex t : every_tensor)
         scale_rows(rows, info.tensor[t].ops, call.in[t].heads != 0, names_of[t],
                    call.scale_tokens[t], call.scales_out[t]);
+    const auto given = [&call](TensorIndex t) { return is_given(call.second[t]); };
+    if (!(given(Q) || given(K) || given(V))) return rows.status();
     for (const TensorIndex t : every_tensor) {
-        if (!is_given(call.second[t])) continue;
         const bool present = call.in[t].heads != 0;
         rows.buffer("", names_of[t].second, call.second[t], present && has_second(info.tensor[t]),
                     present ? "the kernel was created without second_of"

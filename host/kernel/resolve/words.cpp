@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks the buffers of words other than tensors: ids, slots, tables and the counter.
+// Checks the buffers other than inputs and outputs: ids, slots, tables, scales, the counter and
+// second destinations.
 #include <cinttypes>
 
 #include "base/defaults.hpp"
@@ -15,7 +16,7 @@ Status check_words(const char* name, const VkDescriptorBufferInfo& where,
     if (where.offset % 4 != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.offset is %" PRIu64 ": it must be a multiple of 4", name, where.offset);
-    if (where.range != VK_WHOLE_SIZE && where.range >= bytes && where.offset <= (too_large >> 2))
+    if (where.range >= bytes && where.range <= (too_large >> 2) && where.offset <= (too_large >> 2))
         return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.range is %" PRIu64 " bytes: it must be at least %" PRIu64

@@ -373,6 +373,8 @@ TEST_CASE("create: rules of second destinations") {
          [](Given& g) { g.info.tensor[K].second_of = VKROPE_SECOND_NONE; }},
         {"tensor[1].second 3", [](Given& g) { g.info.tensor[K].second = VKROPE_E4M3FN; }},
         {"tensor[1].second_of 1 tensor[1].heads", [](Given& g) { g.info.tensor[K].heads = 0; }},
+        {"tensor[1].heads 65536 65535", [](Given& g) { g.info.tensor[K].heads = 65536; },
+         VKROPE_ERROR_NOT_SUPPORTED},
         {"tensor[0].second_of 2 K V",
          [](Given& g) { g.info.tensor[Q].second_of = VKROPE_SECOND_INPUT; }},
         {"tensor[2].second_of tensor[2].head_dim 0",

@@ -75,11 +75,11 @@ TEST_CASE("128 MiB at offset 0 are one tile; a token more, or an offset of one e
 TEST_CASE("tiles of a view without an offset begin where the device can bind it") {
     // [batch, tokens, 64] of f16: 128 bytes a token. 16 workgroups are at most 16 tokens.
     const auto tiles = [](std::uint32_t batch, std::uint32_t tokens, std::uint32_t limit,
-                          VkDeviceSize alignment) {
+                          VkDeviceSize alignment, std::uint32_t channels = 64) {
         Packed t(batch, tokens, 1);
-        View second = {.element_bytes = 2, .head_dim = 64};
-        second.token = 64;
-        second.batch = std::uint64_t{64} * tokens;
+        View second = {.element_bytes = 2, .head_dim = channels};
+        second.token = channels;
+        second.batch = std::uint64_t{channels} * tokens;
         t.bound.add("second", second);
         t.bound.packed_tokens = true;
         t.bound.aligned = &second;
@@ -87,8 +87,10 @@ TEST_CASE("tiles of a view without an offset begin where the device can bind it"
         t.dispatch.workgroup_count[0] = limit;
         t.geometry.group_tokens = 1;
         const Result<Tiling> tiling = t.tile();
-        for (std::uint64_t i = 0; tiling && i < tiling->count(); ++i)
-            CHECK(offset_of(second, 1, tiling->at(i).first) * 2 % alignment == 0);
+        for (std::uint64_t i = 0; tiling && i < tiling->count(); ++i) {
+            const std::uint64_t first = offset_of(second, 1, tiling->at(i).first) * 2;
+            CHECK(binding_of(VK_NULL_HANDLE, first, 4, t.storage).offset == first);
+        }
         return tiling ? tiling->count() : 0;
     };
     CHECK(tiles(1, 15, 15, 256) == 1);
@@ -98,6 +100,7 @@ TEST_CASE("tiles of a view without an offset begin where the device can bind it"
     CHECK(tiles(2, 31, 15, 256) == 0);  // the second sequence begins at an odd multiple of 128
     CHECK(tiles(2, 31, 15, 128) == 6);
     CHECK(tiles(1, 2, 1, 256) == 0);
+    CHECK(tiles(1, 30, 15, 4, 66) == 3);  // of 12 tokens, since bindings start at multiples of 16
 }
 
 TEST_CASE("65535 sequences or heads are one tile, one more are two") {
