@@ -61,6 +61,11 @@ std::uint32_t normed_channels(Info info, TensorIndex which) {
     return info.tensor[which].ops.norm.channels;
 }
 
+// The oracle compares ops around a rotation unless the caller made the angles.
+bool has_known_angles(Info info) {
+    return info.angles != VKROPE_ANGLES_COS_SIN_CACHE;
+}
+
 bool any_norm(Info info, NormSpan span = VKROPE_NORM_SPAN_HEAD) {
     return any(
         info,
@@ -426,29 +431,30 @@ constexpr Kind all[] = {
     {"latent_rows",
      [](Info info, Tensors) {
          return info.rotary_dim == 64 && info.tensor[K].head_dim == 576 &&
-                normed_channels(info, K) == 512;
+                normed_channels(info, K) == 512 && has_known_angles(info);
      }},
     {"norms_of_odd_parts",
      [](Info info, Tensors) {
-         return normed_channels(info, Q) % 2 == 1 && info.tensor[Q].ops.norm.first_channel % 2 == 1;
+         return normed_channels(info, Q) % 2 == 1 &&
+                info.tensor[Q].ops.norm.first_channel % 2 == 1 && has_known_angles(info);
      }},
     {"norms_of_parts_of_a_token",
      [](Info info, Tensors) {
          return normed_channels(info, Q) > 1 && info.tensor[Q].heads > 1 &&
-                info.tensor[Q].ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
+                info.tensor[Q].ops.norm.span == VKROPE_NORM_SPAN_TOKEN && has_known_angles(info);
      }},
     // Second destinations
     {"second_of_results",
      [](Info info, Tensors) {
          const TensorInfo& k = info.tensor[K];
          return k.second_of == VKROPE_SECOND_RESULT && is_quantised(k.out) && info.scatter_kv &&
-                info.rotary_dim != 0;
+                info.rotary_dim != 0 && has_known_angles(info);
      }},
     {"second_of_inputs",
      [](Info info, Tensors) {
          const TensorInfo& k = info.tensor[K];
          return k.second_of == VKROPE_SECOND_INPUT && k.second != k.in && has_steps(k) &&
-                info.rotary_dim != 0 && info.head_groups < 2;
+                info.rotary_dim != 0 && info.head_groups < 2 && has_known_angles(info);
      }},
     {"second_in_place",
      [](Info info, Tensors) {
