@@ -174,9 +174,16 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
         !outliers.empty())
         return outliers;  // the rest may be rounding
     std::uint64_t run = 0, in_run = 0, longest = 0, turn = 0, right_values = 0;
-    const auto shown = [&right](std::uint64_t values, double u) {
-        return double(values) * visible(right.out.type, u);
+    // In 16 bits a small error that crosses a tie between two values looks like a whole step, so
+    // that the share of wrong values tells more of the error than the largest one.
+    const bool rounds_to_16 = right.out.type != oracle::Type::f32;
+    const auto share_of = [rounds_to_16](std::uint64_t errs, std::uint64_t checked) {
+        return rounds_to_16 ? double(errs) / double(checked) : 1;
     };
+    const auto shown = [&right](std::uint64_t values, double u, double share) {
+        return double(values) * std::min(visible(right.out.type, u), share);
+    };
+    std::uint64_t errs = 0, checked = 0;  // values of wrong pairs
     const long double factor = oracle::factor_of(right.operation);
     bool odd = false, larger = false;
     double largest = 0;
@@ -186,8 +193,12 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
         if (is_wrong) {
             wrong.push_back(off);
             largest = std::max(largest, off.u);
-            odd = odd || (off.u > far_u && shown(longest, off.u) >= enough);
-            larger = larger || off.u > far_u * (1 + off.reach);
+            errs += off.wrong;
+            checked += off.checked;
+            const double share = share_of(off.wrong, off.checked);
+            odd = odd || (off.u > far_u && shown(longest, off.u, share) >= enough);
+            larger = larger ||
+                     ((off.wrong > 1 || !rounds_to_16) && off.u * share > far_u * (1 + off.reach));
         }
         // A single right pair may be one whose products of position and frequency are exact. Pairs
         // that do not turn round only their product with the factor.
@@ -199,7 +210,8 @@ std::vector<std::size_t> odd_pairs(const Observation& observation, const Hypothe
         turn += turns_right ? 1 : 0;
         right_values += turns_right ? off.checked : 0;
     }
-    odd = odd || (larger && turn >= 2 && shown(right_values, largest) >= enough);
+    odd = odd ||
+          (larger && turn >= 2 && shown(right_values, largest, share_of(errs, checked)) >= enough);
     return odd ? numbers_of(wrong) : std::vector<std::size_t>();
 }
 
