@@ -124,6 +124,8 @@ void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
         cut(operation.ids, change_of(ids_of));
     if (!info.scatter_kv) operation.slots.clear();
     if (!operation.slots.empty()) cut(operation.slots, change_of(slots_of));
+    if (!operation.call.paged_cache.int64)  // the call stores them in 32 bits
+        for (std::int64_t& slot : operation.slots) slot = std::int32_t(slot);
     if (info.phase)
         cut(operation.phase, change_of(phases_of));
     else
