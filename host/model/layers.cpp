@@ -88,10 +88,9 @@ LayerKind Layers::choose(const Query& query, Warnings& warnings) const {
     warnings.insert(warnings.end(), ignored.begin(), ignored.end());
     LayerKind chosen = chosen_of(all, query, warnings);
     if (contains(other_kinds, chosen.type)) {
-        not_supported(
-            "{}{}: such a layer has no rows of Q and K",
-            query.layer >= 0 ? sentence("layer {} is of type ", query.layer) : "layer type ",
-            chosen.type);
+        warn(warnings, "{}{}: such a layer has no rows of Q and K",
+             query.layer >= 0 ? sentence("layer {} is of type ", query.layer) : "layer type ",
+             chosen.type);
     }
     const bool any = query.layer < 0 && query.layer_type.empty();
     for (const std::string& type : all) {

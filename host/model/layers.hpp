@@ -85,7 +85,7 @@ struct Layers {
     bool none_rotates = false;          // no layer has RoPE: Kimi Linear
 
     // Returns the kind that the query selects, or the most likely one with a warning that names
-    // it. Fails for a kind without rows of Q and K.
+    // it.
     LayerKind choose(const Query& query, Warnings& warnings) const;
 
     // Returns the number that the layers of the query share; nothing without a list. For a kind
