@@ -26,13 +26,6 @@ constexpr std::uint32_t norm_channels(const Norm& norm, std::uint32_t head_dim) 
     return value_or(norm.channels, head_dim);
 }
 
-// Returns a model's ops for rows of this many channels: the norm of a latent row is neither that of
-// its rotated channels alone nor that of an assembled key.
-constexpr Ops ops_of_row(Ops ops, std::uint32_t head_dim) noexcept {
-    if (!fits_in_row(ops.norm, head_dim)) ops.norm = {};
-    return ops;
-}
-
 // Checks that the other fields of a tensor with head_dim 0 are 0.
 inline Status check_absent(const char* tensor, const TensorInfo& of) noexcept {
     if (of.head_dim != 0) return {};

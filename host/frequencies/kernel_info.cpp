@@ -85,6 +85,15 @@ void set_rotation(const vkrope_rope_params& rotation, const AngleTableLayout& pl
     info.sections = rotation.sections;
 }
 
+// Returns a model's ops for rows whose rotated channels begin at `rotary_offset`. In a latent row
+// the norm ends there. It is neither that of the rotated channels alone nor that of an assembled
+// key.
+Ops ops_of_row(Ops ops, std::uint32_t rotary_offset) noexcept {
+    const Norm& norm = ops.norm;
+    if (norm.channels != 0 && norm.first_channel + norm.channels != rotary_offset) ops.norm = {};
+    return ops;
+}
+
 // Sets the rows and the ops of the tensors that have a type.
 void set_tensors(const vkrope_rope_params& rotation,
                  const vkrope_element* const (&types)[tensor_count], KernelInfo& info) noexcept {
@@ -94,9 +103,10 @@ void set_tensors(const vkrope_rope_params& rotation,
         if (!types[t]) continue;
         TensorInfo& tensor = info.tensor[t];
         tensor.in = tensor.out = *types[t];
-        tensor.head_dim = vkrope_row_channels(
-            &rotation, t == Q ? rotation.q_rotary_offset : rotation.k_rotary_offset);
-        tensor.ops = ops_of_row(model.tensor[t], tensor.head_dim);
+        const std::uint32_t rotary_offset = t == Q ? rotation.q_rotary_offset
+                                                   : rotation.k_rotary_offset;
+        tensor.head_dim = vkrope_row_channels(&rotation, rotary_offset);
+        tensor.ops = ops_of_row(model.tensor[t], rotary_offset);
         any = any || has_ops(tensor.ops);
     }
     // A latent row is one head, but an assembled key, which has no latent norm, has several.

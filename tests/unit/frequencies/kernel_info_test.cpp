@@ -170,8 +170,9 @@ TEST_CASE("kernel_info: a latent row without RoPE is whole, and other rows have 
     kimi.q_rotary_offset = 64;  // the window of a query may begin where head_dim ends
     CHECK(vkrope_row_channels(&kimi, kimi.q_rotary_offset) == 128);
 
-    // The rotated channels alone, and a key assembled for each head.
-    for (const std::uint32_t offset : {0u, 128u}) {
+    // The rotated channels alone, and keys assembled for each head, also if they are long enough
+    // for the latent norm.
+    for (const std::uint32_t offset : {0u, 128u, 576u}) {
         kimi.k_rotary_offset = offset;
         const auto other = kernel_info(kimi, VKROPE_F16, VKROPE_F16);
         REQUIRE_MESSAGE(other, other.status.what);
@@ -180,8 +181,6 @@ TEST_CASE("kernel_info: a latent row without RoPE is whole, and other rows have 
         CHECK(other->tensor[K].ops.norm.channels == 0);
         CHECK(other->tensor[K].heads == 0);
     }
-    kimi.k_rotary_offset = 448;  // a row that ends where the norm does
-    CHECK(kernel_info(kimi, {}, VKROPE_F16)->tensor[K].ops.norm.channels == 512);
 }
 
 TEST_CASE("kernel_info: sections are copied, and record refuses a kernel without them") {
