@@ -87,11 +87,6 @@ LayerKind Layers::choose(const Query& query, Warnings& warnings) const {
     const std::vector<std::string> all = types();
     warnings.insert(warnings.end(), ignored.begin(), ignored.end());
     LayerKind chosen = chosen_of(all, query, warnings);
-    if (contains(other_kinds, chosen.type)) {
-        warn(warnings, "{}{}: such a layer has no rows of Q and K",
-             query.layer >= 0 ? sentence("layer {} is of type ", query.layer) : "layer type ",
-             chosen.type);
-    }
     const bool any = query.layer < 0 && query.layer_type.empty();
     for (const std::string& type : all) {
         // A type with its own parameters needs no warning.
