@@ -13,7 +13,7 @@ data             -      -  ^tests/data/
 results        530    400  ^[a-z]+/results/|\.svg$
 shaders       5280   4400  ^shaders/
 interface     3210   3400  ^host/include/
-frequencies   2540   2300  ^host/frequencies/
+frequencies   2550   2300  ^host/frequencies/
 kernel        7170   5200  ^host/(kernel|base)/
 runtime       2560   2000  ^host/runtime/
 model         8870   6000  ^host/model/
