@@ -1539,8 +1539,8 @@ typedef struct vkrope_model_query {
  *
  * The indexer of sparse attention (DeepSeek V3.2, GLM 5) is the layer type "indexer".
  *
- * A layer without RoPE has no_rope, no rotary_dim and no frequencies. So has a layer without rows of
- * Q and K: of linear attention, Mamba, a convolution or an MLP alone.
+ * A layer without RoPE has no_rope, no rotary_dim and no frequencies. So has a layer without rows
+ * of Q and K: of linear attention, Mamba, a convolution or an MLP alone.
  *
  * vkrope_rope_params::ops describes the norms of Q, K and V in the model's class, with the eps of
  * the file or else of the class, its clamping, and its scaling of queries by position. A latent row
