@@ -101,6 +101,14 @@ inline bool is_same_kernel(const KernelInfo& a, const KernelInfo& b) noexcept {
     static_assert(alignof(KernelInfo) == 4, "without padding: each field has 4 bytes");
     return std::memcmp(&a, &b, sizeof a) == 0;
 }
+// Returns a model's ops for rows whose rotated channels begin at `rotary_offset`. In a latent row
+// the norm ends there. It is neither that of the rotated channels alone nor that of an assembled
+// key.
+constexpr Ops ops_of_row(Ops ops, std::uint32_t rotary_offset) noexcept {
+    const Norm& norm = ops.norm;
+    if (norm.channels != 0 && norm.first_channel + norm.channels != rotary_offset) ops.norm = {};
+    return ops;
+}
 // Returns whether a tensor has a second destination.
 constexpr bool has_second(const TensorInfo& tensor) noexcept {
     return tensor.second_of != VKROPE_SECOND_NONE;

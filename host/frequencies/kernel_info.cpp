@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/angle_layout.hpp"
+#include "base/meaning.hpp"
 #include "base/parameter_layout.hpp"
 #include "base/window_rules.hpp"
 #include "frequencies/angle_table_layout.hpp"
@@ -83,15 +84,6 @@ void set_rotation(const vkrope_rope_params& rotation, const AngleTableLayout& pl
     if (rotation.sections.axes == 0) return;
     info.positions = VKROPE_POSITIONS_AXIS_IDS;
     info.sections = rotation.sections;
-}
-
-// Returns a model's ops for rows whose rotated channels begin at `rotary_offset`. In a latent row
-// the norm ends there. It is neither that of the rotated channels alone nor that of an assembled
-// key.
-Ops ops_of_row(Ops ops, std::uint32_t rotary_offset) noexcept {
-    const Norm& norm = ops.norm;
-    if (norm.channels != 0 && norm.first_channel + norm.channels != rotary_offset) ops.norm = {};
-    return ops;
 }
 
 // Sets the rows and the ops of the tensors that have a type.

@@ -202,13 +202,10 @@ std::vector<float> scales_by_position(const OperationInputs& inputs) {
 }
 
 // Returns the model's ops if any op was requested. Otherwise returns no ops and prints a note that
-// lists the model's ops. K of latent attention has a norm of the channels before the rotated ones,
-// but only in a row of the latent cache.
+// lists the model's ops.
 ModelOps model_ops(const OperationOptions& options, const OperationInputs& inputs) {
     ModelOps model = inputs.rotation.ops;
-    Norm& of_k = model.tensor[K].norm;
-    if (of_k.channels != 0 && of_k.first_channel + of_k.channels != inputs.rotation.k_rotary_offset)
-        of_k = {};
+    model.tensor[K] = ops_of_row(model.tensor[K], inputs.rotation.k_rotary_offset);
     if (asks_for_ops(options.ops)) return model;
     bool any = inputs.tensors[Q] && model.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
     for (const TensorIndex which : every_tensor) {
