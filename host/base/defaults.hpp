@@ -27,8 +27,8 @@ inline float q_scale_of(const vkrope_call& call) noexcept {
 inline KernelInfo completed(KernelInfo info) noexcept {
     info.head_groups = head_groups_of(info);
     info.pairing_out = output_pairing(info);
-    for (VkBool32* flag :
-         {&info.scatter_kv, &info.phase, &info.channel_angles, &info.two_parameter_sets})
+    for (VkBool32* flag : {&info.scatter_kv, &info.gather_kv, &info.phase, &info.channel_angles,
+                           &info.two_parameter_sets})
         *flag = *flag != VK_FALSE;
     for (TensorInfo& of : info.tensor)
         if (of.head_dim != 0) of.ops.scale = scale_of(of.ops);

@@ -33,12 +33,16 @@ constexpr bool is_quantised(Element element) noexcept {
 }
 // See vkrope_block_channels.
 constexpr std::uint32_t block_channels(Element element) noexcept {
-    return element >= VKROPE_Q8_0 && element <= VKROPE_Q5_1 ? 32 : 1;
+    return element >= VKROPE_Q8_0 && element <= VKROPE_IQ4_NL ? 32 : element == VKROPE_INT4 ? 2 : 1;
+}
+// Returns whether a type has ggml's blocks, which contain their scales.
+constexpr bool has_blocks(Element element) noexcept {
+    return block_channels(element) == 32;
 }
 // See vkrope_element_bytes.
 constexpr std::uint32_t element_bytes(Element element) noexcept {
-    constexpr std::uint32_t bytes[] = {4, 2, 2, 1, 1, 1, 34, 18, 20, 22, 24};
-    return element <= VKROPE_Q5_1 ? bytes[std::uint32_t(element)] : 2;
+    constexpr std::uint32_t bytes[] = {4, 2, 2, 1, 1, 1, 34, 18, 20, 22, 24, 18, 1};
+    return element <= VKROPE_INT4 ? bytes[std::uint32_t(element)] : 2;
 }
 // See vkrope_summed_axes.
 constexpr std::uint32_t summed_axes(const Sections& sections) noexcept {
@@ -113,9 +117,23 @@ constexpr Ops ops_of_row(Ops ops, std::uint32_t rotary_offset) noexcept {
 constexpr bool has_second(const TensorInfo& tensor) noexcept {
     return tensor.second_of != VKROPE_SECOND_NONE;
 }
-// Returns whether the kernel computes a scale for each row.
+// Returns whether the kernel computes scales of the rows that it stores.
 constexpr bool is_made(StoreScale scale) noexcept {
     return scale >= VKROPE_STORE_SCALE_MADE;
+}
+// Returns the number of scales of a row, made or read.
+constexpr std::uint32_t scale_groups(const TensorInfo& tensor) noexcept {
+    return tensor.ops.store_scale_group == 0 ? 1 : tensor.head_dim / tensor.ops.store_scale_group;
+}
+// Returns whether the rows of a tensor come from a cache: of slots, quantised or transformed.
+constexpr bool is_read_from_cache(const KernelInfo& info, TensorIndex index) noexcept {
+    const TensorInfo& tensor = info.tensor[index];
+    return index != Q && tensor.head_dim != 0 &&
+           (info.gather_kv || is_quantised(tensor.in) || tensor.ops.hadamard_of_input != 0);
+}
+// Returns whether a kernel moves keys: it reads rows of a cache, and has no Q.
+constexpr bool moves_keys(const KernelInfo& info) noexcept {
+    return is_read_from_cache(info, K) || is_read_from_cache(info, V);
 }
 
 }  // namespace vkrope

@@ -13,7 +13,7 @@ namespace vkrope {
 constexpr bool has_ops(const Ops& ops) noexcept {
     return ops.norm.kind != VKROPE_NORM_NONE || ops.bias != VKROPE_PARAMETER_NONE ||
            ops.clip != 0 || scale_of(ops) != 1 || ops.scale_call || ops.scale_tokens ||
-           ops.hadamard != 0;
+           ops.hadamard != 0 || ops.hadamard_of_input != 0;
 }
 
 // Returns whether rows of this many channels have the part that a norm takes.

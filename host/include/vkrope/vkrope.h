@@ -168,7 +168,9 @@ typedef enum vkrope_pairing VKROPE_UINT32 {
 } vkrope_pairing;
 
 /** Storage format of a tensor element, little-endian. The quantised types, from VKROPE_E4M3FN on,
- * are for vkrope_tensor_info::out only; their bytes equal the named definition on every device. */
+ * are for vkrope_tensor_info::out, and for `in` of K and V in kernels that move keys. Stored bytes
+ * equal the named definition on every device. What is read is exact in f32, or rounded once: the
+ * number of the code, times the scale of the row if it has one, or d times the code, plus m. */
 typedef enum vkrope_element VKROPE_UINT32 {
     VKROPE_F32 = 0,  /**< IEEE 754 binary32 */
     VKROPE_F16 = 1,  /**< IEEE 754 binary16 */
@@ -187,6 +189,14 @@ typedef enum vkrope_element VKROPE_UINT32 {
     VKROPE_Q4_1 = 8,  /**< as VKROPE_Q8_0 */
     VKROPE_Q5_0 = 9,  /**< as VKROPE_Q8_0 */
     VKROPE_Q5_1 = 10, /**< as VKROPE_Q8_0 */
+    /** Blocks of 32 channels like VKROPE_Q8_0, whose codes stand for 16 numbers, as of ggml's
+     * quantize_row_iq4_nl_ref with f32 sums in the order of channels. A block whose magnitudes are
+     * all below 1e-15 has d = 0. A NaN counts as 0 and is stored as code 8. An infinity gives an
+     * infinite d, and code 8 for all channels. Sums that overflow give d = NaN, 0x7e00. */
+    VKROPE_IQ4_NL = 11,
+    /** Two's complement, -7 to 7, two channels in a byte, the first in the lower four bits;
+     * otherwise like VKROPE_INT8. head_dim must be even. */
+    VKROPE_INT4 = 12,
 } vkrope_element;
 
 /** Source of cos and sin in the shader. For a given source the output bits are the same on every
@@ -436,7 +446,7 @@ typedef struct vkrope_norm {
     uint32_t channels VKROPE_ZERO;
 } vkrope_norm;
 
-/** Source of the scale of an e4m3fn, e5m2 or int8 output. */
+/** Source of the scale of an e4m3fn, e5m2, int8 or int4 output. */
 typedef enum vkrope_store_scale VKROPE_UINT32 {
     VKROPE_STORE_SCALE_NONE = 0, /**< no scale: channels are quantised as they are */
     /** One scale of the tensor multiplies before the store: see
@@ -444,10 +454,10 @@ typedef enum vkrope_store_scale VKROPE_UINT32 {
     VKROPE_STORE_SCALE_GIVEN = 1,
     /** One scale of each head multiplies; requires the number of heads. */
     VKROPE_STORE_SCALE_GIVEN_HEAD = 2,
-    /** Each row is divided by a scale that the kernel computes from it: the larger of
-     * vkrope_ops::scale_floor and the row's largest magnitude over the largest finite value of the
-     * type (448, 57344, 127), both f32. Stored as f32 to vkrope_call::scales_out; requires the
-     * number of heads. */
+    /** Each row, or group of vkrope_ops::store_scale_group channels, is divided by a scale that
+     * the kernel computes from it: the larger of vkrope_ops::scale_floor and its largest magnitude
+     * over the largest finite value of the type (448, 57344, 127, 7), both f32. Stored to
+     * vkrope_call::scales_out; requires the number of heads. */
     VKROPE_STORE_SCALE_MADE = 3,
     /** As VKROPE_STORE_SCALE_MADE, but the scale is rounded up to a power of two, at least 2^-126.
      * Its bits 23 to 30 are the byte of a UE8M0 scale, as DeepSeek's indexer stores it. An infinity
@@ -455,15 +465,26 @@ typedef enum vkrope_store_scale VKROPE_UINT32 {
     VKROPE_STORE_SCALE_MADE_POWER_OF_TWO = 4,
 } vkrope_store_scale;
 
-/** Layout of the made scales of K or V if scatter_kv is set; otherwise it is [batch, tokens,
- * heads]. */
+/** Layout of the scales of a cache's rows, made or read: of K or V with scatter_kv or gather_kv.
+ * Without slots it is [batch, tokens, heads]. With vkrope_ops::store_scale_group, each of these is
+ * followed by its groups: [slots, heads, head_dim / group]. */
 typedef enum vkrope_scale_layout VKROPE_UINT32 {
     VKROPE_SCALE_LAYOUT_SLOTS_HEADS = 0, /**< [slots, heads] (NHD) */
     VKROPE_SCALE_LAYOUT_PAGES_HEADS = 1, /**< [pages, heads, page_size] (HND) */
 } vkrope_scale_layout;
 
-/** Ops of a tensor other than its rotation. They are applied in this order: bias, norm before,
- * clip, rotation (never of V), norm after, scale, Hadamard transform, store. All of them except the
+/** Storage format of made scales, and of scales that are read. */
+typedef enum vkrope_scale_type VKROPE_UINT32 {
+    VKROPE_SCALE_TYPE_F32 = 0,
+    /** One byte, the exponent of a power of two plus 127 (Open Compute Project, MX formats); needs
+     * VKROPE_STORE_SCALE_MADE_POWER_OF_TWO if scales are made. An infinite scale becomes 255, which
+     * is read as NaN. 0 is read as 2^-127, which a device may flush to 0. */
+    VKROPE_SCALE_TYPE_UE8M0 = 1,
+} vkrope_scale_type;
+
+/** Ops of a tensor other than its rotation. They are applied in this order: the input's Hadamard
+ * transform is undone, bias, norm before, clip, rotation (never of V), norm after, scale, Hadamard
+ * transform, store. All of them except the
  * rotation also apply to channels that are not rotated. Ops compute in f32: a sum or product beyond
  * its range is an infinity, also inside an op, such as the sums of a layer norm or of a Hadamard
  * transform before the division. Norms, Hadamard transforms and quantised outputs exchange channels
@@ -483,10 +504,23 @@ typedef struct vkrope_ops {
      * order: a power of two, 2 to 512, that divides head_dim; 0: none. See
      * vkrope_hadamard_of_llama_cpp. */
     uint32_t hadamard VKROPE_ZERO;
-    vkrope_store_scale store_scale VKROPE_ZERO; /**< scale of an e4m3fn, e5m2 or int8 output */
+    /** Scale of an e4m3fn, e5m2, int8 or int4 output. */
+    vkrope_store_scale store_scale VKROPE_ZERO;
     /** Minimum of made scales: finite, not negative; for powers of two at most 2^127. */
     float scale_floor VKROPE_ZERO;
-    vkrope_scale_layout scale_layout VKROPE_ZERO; /**< layout of made scales of K and V */
+    /** Layout of made scales and of scales_in, of K and V. */
+    vkrope_scale_layout scale_layout VKROPE_ZERO;
+    /** K and V: blocks of a Hadamard transform that the input has, and that is undone first: as
+     * `hadamard`, which has to be set, too, if the output shall have it; 0: none. Not with a norm
+     * over a token, nor with another pairing_out. */
+    uint32_t hadamard_of_input VKROPE_ZERO;
+    /** Channels of each made scale and each of scales_in: 32, 64 or 128, which divides head_dim;
+     * 0: the row. */
+    uint32_t store_scale_group VKROPE_ZERO;
+    vkrope_scale_type scale_type VKROPE_ZERO; /**< format of made scales and of scales_in */
+    /** K and V: the rows of an e4m3fn, e5m2, int8 or int4 input have scales, which multiply:
+     * vkrope_call::scales_in. Requires the number of heads. */
+    VkBool32 scales_in VKROPE_ZERO;
 } vkrope_ops;
 
 /** What the second destination of K or V receives: the rows for prefill attention beside a cache,
@@ -502,7 +536,8 @@ typedef enum vkrope_second_of VKROPE_UINT32 {
 /** Properties of Q, K or V that are fixed when a kernel is created. head_dim 0: the kernel does not
  * handle this tensor, and the other fields must be 0. */
 typedef struct vkrope_tensor_info {
-    vkrope_element in VKROPE_ZERO;  /**< f32, f16 or bf16 */
+    /** f32, f16 or bf16; of K and V in a kernel without Q also a quantised type. */
+    vkrope_element in VKROPE_ZERO;
     vkrope_element out VKROPE_ZERO; /**< any type; with blocks, head_dim must be a multiple of 32 */
     uint32_t head_dim VKROPE_ZERO;  /**< channels per head: 2 to 65534; with a norm, at most 4096 */
     /** First rotated channel; rotary_offset + rotary_dim <= head_dim. For V it must be 0. */
@@ -545,6 +580,14 @@ typedef struct vkrope_kernel_info {
     vkrope_pairing pairing_out VKROPE_ZERO;
     /** Rows of K and V go to the slots of vkrope_call::paged_cache. */
     VkBool32 scatter_kv VKROPE_ZERO;
+    /** Rows of K and V come from the slots of vkrope_call::paged_cache, so that keys in a cache
+     * move: positions are what is added to theirs, and `gain` is VKROPE_GAIN_OMIT. Such a kernel,
+     * like every kernel that reads a quantised type or undoes a Hadamard transform, has no Q and no
+     * second destinations. In these kernels, a row that nothing changes keeps its bytes, and a row
+     * in place is not accessed: its type, transform, scales and pairing stay, it has no other op,
+     * and its positions are 0, or out of range, with a factor of 1 (or VKROPE_GAIN_OMIT), and
+     * without phases and cos_sin_cache. */
+    VkBool32 gather_kv VKROPE_ZERO;
     /** Windows of a row, ascending and without overlap; their rotary_dims add up to rotary_dim: 2-D
      * vision RoPE. Pairs of the angle table are numbered window after window. All zero: one
      * window. */
@@ -628,8 +671,8 @@ VKROPE_API void vkrope_arena_destroy(vkrope_arena* arena);
  * packed. */
 #define VKROPE_BROADCAST INT64_MIN
 
-/** Location of a tensor's rows. Strides are in elements, not bytes; for ggml's blocks they are
- * multiples of 32. A stride of 0 means packed as [batch, tokens, heads, head_dim]. */
+/** Location of a tensor's rows. Strides are in elements, not bytes; they are multiples of
+ * vkrope_block_channels. A stride of 0 means packed as [batch, tokens, heads, head_dim]. */
 typedef struct vkrope_tensor {
     /** Buffer, offset and range of the tensor in bytes; VK_WHOLE_SIZE is not allowed. */
     VkDescriptorBufferInfo where VKROPE_ZERO;
@@ -650,8 +693,9 @@ typedef struct vkrope_tensor {
 } vkrope_tensor;
 
 /**
- * Paged cache: destination rows of out[VKROPE_K] and out[VKROPE_V], one per token. The number of
- * pages follows from where.range (of the smaller cache if a call has both):
+ * Paged cache: destination rows of out[VKROPE_K] and out[VKROPE_V], one per token, with scatter_kv,
+ * and source rows of in[VKROPE_K] and in[VKROPE_V] with gather_kv. The number of pages follows from
+ * where.range (of the smallest destination, or source, of a call):
  *
  *     [slots, heads, head_dim]              page_size 1
  *     [pages, page_size, heads, head_dim]   packed, the default
@@ -665,23 +709,28 @@ typedef struct vkrope_tensor {
  *                                           layout above, times 2
  *
  * Rows without a token keep their bits. If two tokens have the same slot, its content is undefined.
+ * So is a row whose source is another token's destination: such moves have to be calls of their
+ * own, with a barrier between them.
  */
 typedef struct vkrope_paged_cache {
     /** int32 or int64 [batch, tokens]: page * page_size + row. -1 skips the token. Any other value
      * outside the cache skips it and increments vkrope_call::out_of_range. Offset and range must be
      * multiples of 4. */
     VkDescriptorBufferInfo slot_mapping VKROPE_ZERO;
-    VkBool32 int64 VKROPE_ZERO; /**< slot_mapping is int64 */
+    /** With gather_kv: slots that are read, of the same type and strides as slot_mapping. Not set,
+     * with scatter_kv: slot_mapping, so that rows stay where they are. */
+    VkDescriptorBufferInfo source_mapping VKROPE_ZERO;
+    VkBool32 int64 VKROPE_ZERO; /**< slot_mapping and source_mapping are int64 */
     /** Rows per page, 1 to 2^31; 0: 1. With 1, a page_stride (if 0: row_stride) other than packed
      * is an error, because page_size may have been forgotten. For single rows with gaps, set
      * row_stride and page_stride to the same value. */
     uint32_t page_size VKROPE_ZERO;
-    /** Elements from one page to the next, in both caches; 0: packed. K and V may be parts of one
+    /** Elements from one page to the next, in all caches; 0: packed. K and V may be parts of one
      * row: of MLA's [512 | 64] V is the first part, K the second, and both strides of one-row pages
      * are 576. Of two caches that are not packed, with rows of different lengths, V needs its own
-     * call. token_stride and batch_stride of out[VKROPE_K] and out[VKROPE_V] must be 0. */
+     * call. token_stride and batch_stride of tensors in a cache must be 0. */
     int64_t page_stride VKROPE_ZERO;
-    int64_t row_stride VKROPE_ZERO;   /**< elements between rows, in both caches; 0: packed */
+    int64_t row_stride VKROPE_ZERO;   /**< elements between rows, in all caches; 0: packed */
     int64_t batch_stride VKROPE_ZERO; /**< slots from one sequence to the next; 0: packed */
 } vkrope_paged_cache;
 
@@ -720,7 +769,8 @@ typedef struct vkrope_angles {
 } vkrope_angles;
 
 /** One rotation of Q, K or both, optionally with a copy of V, or the same ops without a rotation.
- * Input and output of a tensor must be the same bytes (in place) or disjoint. Setting a field that
+ * Input and output of a tensor must be the same bytes (in place) or disjoint. Source and
+ * destination of moved keys may be the same cache. Setting a field that
  * the kernel does not use is an error that names it: ids for a kernel with implicit positions,
  * parameters for a kernel without weights, rows for a tensor without heads. */
 typedef struct vkrope_call {
@@ -756,9 +806,15 @@ typedef struct vkrope_call {
      * must be multiples of 4. */
     VkDescriptorBufferInfo scale_tokens[VKROPE_TENSORS] VKROPE_ZERO;
     /** With made scales of the tensor: receives f32 [batch, tokens, heads], packed, or with
-     * scatter_kv one scale for each row of the cache, see vkrope_scale_layout. The offset must be a
-     * multiple of 4; the range may not overlap another buffer of the call. */
+     * scatter_kv one scale for each row of the cache, see vkrope_scale_layout; or bytes, see
+     * vkrope_ops::scale_type. The offset must be a multiple of 4, and the range whole words; it may
+     * not overlap another buffer of the call, except that the cache of scales_in may be the same.
+     */
     VkDescriptorBufferInfo scales_out[VKROPE_TENSORS] VKROPE_ZERO;
+    /** With vkrope_ops::scales_in of the tensor: scales of the rows that are read, in the same
+     * layout and format as scales_out, by source slot with gather_kv. If the rows are in place or
+     * move within a cache, and the output has made scales, it must be scales_out. */
+    VkDescriptorBufferInfo scales_in[VKROPE_TENSORS] VKROPE_ZERO;
     /** With vkrope_tensor_info::second_of of the tensor: receives the rows of all tokens, those
      * without a slot too, as [batch, tokens, heads, head_dim], packed. The offset must be a
      * multiple of 256, the range at least the bytes of the rows, in whole words of 4 bytes; the
@@ -1353,13 +1409,14 @@ VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_d
                                                                uint32_t v_head_dim,
                                                                VkBool32 v_quantised);
 
-/** Returns whether a type is quantised; such a type can be stored but not read. */
+/** Returns whether a type is quantised; only kernels that move keys read such a type. */
 VKROPE_API VkBool32 vkrope_is_quantised(vkrope_element element);
 
-/** Returns the number of channels of a block: 32 for ggml's types, 1 for all others. */
+/** Returns the number of channels of a block: 32 for ggml's types, 2 for VKROPE_INT4, 1 for all
+ * others. */
 VKROPE_API uint32_t vkrope_block_channels(vkrope_element element);
 
-/** Returns the size in bytes of one element, or of one block for ggml's types. */
+/** Returns the size in bytes of one element, or of one block. */
 VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 
 /* ---- ids: conversion of positions to int32 ---- */

@@ -76,6 +76,7 @@ using QueryScale = vkrope_query_scale;
 using QueryScaling = vkrope_query_scaling;
 using Requirements = vkrope_requirements;
 using SectionOrder = vkrope_section_order;
+using ScaleType = vkrope_scale_type;
 using SecondOf = vkrope_second_of;
 using Sections = vkrope_sections;
 using StoreScale = vkrope_store_scale;
