@@ -11,6 +11,7 @@
 //          halves  of the header  d   m   fifth bits
 //   q8_0       17              1  0
 //   q4_0        9              1  0
+//   iq4_nl      9              1  0
 //   q4_1       10              2  0   1
 //   q5_0       11              3  0       1, 2
 //   q5_1       12              4  0   1   2, 3
@@ -31,13 +32,49 @@ vec4 vkrope_lift(const vec4 x) {
     return uintBitsToFloat(lifted | (bits & 0x80000000u));
 }
 
+// ---- iq4_nl ----
+
+// Returns the number that a code stands for, 0 to 15.
+float vkrope_iq4_nl_number(const uint code) {
+    const uint four = code < 4    ? 0xbfad9881u
+                      : code < 8  ? 0xf6eaddcfu
+                      : code < 12 ? 0x26190d01u
+                                  : 0x71594535u;
+    return float(int(four << (24u - 8u * (code & 3u))) >> 24);
+}
+
+// Returns the codes of the nearest numbers; of two that are equally near, the larger.
+uvec4 vkrope_iq4_nl_codes(const vec4 x) {
+    uvec4 codes = uvec4(0);
+    VKROPE_UNROLL for (uint i = 0; i < 15; ++i) {
+        precise vec4 above = x - vkrope_iq4_nl_number(i);
+        precise vec4 below = vkrope_iq4_nl_number(i + 1) - x;
+        codes += mix(uvec4(0), uvec4(1), greaterThanEqual(above, below));
+    }
+    return codes;
+}
+
+// Sums over the channels of a block, in their order: with q the numbers of the codes, and x^2 as
+// weights, x q over q q is the best d.
+struct VkropeFit {
+    float xq, qq;
+};
+VkropeFit vkrope_fit(const VkropeFit fit, const float x, const uint code) {
+    const float q = vkrope_iq4_nl_number(code);
+    precise float weight = x * x;
+    precise float weighed = weight * q;
+    precise float xq = fit.xq + weighed * x;
+    precise float qq = fit.qq + weighed * q;
+    return VkropeFit(xq, qq);
+}
+
 // ---- Scales and codes ----
 
 struct VkropeBlock {
     uint scales;    // stored scales: d as f16, and m in the upper half
     bool lifted;    // vkrope_lift is applied first
     float inverse;  // 1/d for channels after vkrope_lift, if lifted; 0 if all have the same code
-    float least;    // minimum, subtracted from these channels
+    float least;    // minimum, subtracted from these channels; iq4_nl: added to their quotients
 };
 
 VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
@@ -61,6 +98,10 @@ VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
         block.lifted = size < 0x2b800000u;
         d = vkrope_divided(type, size, 0);
         if (vkrope_is_signed_block(type)) d |= ~extremes.most & 0x80000000u;
+        if (type == element_iq4_nl && size < 0x26901d7du) {  // 1e-15
+            d = 0;
+            block.least = -127.0;
+        }
     }
     const uvec4 halves = vkrope_narrow_f16(uintBitsToFloat(uvec4(d, m, 0, 0)));
     block.scales = halves.x | (halves.y << 16);
@@ -68,7 +109,7 @@ VkropeBlock vkrope_block(const uint type, const VkropeExtremes extremes) {
     const uint size_of_d = d & 0x7fffffffu;
     if (size_of_d <= 0x200000u || size_of_d == 0x7f800000u) {
         block.inverse = 0.0;
-        block.least = 0.0;
+        if (type != element_iq4_nl) block.least = 0.0;
     } else {
         ivec4 exponent;
         const uint mantissa = vkrope_mantissa(uvec4(size_of_d), exponent).x;
@@ -86,6 +127,10 @@ uvec4 vkrope_finite_block_codes(const uint type, const vec4 x, const VkropeBlock
     if (vkrope_has_minimum(type)) {
         precise vec4 shifted = (x - block.least) * block.inverse + 0.5;
         codes = uvec4(shifted);  // at most 15 or 31: roundings add far less than 1/2
+    } else if (type == element_iq4_nl) {
+        precise vec4 scaled = x * block.inverse;
+        precise vec4 shifted = scaled + block.least;
+        codes = vkrope_iq4_nl_codes(shifted);
     } else if (vkrope_is_signed_block(type)) {
         const float middle = type == element_q4_0 ? 8.5 : 16.5;
         precise vec4 shifted = x * block.inverse + middle;
@@ -130,9 +175,9 @@ uint vkrope_block_halves(const uint type) {
     return vkrope_header_halves(type) + (type == element_q8_0 ? 16u : 8u);
 }
 
-// Returns the bytes of a block, or of an element of a type without blocks.
+// Returns the bytes of a block, or of an element of a type without blocks; of two for int4.
 uint vkrope_block_bytes(const uint type) {
-    return type < element_q8_0 ? 1u : 2u * vkrope_block_halves(type);
+    return VKROPE_HAS_BLOCKS(type) ? 2u * vkrope_block_halves(type) : 1u;
 }
 
 // Returns the first word of a staged block: d and m, or d twice.

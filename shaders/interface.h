@@ -15,7 +15,7 @@ using uint = std::uint32_t;
 #endif
 
 // Bindings of descriptor set 0, in the order Q, K, V. Written buffers come last among the storage
-// buffers. A kernel has only the bindings that its code uses.
+// buffers, but for the last one below. A kernel has only the bindings that its code uses.
 VKROPE_CONSTANT binding_q_in = 0;
 VKROPE_CONSTANT binding_k_in = 1;
 VKROPE_CONSTANT binding_v_in = 2;
@@ -39,6 +39,10 @@ VKROPE_CONSTANT binding_texture = 19;       // rows of the angle table
 VKROPE_CONSTANT binding_k_second = 20;  // second destinations of rows: written, like 11 to 17
 VKROPE_CONSTANT binding_v_second = 21;
 VKROPE_CONSTANT binding_count = 22;
+// Kernels that move keys have no Q, whose bindings they use.
+VKROPE_CONSTANT binding_source_mapping = binding_q_in;  // source rows of K and V
+VKROPE_CONSTANT binding_k_scales_in = binding_q_scales;  // scales of source rows
+VKROPE_CONSTANT binding_v_scales_in = binding_q_scales_out;
 
 // Bindings of positions.comp. Every layout above has these numbers, so arenas serve it, too.
 VKROPE_CONSTANT position_binding_source = binding_q_in;  // 64-bit ids, or cu_seqlens
@@ -97,7 +101,8 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(43, head_groups, 1)       /* computed: groups of heads, each with its frequencies */        \
     X(44, channel_angles, 0)    /* 1: each channel of a pair has its angle; cos_sin_cache */      \
     X(45, second_parameters, 0) /* floats from the first set of parameters to the second, or 0 */ \
-    X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */
+    X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */              \
+    X(47, gather, 0)            /* 1: rows of K and V come from source_mapping */
 
 // Constants of a tensor, with ids from `first` on, and names that begin with t. V has K's batch. In
 // a dispatch with K, V also has K's strides and heads.
@@ -127,9 +132,16 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 22, t##norm_first, 0)     /* part of a row that a norm takes: */        \
     X(first + 23, t##norm_dim, 2)       /* first channel, number of channels */       \
     X(first + 24, t##second_of, 0)      /* second_*: second destination */            \
-    X(first + 25, t##element_second, 0)
+    X(first + 25, t##element_second, 0)                                               \
+    X(first + 26, t##row_scales, 1)  /* scales of a row: groups of channels */        \
+    X(first + 27, t##scale_bytes, 0) /* 1: they are UE8M0, else f32 */                \
+    X(first + 28, t##scales_paged, 0) /* 1: [pages, heads, rows of a page] */         \
+    X(first + 29, t##element_read, 0) /* element_* of quantised rows, read as f32 */  \
+    X(first + 30, t##scales_read, 0) /* 1: these rows have scales */                  \
+    X(first + 31, t##hadamard_read, 0) /* levels of a transform to undo first */      \
+    X(first + 32, t##keeps, 0)       /* 1: rows that stay keep their bytes */
 
-VKROPE_CONSTANT first_q_constant = 47, first_k_constant = 73, first_v_constant = 99;
+VKROPE_CONSTANT first_q_constant = 48, first_k_constant = 81, first_v_constant = 114;
 #define VKROPE_CONSTANTS(X)                          \
     VKROPE_PIPELINE_CONSTANTS(X)                     \
     VKROPE_TENSOR_CONSTANTS(X, q_, first_q_constant) \
@@ -161,11 +173,17 @@ VKROPE_CONSTANT element_q4_0 = 7;
 VKROPE_CONSTANT element_q4_1 = 8;
 VKROPE_CONSTANT element_q5_0 = 9;
 VKROPE_CONSTANT element_q5_1 = 10;
+VKROPE_CONSTANT element_iq4_nl = 11;
+VKROPE_CONSTANT element_int4 = 12;
+// Types with ggml's blocks: q8_0 to iq4_nl.
+#define VKROPE_HAS_BLOCKS(type) ((type) - element_q8_0 <= element_iq4_nl - element_q8_0)
 
 // The number of lanes that quantise one block together, a power of two, and the words that each
-// lane shares with the others: extremes of lower and of upper channels (q8_0: of all).
+// lane shares with the others: extremes of lower and of upper channels (q8_0: of all). A block of
+// iq4_nl has one lane, because its sums have an order.
 #define VKROPE_BLOCK_LANES(type, channels, lanes)                            \
-    ((lanes) >= 8 * ((channels) / 32)   ? ((type) == element_q8_0 ? 8u : 4u) \
+    ((type) == element_iq4_nl           ? 1u                                 \
+     : (lanes) >= 8 * ((channels) / 32) ? ((type) == element_q8_0 ? 8u : 4u) \
      : (lanes) >= 4 * ((channels) / 32) ? 4u                                 \
      : (lanes) >= 2 * ((channels) / 32) ? 2u                                 \
                                         : 1u)
@@ -201,9 +219,8 @@ VKROPE_CONSTANT store_scale_none = 0;
 VKROPE_CONSTANT store_scale_given = 1;       // one number of the parameters
 VKROPE_CONSTANT store_scale_given_head = 2;  // one number for each head
 VKROPE_CONSTANT store_scale_made = 4;        // computed from the row: [tokens or slots, heads]
-// Bits added to store_scale_made.
-VKROPE_CONSTANT store_scale_paged = 1;         // [pages, heads, rows of a page]
-VKROPE_CONSTANT store_scale_power_of_two = 2;  // rounded up to a power of two
+// Added to store_scale_made: rounded up to a power of two.
+VKROPE_CONSTANT store_scale_power_of_two = 1;
 
 // Content of a second destination: nothing, a row after all ops, or a row as it was read.
 VKROPE_CONSTANT second_none = 0;
@@ -255,10 +272,11 @@ VKROPE_CONSTANT flag_ids_64 = 128;          // ids are int64
 VKROPE_CONSTANT flag_v = 256;               // V is copied together with K; not in place
 VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from this one on: offset of v_scales_out
 VKROPE_CONSTANT flag_second = 32768;        // this dispatch stores the second destinations
+VKROPE_CONSTANT flag_keeps = flag_q_in_place;  // without Q: angle 0 changes no row
 VKROPE_CONSTANT flag_first_head = 65536;    // from this bit on: first head of this dispatch
 
 // Indices of the bytes of Push::offsets. A byte is the start of an item in its binding, in elements
-// or words; for a quantised output, in bytes. Items of tensors are in the order Q, K, V.
+// or words; for a quantised type, in bytes. Items of tensors are in the order Q, K, V.
 VKROPE_CONSTANT offset_q_in = 0;
 VKROPE_CONSTANT offset_k_in = 1;
 VKROPE_CONSTANT offset_v_in = 2;
@@ -275,8 +293,12 @@ VKROPE_CONSTANT offset_table = 12;
 VKROPE_CONSTANT offset_parameters = 13;
 VKROPE_CONSTANT offset_q_scales_out = 14;
 VKROPE_CONSTANT offset_k_scales_out = 15;  // V's: flag_v_scales_out
+// Kernels that move keys use Q's.
+VKROPE_CONSTANT offset_source = offset_q_in;
+VKROPE_CONSTANT offset_k_scales_in = offset_q_scales;
+VKROPE_CONSTANT offset_v_scales_in = offset_q_scales_out;
 
-// Strides of the rows of a tensor, in elements, or in blocks of a quantised output. z is the stride
+// Strides of the rows of a tensor, in elements, or in blocks of a quantised type. z is the stride
 // of sequences or groups of heads. For scattered rows, z is the stride of pages, and token the
 // stride of rows in a page.
 struct RowLayout {
@@ -295,6 +317,10 @@ struct RowLayout {
 #define VKROPE_PUSH_TABLE_STRIDE VKROPE_PUSH.texture_fold_log2
 #define VKROPE_PUSH_FIRST_HEAD_GROUP VKROPE_PUSH.texture_fold_log2
 #define VKROPE_PUSH_TABLE_SIN_OFFSET VKROPE_PUSH.texture_row_texels
+// Kernels that move keys have no Q: source slots, as slot_z, slot_first and slot_rows.
+#define VKROPE_PUSH_SOURCE_Z VKROPE_PUSH.q_in.z
+#define VKROPE_PUSH_SOURCE_FIRST VKROPE_PUSH.q_in.token
+#define VKROPE_PUSH_SOURCE_ROWS VKROPE_PUSH.q_in.head
 #endif
 
 // Push constants: 128 bytes, which every device supports. Strides of ids and slots are in words.
@@ -360,10 +386,10 @@ inline constexpr uint constant_count = sizeof(Constants) / 4;
 #define VKROPE_IN_ORDER(id, name, otherwise) static_assert(offsetof(Constants, name) == 4 * (id));
 VKROPE_PIPELINE_CONSTANTS(VKROPE_IN_ORDER)
 #undef VKROPE_IN_ORDER
-static_assert(offsetof(Constants, tensor) == 4 * first_q_constant &&
+    static_assert(offsetof(Constants, tensor) == 4 * first_q_constant &&
               sizeof(TensorConstants) == 4 * (first_k_constant - first_q_constant) &&
               sizeof(TensorConstants) == 4 * (first_v_constant - first_k_constant) &&
-              offsetof(TensorConstants, element_second) == 4 * 25);
+              offsetof(TensorConstants, keeps) == 4 * 32);
 
 // The numbers of coarse rows and of all rows of a factored table for `positions` positions.
 constexpr std::uint64_t coarse_rows(std::uint64_t positions, bool phased) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Applies the ops of one tensor: bias, norm before, clip, (rotation), norm after, scale, Hadamard
-// transform, quantised store. tensor.glsl includes this file for each tensor. The file needs the
-// macros of tensor.glsl and these:
+// Applies the ops of one tensor: read from a cache, bias, norm before, clip, (rotation), norm
+// after, scale, Hadamard transform, quantised store. tensor.glsl includes this file for each
+// tensor. The file needs the macros of tensor.glsl and these:
 //
 //   T(ops), T(row_heads), ...              the constants of VKROPE_CONSTANTS
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits
@@ -34,9 +34,13 @@ const bool T(norm_after) = (T(ops) & op_after) != 0;
 const bool T(whole_token) = (T(ops) & op_token) != 0;
 // The lanes of a row store the row together if staged_rows is true.
 const bool T(quantised) = T(element_out) > element_bf16;
-const bool T(in_blocks) = T(element_out) >= element_q8_0;
+const bool T(in_blocks) = VKROPE_HAS_BLOCKS(T(element_out));
 const bool T(scale_made) = T(store_scale) >= store_scale_made;
-const bool T(staged_rows) = T(quantised) || T(hadamard) != 0;
+const uint T(transforms) = T(hadamard) | T(hadamard_read);
+const bool T(staged_rows) = T(quantised) || T(transforms) != 0;
+// Type of a unit that is read. Undoing a transform leaves f32.
+const uint T(element_unit) = T(hadamard_read) == 0 ? T(element_in) : element_f32;
+const uint T(group_channels) = T(head_dim) / T(row_scales);
 
 // These functions return a chunk with channels counted from the start of the row: the copied chunk
 // `index`, or a rotated chunk.
@@ -52,11 +56,12 @@ Chunk T(shifted_chunk)(Chunk chunk) {
 #if VKROPE_TENSOR_ROTATES
     chunk.from += T(rotary_offset);
     chunk.to += T(rotary_offset);
+    if (T(keeps) != 0) chunk.rotates = !vkrope_still;
 #endif
     return chunk;
 }
 
-#if VKROPE_TENSOR_SECOND
+#if VKROPE_TENSOR_OF_CACHE
 // ---- The second destination ----
 
 #define VKROPE_STORE_UNIT T(second_store)
@@ -85,6 +90,21 @@ uint T(absolute_head)(uint head) {
     if (vkrope_has(flag_z_is_group)) first += gl_WorkGroupID.z * VKROPE_TENSOR_HEADS;
     return first + head;
 }
+
+// Returns the index of the first scale of a row: of a token, or of a row in a page of a cache.
+uint T(scales_of_row)(const bool in_cache, const uint index, const uint page, const uint line,
+                      const uint head) {
+    const uint absolute = T(absolute_head)(head);
+    uint at = index * T(scale_heads) + absolute;
+    if (in_cache) {
+        const uint first = page * VKROPE_PUSH.page_size * T(scale_heads);
+        at = first + line * T(scale_heads) + absolute;
+        if (T(scales_paged) != 0) at = first + absolute * VKROPE_PUSH.page_size + line;
+    }
+    return at * T(row_scales);
+}
+
+#include "cached.glsl"
 
 // Aims at the row of head `head` in the second destination.
 void T(aim_second)(uint head) {
@@ -138,7 +158,7 @@ void T(load_parameters)(uint shape, const uint head, const uvec2 channels, inout
 
 // Decodes a unit, and adds its bias.
 Unit T(biased)(Words w, const uint head, const uint channel) {
-    Unit u = vkrope_decode(T(element_in), w);
+    Unit u = vkrope_decode(T(element_unit), w);
     if (T(bias) != shape_none)
         u = vkrope_sum(u, T(parameters)(T(bias), T(bias_at), head, channel, T(head_dim)));
     return u;
@@ -237,8 +257,8 @@ void T(encode_units)(const uint element, bool rotates, const Chunk chunk, const 
 // row.
 void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B, const uint to,
                   const T(ChunkParameters) p, const VkropeNorm norm, const float token_factor) {
-    Unit a = vkrope_decode(T(element_in), A), b = vkrope_decode(T(element_in), B);
-#if VKROPE_TENSOR_SECOND
+    Unit a = vkrope_decode(T(element_unit), A), b = vkrope_decode(T(element_unit), B);
+#if VKROPE_TENSOR_OF_CACHE
     if (T(second_of) == second_input) {
         if (vkrope_has(flag_second)) {
             Words P = A, Q = B;
@@ -266,7 +286,7 @@ void T(ops_units)(bool rotates, const Chunk chunk, const Words A, const Words B,
     }
     a = T(scaled)(a, token_factor);
     b = T(scaled)(b, token_factor);
-#if VKROPE_TENSOR_SECOND
+#if VKROPE_TENSOR_OF_CACHE
     if (T(second_of) == second_result && T(hadamard) == 0) {
         Words P, Q;
         T(encode_units)(T(element_second), rotates, chunk, A, B, a, b, P, Q);

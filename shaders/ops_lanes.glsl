@@ -21,9 +21,9 @@ uint token_of_call(const uint index, const uint z) {
 
 // Applies the ops to the heads `head_lane`, head_lane + apart, ... of a token.
 void ops_rows(const uint index, const uint z, const uint head_lane, const uint apart) {
-    const Token token = vkrope_token(index, z);
+    const Token token = vkrope_token_of_cache(index, z);
     const uint q_heads = VKROPE_PUSH.heads & 0xffffu, k_heads = VKROPE_PUSH.heads >> 16;
-    const uint q_row = q_from(index, z), k_row = k_from(index, z), v_row = v_from(index, z);
+    const uint q_row = q_from(index, z), k_row = k_source(index, z), v_row = v_source(index, z);
     const uint q_there = q_to(index, z, token), k_there = k_to(index, z, token),
                v_there = v_to(index, z, token);
     const float q_factor = q_token_factor(index, z), k_factor = k_token_factor(index, z),
@@ -37,6 +37,11 @@ void ops_rows(const uint index, const uint z, const uint head_lane, const uint a
         v_begin_second(token_of_call(index, z), token.stored);
         if (vkrope_has(flag_second)) v_stored = k_heads;
     }
+    if (k_keeps != 0) {
+        if (k_kept(token) && k_in_place()) k_stored = 0;
+    }
+    if (k_scales_read != 0) k_source_token = token_of_call(index, z);
+    if (v_scales_read != 0) v_source_token = token_of_call(index, z);
     if (!vkrope_has(flag_v)) v_stored = 0;
     const uint heads = max(q_heads, max(k_stored, v_stored));
     for (uint first = head_lane; first < heads; first += apart * norms_held) {
@@ -72,7 +77,7 @@ void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_la
     const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
     const bool in_call = wanted < VKROPE_PUSH.tokens;
     const uint index = min(wanted, VKROPE_PUSH.tokens - 1);
-    const Token token = vkrope_token(index, z);
+    const Token token = vkrope_token_of_cache(index, z);
     q_Share q = q_begin_share(token, index, z, chunk_lane, head_lane, token_lane, in_call);
     k_Share k = k_begin_share(token, index, z, chunk_lane, head_lane, token_lane, in_call);
     v_Share v = v_begin_share(token, index, z, chunk_lane, head_lane, token_lane, in_call);

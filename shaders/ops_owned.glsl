@@ -11,11 +11,15 @@ VkropeNorm T(norms)[norms_held];
 
 float T(owned_head)(uint what, const Token token, const uint from, const uint head,
                     const VkropeNorm norm, const float scale) {
-    const uint row = from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head;
+    const uint row = from + head * T(source_head)();
+#if VKROPE_TENSOR_OF_CACHE
+    if (T(scales_read) != 0) T(aim_source)(head);
+#endif
     if (T(norm_after)) {
         for (uint index = 0; index < T(row_chunks); ++index) {
-            const uvec2 at = row + T(row_channels)(index);
-            const T(Summed) summed = T(summed_of)(token, index, T(load)(at.x), T(load)(at.y), head);
+            const uvec2 at = T(row_channels)(index);
+            const T(Summed)
+                summed = T(summed_of)(token, index, T(read)(row, at.x), T(read)(row, at.y), head);
             T(unit_sums)[summed.units.x] = T(leaf)(what, norm, summed.a, scale);
             T(unit_sums)[summed.units.y] = T(leaf)(what, norm, summed.b, scale);
         }
@@ -27,7 +31,7 @@ float T(owned_head)(uint what, const Token token, const uint from, const uint he
             leaf = T(unit_sums)[T(norm_from) + unit];
         } else {
             const uint channel = (T(norm_from) + unit) * unit_elements;
-            leaf = T(leaf)(what, norm, T(biased)(T(load)(row + channel), head, channel), scale);
+            leaf = T(leaf)(what, norm, T(biased)(T(read)(row, channel), head, channel), scale);
         }
         sum = vkrope_tree_add(T(levels), unit, leaf);
     }
@@ -112,9 +116,12 @@ void T(ops_heads)(bool rotates, const Chunk chunk, const uint from, const uint t
     T(load_chunk_parameters)(shape_channel, chunk, first, p);
     for (uint i = 0; i < norms_held && first + i * apart < heads; ++i) {
         const uint head = first + i * apart;
-        const uint at = from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+        const uint row = from + head * T(source_head)(),
                    there = to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-        const Words A = T(load)(at + chunk.from.x), B = T(load)(at + chunk.from.y);
+#if VKROPE_TENSOR_OF_CACHE
+        if (T(scales_read) != 0) T(aim_source)(head);
+#endif
+        const Words A = T(read)(row, chunk.from.x), B = T(read)(row, chunk.from.y);
         VkropeNorm norm = vkrope_no_norm();
         if (T(norm) != 0) norm = T(norms)[T(whole_token) ? 0 : i];
         T(load_chunk_parameters)(shape_head_channel, chunk, head, p);

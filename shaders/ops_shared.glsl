@@ -31,6 +31,7 @@ struct T(Share) {
     uint first;  // first head of the workgroup in this round
     float token_factor;
     bool stores;           // the lane has a row to store
+    bool kept;             // the row keeps its bytes
     Chunk chunk;           // the first chunk of the lane
     Words a, b;            // its words
     T(ChunkParameters) p;  // the lane's parameters that all heads share
@@ -59,10 +60,34 @@ const uint T(words_pitch) = T(waits) == 0 ? staged / (head_lanes * group_tokens)
 // Loads the words of chunk `index` in head `head`.
 void T(load_shared_chunk)(T(Share) share, const uint index, const uint head, out Words a,
                           out Words b) {
-    const uvec2 at = share.from + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head +
-                     T(row_channels)(index);
-    a = T(load)(at.x);
-    b = T(load)(at.y);
+    const uint row = share.from + head * T(source_head)();
+    const uvec2 channels = T(row_channels)(index);
+#if VKROPE_TENSOR_OF_CACHE
+    if (T(scales_read) != 0) T(aim_source)(head);
+#endif
+    a = T(read)(row, channels.x);
+    b = T(read)(row, channels.y);
+}
+
+// Returns the row of a lane in shared memory.
+VkropeRow T(staged_row)(T(Share) share) {
+    return VkropeRow((share.token_lane * head_lanes + share.head_lane) * T(words_pitch),
+                     T(head_dim), share.chunk_lane, chunk_lanes);
+}
+
+// Returns the words of chunk `index` in head `head` as the ops take them.
+void T(take_chunk)(T(Share) share, const uint index, const uint head, out Words a, out Words b) {
+    a = share.a;
+    b = share.b;
+    if (T(hadamard_read) != 0) {
+        const uint row = T(staged_row)(share).at;
+        const uvec2 channels = T(row_channels)(index);
+        const Unit u = vkrope_staged_unit(unit_elements, row + vkrope_place(channels.x), 1),
+                   v = vkrope_staged_unit(unit_elements, row + vkrope_place(channels.y), 1);
+        a = Words(floatBitsToUint(u.a), floatBitsToUint(u.b));
+        b = Words(floatBitsToUint(v.a), floatBitsToUint(v.b));
+    } else if (T(many_chunks) != 0)
+        T(load_shared_chunk)(share, index, head, a, b);
 }
 
 vec2 T(leaves)(uint what, const VkropeNorm norm, const Unit u) {
@@ -91,8 +116,8 @@ void T(exchange_units)(uint what, const T(Share) share, const VkropeNorm norm, c
         for (uint n = 0; n < T(lane_row_chunks); ++n) {
             const uint index = share.chunk_lane + n * chunk_lanes;
             if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
-                Words A = share.a, B = share.b;
-                if (T(many_chunks) != 0) T(load_shared_chunk)(share, index, head, A, B);
+                Words A, B;
+                T(take_chunk)(share, index, head, A, B);
                 const T(Summed) summed = T(summed_of)(share.token, index, A, B, head);
                 T(exchange_unit)(what, norm, row, summed.units.x, summed.a);
                 T(exchange_unit)(what, norm, row, summed.units.y, summed.b);
@@ -156,7 +181,7 @@ T(begin_share)
     share.token = token;
     share.index = index;
     if (!vkrope_has(flag_z_is_group)) share.index += z * VKROPE_PUSH.tokens;
-    share.from = T(from)(index, z);
+    share.from = T(source)(index, z);
     share.to = T(to)(index, z, token);
     share.chunk_lane = chunk_lane;
     share.head_lane = head_lane;
@@ -169,6 +194,15 @@ T(begin_share)
         T(begin_second)(share.index, share.stores);
         if (vkrope_has(flag_second)) share.stores = in_call;
     }
+    share.kept = false;
+#if VKROPE_TENSOR_OF_CACHE
+    if (gather != 0) share.stores = in_call && token.stored;
+    if (T(keeps) != 0) {
+        share.kept = T(kept)(token);
+        if (share.kept && T(in_place)()) share.stores = false;
+    }
+    if (T(scales_read) != 0) T(source_token) = share.index;
+#endif
     share.a = share.b = Words(uvec4(0), uvec4(0));
     return share;
 }
@@ -223,41 +257,72 @@ void T(load_share_parameters)(inout T(Share) share) {
 
 // ---- Staged rows: transformed or quantised ----
 
-// Returns the index of the words after the rows, one word for each lane of a row, or of the word
-// after the row of a lane that owns it.
+// Returns the index of the words after the rows, one word for each lane of a row, or for each of
+// its scales if these are more, or of the words after the row of a lane that owns it.
 uint T(exchanged_words)(T(Share) share) {
     const uint row_words = VKROPE_ROW_WORDS(T(head_dim), staged_gaps);
-    uint at = head_lanes * group_tokens * row_words + gl_LocalInvocationID.x - share.chunk_lane;
+    uint at = gl_LocalInvocationID.x - share.chunk_lane;
+    if (T(row_scales) > chunk_lanes) at = gl_LocalInvocationID.x / chunk_lanes * T(row_scales);
+    at += head_lanes * group_tokens * row_words;
     if (T(waits) == 0) at = gl_LocalInvocationID.x * T(words_pitch) + row_words;
     return at;
 }
 
-// Computes the scale of a row from the extremes that its lanes have found.
-VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint head) {
-    const uint exchanged_at = T(exchanged_words)(share);
-    VKROPE_STAGED(exchanged_at + share.chunk_lane) = vkrope_staged_most(T(element_out), row);
-    T(row_barrier)();
+// Stores the scale of a row or of one of its groups.
+void T(store_scale_bits)(T(Share) share, const uint head, const uint group, uint bits) {
+#if VKROPE_TENSOR_OF_CACHE
+    if (T(keeps) != 0 && T(scales_read) != 0) {
+        T(aim_source)(head);
+        if (share.kept) bits = T(source_scale_bits)(group);
+    }
+#endif
+    const uint at = T(scales_of_row)(VKROPE_TENSOR_SCATTERS, share.index, share.token.page,
+                                     share.token.line, head) +
+                    group;
+    if (T(scale_bytes) == 0) {
+        VKROPE_TENSOR_SCALES_OUT_WORD(VKROPE_TENSOR_SCALES_OUT_AT + at) = bits;
+    } else {  // other lanes store the other bytes of the word
+        const uint word = VKROPE_TENSOR_SCALES_OUT_AT + at / 4, shift = 8 * (at & 3u);
+        atomicAnd(VKROPE_TENSOR_SCALES_OUT_WORD(word), ~(0xffu << shift));
+        atomicOr(VKROPE_TENSOR_SCALES_OUT_WORD(word), ((bits >> 23) & 0xffu) << shift);
+    }
+}
+
+// Computes the scale of a row, or of a group of its channels, from its largest magnitude.
+VkropeMadeScale T(scale_for)(const uint most) {
     VkropeExtremes extremes = vkrope_no_extremes(T(element_out));
-    for (uint lane = 0; lane < chunk_lanes; ++lane)
-        extremes.most = max(extremes.most, VKROPE_STAGED(exchanged_at + lane));
+    extremes.most = most;
     float least = uintBitsToFloat(T(scale_floor));
     if ((T(store_scale) & store_scale_power_of_two) != 0)
         least = vkrope_power_of_two_from(T(element_out), extremes, least);
-    const VkropeMadeScale scale = vkrope_made_scale(T(element_out), extremes, least);
-    bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
-    if (T(second_of) != second_none) stores = stores && T(in_first);
-    if (share.chunk_lane == 0 && stores) {
-        const uint absolute = T(absolute_head)(head);
-        uint at = share.index * T(scale_heads) + absolute;
-        if (VKROPE_TENSOR_SCATTERS) {
-            const uint page = share.token.page * VKROPE_PUSH.page_size * T(scale_heads);
-            at = page + share.token.line * T(scale_heads) + absolute;
-            if ((T(store_scale) & store_scale_paged) != 0)
-                at = page + absolute * VKROPE_PUSH.page_size + share.token.line;
-        }
-        VKROPE_TENSOR_SCALES_OUT_WORD(VKROPE_TENSOR_SCALES_OUT_AT + at) = scale.bits;
-    }
+    return vkrope_made_scale(T(element_out), extremes, least);
+}
+
+// Computes the scale of a row from the extremes that its lanes have found.
+VkropeMadeScale T(made_scale)(T(Share) share, const VkropeRow row, const uint head,
+                              const bool stores) {
+    const uint exchanged_at = T(exchanged_words)(share);
+    VKROPE_STAGED(exchanged_at + share.chunk_lane) = vkrope_staged_most(T(element_out), row);
+    T(row_barrier)();
+    uint most = 0;
+    for (uint lane = 0; lane < chunk_lanes; ++lane)
+        most = max(most, VKROPE_STAGED(exchanged_at + lane));
+    const VkropeMadeScale scale = T(scale_for)(most);
+    if (share.chunk_lane == 0 && stores) T(store_scale_bits)(share, head, 0, scale.bits);
     return scale;
+}
+
+// Finds the largest magnitude of each group of channels, one lane for each group, and stores the
+// scales. A barrier must follow.
+void T(begin_groups)(T(Share) share, const VkropeRow row, const uint head, const bool stores) {
+    const uint exchanged_at = T(exchanged_words)(share);
+    for (uint group = row.lane; group < T(row_scales); group += row.lanes) {
+        const VkropeRow part = VkropeRow(row.at + vkrope_place(group * T(group_channels)),
+                                         T(group_channels), 0, 1);
+        const uint most = vkrope_staged_most(T(element_out), part);
+        VKROPE_STAGED(exchanged_at + group) = most;
+        if (stores) T(store_scale_bits)(share, head, group, T(scale_for)(most).bits);
+    }
 }
 
 // Returns the scale of a row from the parameters.
@@ -287,14 +352,17 @@ bool T(stores_words)(const uint to) {
     return ((to | vkrope_row_bytes(T(element_out), T(head_dim))) & 3u) == 0;
 }
 
-// Stores the codes of a row without blocks from byte `to` on if they are whole words, else stages
-// them.
+// Stores the codes of a row without blocks from byte `to` on if they are whole words of one code
+// a byte, else stages them.
 void T(store_codes)(T(Share) share, const VkropeRow row, const uint head, const uint to,
                     const bool stores) {
     VkropeMadeScale made;
     float given = 1.0;
-    if (T(scale_made))
-        made = T(made_scale)(share, row, head);
+    if (T(scale_made) && T(row_scales) != 1) {
+        T(begin_groups)(share, row, head, stores);
+        T(row_barrier)();
+    } else if (T(scale_made))
+        made = T(made_scale)(share, row, head, stores);
     else if (T(store_scale) != store_scale_none)
         given = T(given_scale)(head);
     const uint count = vkrope_quads(row);
@@ -302,35 +370,62 @@ void T(store_codes)(T(Share) share, const VkropeRow row, const uint head, const 
         const uint quad = row.lane + round * row.lanes;
         if (vkrope_has_item(count, row, round)) {
             uint word;
+            if (T(scale_made) && T(row_scales) != 1)
+                made = T(scale_for)(
+                    VKROPE_STAGED(T(exchanged_words)(share) + 4 * quad / T(group_channels)));
             if (T(scale_made))
                 word = vkrope_made_codes(T(element_out), row, quad, made);
             else
                 word = vkrope_given_codes(T(element_out), row, quad, given);
-            if (!T(stores_words)(to))
+            if (T(element_out) == element_int4 || !T(stores_words)(to))
                 VKROPE_STAGED(row.at + vkrope_place(4 * quad)) = word;
-            else if (stores)
+            else if (stores && !share.kept)
                 T(out_word)[to / 4 + quad] = word;
         }
     }
+}
+
+// Returns four bytes of a row from byte `from` on: staged ones, or those that were read, if the row
+// starting at byte `source` keeps its bytes.
+uint T(bytes_to_store)(const VkropeRow row, const bool kept, const uint source, const int from) {
+    uint word;
+#if VKROPE_TENSOR_OF_CACHE
+    if (T(keeps) != 0 && kept) {
+        const int bytes = int(vkrope_row_bytes(T(element_out), T(head_dim)));
+        const int first = max(from, 0), end = min(from + 4, bytes);
+        word = T(source_bytes)(source, source + uint(first), uint(end - first))
+               << uint(8 * (first - from));
+    } else
+#endif
+        word = vkrope_staged_bytes(T(element_out), row, from);
+    return word;
 }
 
 // Stores the bytes of a row, staged blocks or codes, from byte `to` on. A lane stores whole words.
 // If the row begins or ends within a word, its first and last word keep the bytes of other rows.
 // Both cases are loops that may have no round, because software devices run both sides of a branch,
 // but a loop only while a lane needs it.
-void T(store_bytes)(const VkropeRow row, const uint to) {
+void T(store_bytes)(const VkropeRow row, const uint to, const bool kept, const uint source) {
     const uint bytes = vkrope_row_bytes(T(element_out), T(head_dim));
     const bool whole = T(stores_words)(to);
-    for (uint pass = 0; pass < (T(in_blocks) && whole ? 1u : 0u); ++pass) {
+    bool staged_words = T(in_blocks) || T(element_out) == element_int4;
+    if (T(keeps) != 0) staged_words = staged_words || kept;
+    for (uint pass = 0; pass < (staged_words && whole ? 1u : 0u); ++pass) {
         for (uint round = 0; round < vkrope_rounds(bytes / 4, row); ++round) {
             const uint index = row.lane + round * row.lanes;
-            if (vkrope_has_item(bytes / 4, row, round))
-                T(out_word)[to / 4 + index] = vkrope_staged_word(T(element_out), row, index);
+            if (vkrope_has_item(bytes / 4, row, round)) {
+                uint word;
+                if (T(keeps) != 0 && kept)
+                    word = T(bytes_to_store)(row, kept, source, int(4 * index));
+                else
+                    word = vkrope_staged_word(T(element_out), row, index);
+                T(out_word)[to / 4 + index] = word;
+            }
         }
     }
     for (uint at = to / 4 + row.lane; !whole && at <= (to + bytes - 1) / 4; at += row.lanes) {
         const int from = int(4 * at - to), beyond = from + 4 - int(bytes);
-        const uint word = vkrope_staged_bytes(T(element_out), row, from);
+        const uint word = T(bytes_to_store)(row, kept, source, from);
         uint mask = ~0u;
         if (from < 0) mask <<= uint(-8 * from);
         if (beyond > 0) mask &= ~0u >> uint(8 * beyond);
@@ -364,7 +459,7 @@ Words T(encode_staged)(const uint element, const VkropeRow row, const uint chann
                          vkrope_staged_unit(unit_elements, row.at + vkrope_place(channel), 1));
 }
 
-#if VKROPE_TENSOR_SECOND
+#if VKROPE_TENSOR_OF_CACHE
 // Stores the transformed row of a head in the second destination, before it is quantised.
 void T(store_second)(const VkropeRow row, const bool stores) {
     for (uint round = 0; round < vkrope_rounds(T(units), row); ++round) {
@@ -379,17 +474,20 @@ void T(store_second)(const VkropeRow row, const bool stores) {
 
 // Stores the staged row of a head. All lanes must call this function, because it has barriers.
 void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
+    // In place, a lane may store bytes that another lane has read.
+    if ((T(element_read) | T(hadamard_read)) != 0 && T(waits) != 0) memoryBarrierBuffer();
     T(row_barrier)();
     // This is not a loop, because compilers would not unroll it.
     if (T(passes) >= 1) T(hadamard_pass)(row, T(unit_levels));
     if (T(passes) >= 2) T(hadamard_pass)(row, T(unit_levels) + T(pass_levels));
     if (T(passes) >= 3) T(hadamard_pass)(row, T(unit_levels) + 2 * T(pass_levels));
     bool stores = share.stores && head < VKROPE_TENSOR_HEADS;
-#if VKROPE_TENSOR_SECOND
+#if VKROPE_TENSOR_OF_CACHE
     if (T(second_of) == second_result && T(hadamard) != 0) T(store_second)(row, stores);
 #endif
     if (T(second_of) != second_none) stores = stores && T(in_first);
     const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
+    const uint source = share.from + head * T(source_head)();
     if (T(quantised)) {
         const uint at = to * vkrope_block_bytes(T(element_out)) +
                         VKROPE_OFFSET(VKROPE_TENSOR_AT(out));
@@ -398,21 +496,24 @@ void T(store_staged)(T(Share) share, const VkropeRow row, const uint head) {
         else
             T(store_codes)(share, row, head, at, stores);
         T(row_barrier)();
-        if (stores) T(store_bytes)(row, at);
+        if (stores) T(store_bytes)(row, at, share.kept, source);
     } else {
         for (uint round = 0; round < vkrope_rounds(T(units), row); ++round) {
             const uint channel = T(staged_channel)(row, round);
-            if (stores && vkrope_has_item(T(units), row, round))
-                T(store)(to + channel, T(encode_staged)(T(element_out), row, channel));
+            if (stores && vkrope_has_item(T(units), row, round)) {
+                Words words = T(encode_staged)(T(element_out), row, channel);
+                if (T(keeps) != 0) {
+                    if (share.kept) words = T(load)(source + channel);
+                }
+                T(store)(to + channel, words);
+            }
         }
     }
     T(row_barrier)();  // the next row overwrites this one
 }
 
 void T(ops_staged)(T(Share) share, const VkropeNorm norm) {
-    const VkropeRow row = VkropeRow(
-        (share.token_lane * head_lanes + share.head_lane) * T(words_pitch), T(head_dim),
-        share.chunk_lane, chunk_lanes);
+    const VkropeRow row = T(staged_row)(share);
     for (uint i = 0; i < T(lane_heads); ++i) {
         const uint head = T(shared_head)(share, i);
         if (T(second_of) != second_none) T(aim_second)(head);
@@ -421,12 +522,10 @@ void T(ops_staged)(T(Share) share, const VkropeNorm norm) {
             if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
                 bool rotates;
                 const Chunk chunk = T(share_chunk)(share, n, rotates);
-                Words A = share.a, B = share.b;
+                Words A, B;
+                T(take_chunk)(share, index, head, A, B);
                 T(ChunkParameters) p = share.p;
-                if (T(many_chunks) != 0) {
-                    T(load_shared_chunk)(share, index, head, A, B);
-                    T(load_chunk_parameters)(shape_channel, chunk, 0, p);
-                }
+                if (T(many_chunks) != 0) T(load_chunk_parameters)(shape_channel, chunk, 0, p);
                 T(load_chunk_parameters)(shape_head_channel, chunk, head, p);
                 T(ops_units)(rotates, chunk, A, B, row.at, p, norm, share.token_factor);
             }
@@ -450,8 +549,8 @@ void T(ops_direct)(T(Share) share, const VkropeNorm norm) {
         for (uint i = 0; i < T(lane_heads); ++i) {
             const uint head = T(shared_head)(share, i);
             if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
-                Words A = share.a, B = share.b;
-                if (T(many_chunks) != 0) T(load_shared_chunk)(share, index, head, A, B);
+                Words A, B;
+                T(take_chunk)(share, index, head, A, B);
                 const uint to = share.to + head * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
                 T(load_chunk_parameters)(shape_head_channel, chunk, head, p);
                 if (T(second_of) != second_none) T(aim_second)(head);
@@ -461,7 +560,53 @@ void T(ops_direct)(T(Share) share, const VkropeNorm norm) {
     }
 }
 
+#if VKROPE_TENSOR_OF_CACHE
+// ---- Rows that have a transform ----
+
+const uint T(read_far) = T(hadamard_read) > T(unit_levels) ? T(hadamard_read) - T(unit_levels) : 0;
+const uint T(read_passes) = (T(read_far) + T(most_levels) - 1) / T(most_levels);
+const uint T(read_divisor) = T(read_passes) == 0 ? 1 : T(read_passes);
+const uint T(read_levels) = (T(read_far) + T(read_divisor) - 1) / T(read_divisor);
+
+void T(undo_pass)(const VkropeRow row, const uint level) {
+    vkrope_hadamard_pass(T(hadamard_read), level, min(T(hadamard_read) - level, T(read_levels)),
+                         row);
+    T(row_barrier)();
+}
+
+// Stages the row of a lane, and undoes its transform, which is its own inverse.
+void T(undo_transform)(T(Share) share) {
+    const VkropeRow row = T(staged_row)(share);
+    const uint head = T(shared_head)(share, 0);
+    for (uint n = 0; n < T(lane_row_chunks); ++n) {
+        const uint index = share.chunk_lane + n * chunk_lanes;
+        if (share.stores && T(in_row)(index) && head < VKROPE_TENSOR_HEADS) {
+            Words A = share.a, B = share.b;
+            if (T(many_chunks) != 0) T(load_shared_chunk)(share, index, head, A, B);
+            const uvec2 channels = T(row_channels)(index);
+            vkrope_stage_unit(unit_elements, row.at + vkrope_place(channels.x), 1,
+                              vkrope_hadamard_inside(unit_elements, T(hadamard_read),
+                                                     vkrope_decode(T(element_in), A)));
+            vkrope_stage_unit(unit_elements, row.at + vkrope_place(channels.y), 1,
+                              vkrope_hadamard_inside(unit_elements, T(hadamard_read),
+                                                     vkrope_decode(T(element_in), B)));
+        }
+    }
+    T(row_barrier)();
+    bool takes_part = true;
+    if (T(waits) == 0) takes_part = share.stores && head < VKROPE_TENSOR_HEADS;
+    if (takes_part) {
+        if (T(read_passes) >= 1) T(undo_pass)(row, T(unit_levels));
+        if (T(read_passes) >= 2) T(undo_pass)(row, T(unit_levels) + T(read_levels));
+        if (T(read_passes) >= 3) T(undo_pass)(row, T(unit_levels) + 2 * T(read_levels));
+    }
+}
+#endif
+
 void T(ops_share)(T(Share) share) {
+#if VKROPE_TENSOR_OF_CACHE
+    if (T(hadamard_read) != 0) T(undo_transform)(share);
+#endif
     VkropeNorm norm = vkrope_no_norm();
     if (T(norm) != 0) {
         const float inverse_n = uintBitsToFloat(T(inverse_n));
@@ -485,7 +630,15 @@ void T(ops_share)(T(Share) share) {
 const bool T(one_round) = T(scale_heads) - 1 < head_lanes;  // scale_heads 0: unknown
 void T(ops_rounds)(T(Share) share) {
     T(load_share_parameters)(share);
-    if (T(whole_token) || T(one_round)) {
+    // On a software device a lane skips rows that it need not access, with a loop that may have no
+    // round.
+    if (T(keeps) != 0 && T(waits) == 0) {
+        for (; share.stores && share.first < VKROPE_TENSOR_HEADS;
+             share.first += head_lanes * gl_NumWorkGroups.y) {
+            T(load_share)(share);
+            T(ops_share)(share);
+        }
+    } else if (T(whole_token) || T(one_round)) {
         T(ops_share)(share);
     } else {
         while (share.first < VKROPE_TENSOR_HEADS) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Computes the codes of quantised stores: 8-bit floats and int8, and the functions that they share
+// Computes the codes of quantised stores: 8-bit floats, int8 and int4, and what they share
 // with ggml's blocks of 32 channels (blocks.glsl). Needs interface.h and element.glsl. Declares no
 // binding, push constant or workgroup size. `type` is element_e4m3fn, ...; `n` is the number of
 // elements in a unit.
@@ -30,7 +30,10 @@ bool vkrope_has_minimum(const uint type) {
 }
 // Returns true for types whose code 0 stands for the channel of largest magnitude.
 bool vkrope_is_signed_block(const uint type) {
-    return type == element_q4_0 || type == element_q5_0;
+    return type == element_q4_0 || type == element_q5_0 || type == element_iq4_nl;
+}
+bool vkrope_is_integer(const uint type) {
+    return type == element_int8 || type == element_int4;
 }
 
 // ---- Floats as integers ----
@@ -55,8 +58,8 @@ uvec4 vkrope_assemble(const uvec4 mantissa, const ivec4 exponent, const uvec4 si
 
 // ---- Divisions ----
 
-// Returns magnitude * 2^-lift over the divisor of a type (127, 448, 57344; 8, 16, 15, 31), as f32
-// bits, rounded to nearest even. The result may be subnormal. Infinity and 0 are unchanged.
+// Returns magnitude * 2^-lift over the divisor of a type (127, 448, 57344, 7; 8, 16, 15, 31), as
+// f32 bits, rounded to nearest even. The result may be subnormal. Infinity and 0 are unchanged.
 uint vkrope_divided(const uint type, const uint magnitude, const int lift) {
     ivec4 exponents;
     const uint n = vkrope_mantissa(uvec4(magnitude), exponents).x << 8;
@@ -64,7 +67,7 @@ uint vkrope_divided(const uint type, const uint magnitude, const int lift) {
     // bit `top`, or the bit above it.
     uint divisor = 127, quotient = n / 127u, top = 24;
     int power = 0;
-    if (vkrope_is_signed_block(type)) {
+    if (type == element_q4_0 || type == element_q5_0) {
         divisor = 2;
         quotient = n >> 1;
         top = 30;
@@ -77,11 +80,11 @@ uint vkrope_divided(const uint type, const uint magnitude, const int lift) {
         divisor = 31;
         quotient = n / 31u;
         top = 26;
-    } else if (type == element_e4m3fn || type == element_e5m2) {
+    } else if (type == element_e4m3fn || type == element_e5m2 || type == element_int4) {
         divisor = 7;
         quotient = n / 7u;
         top = 28;
-        power = type == element_e4m3fn ? 6 : 13;
+        power = type == element_e4m3fn ? 6 : type == element_e5m2 ? 13 : 0;
     }
     top += quotient >> (top + 1u);
     const int exponent = exponents.x + int(top) - 31 - power - lift;
@@ -120,7 +123,7 @@ uint vkrope_reciprocal(const uint mantissa) {
 // The numbers from which a scale is computed, as f32 bits. NaNs do not count.
 //
 //   q4_1, q5_1         most, least: the largest and the smallest number; of equal zeros the first
-//   q4_0, q5_0         most: the first number of largest magnitude; +0 if all are zeros
+//   q4_0, q5_0, iq4_nl   most: the first number of largest magnitude; +0 if all are zeros
 //   all others         most: the largest magnitude
 struct VkropeExtremes {
     uint most, least;
@@ -191,11 +194,17 @@ VkropeExtremes vkrope_extremes(const uint type, const uint n, const Unit u) {
 
 // ---- Types without blocks ----
 
-// Returns the nearest integers as bytes: ties away from zero, magnitudes up to 127; a NaN gives 0.
-uvec4 vkrope_round_int8(const vec4 f) {
+// Returns the f32 bits of the largest integer of a type: 127 or 7.
+uint vkrope_largest_integer(const uint type) {
+    return type == element_int4 ? 0x40e00000u : 0x42fe0000u;
+}
+
+// Returns the nearest integers as bytes: ties away from zero, up to the largest magnitude of the
+// type; a NaN gives 0.
+uvec4 vkrope_round_integer(const uint type, const vec4 f) {
     const uvec4 bits = floatBitsToUint(f);
     const uvec4 magnitude = bits & 0x7fffffffu;
-    const vec4 size = uintBitsToFloat(min(magnitude, uvec4(0x42fe0000u)));
+    const vec4 size = uintBitsToFloat(min(magnitude, uvec4(vkrope_largest_integer(type))));
     uvec4 code = uvec4(size);
     precise vec4 rest = size - vec4(code);
     code += mix(uvec4(0), uvec4(1), greaterThanEqual(rest, vec4(0.5)));
@@ -226,8 +235,11 @@ uvec4 vkrope_round_float8(const uint type, const vec4 f) {
 
 // Returns the codes of scaled numbers, one in each component.
 uvec4 vkrope_codes(const uint type, const vec4 scaled) {
-    uvec4 codes = vkrope_round_int8(scaled);
-    if (type != element_int8) codes = vkrope_round_float8(type, scaled);
+    uvec4 codes;
+    if (vkrope_is_integer(type))
+        codes = vkrope_round_integer(type, scaled);
+    else
+        codes = vkrope_round_float8(type, scaled);
     return codes;
 }
 
@@ -257,17 +269,22 @@ struct VkropeMadeScale {
     float inverse;  // 2^24 / mantissa, rounded
 };
 
-// Returns the larger of `least` and the f32 quotient of the row's and the type's largest magnitude.
-VkropeMadeScale vkrope_made_scale(const uint type, const VkropeExtremes extremes,
-                                  const float least) {
+VkropeMadeScale vkrope_scale_of_bits(const uint bits) {
     VkropeMadeScale scale;
-    scale.bits = max(vkrope_divided(type, extremes.most, 0), floatBitsToUint(least));
+    scale.bits = bits;
     ivec4 exponent;
-    scale.mantissa = vkrope_mantissa(uvec4(scale.bits), exponent).x;
+    scale.mantissa = vkrope_mantissa(uvec4(bits), exponent).x;
     scale.exponent = exponent.x;
     precise float inverse = float(vkrope_reciprocal(scale.mantissa)) * 1.1920928955078125e-7f;
     scale.inverse = inverse;  // times 2^-23, which is exact
     return scale;
+}
+
+// Returns the larger of `least` and the f32 quotient of the row's and the type's largest magnitude.
+VkropeMadeScale vkrope_made_scale(const uint type, const VkropeExtremes extremes,
+                                  const float least) {
+    return vkrope_scale_of_bits(
+        max(vkrope_divided(type, extremes.most, 0), floatBitsToUint(least)));
 }
 
 // Returns the `least` that rounds the scale up to a power of two, at least 2^-126.
@@ -320,13 +337,14 @@ uvec4 vkrope_codes_by_product(const uint type, const vec4 x, const float recipro
     const uvec4 bits = floatBitsToUint(product);
     const uvec4 magnitude = bits & 0x7fffffffu;
     uvec4 codes;
-    if (type == element_int8) {
+    if (vkrope_is_integer(type)) {
         // Rounds like vkrope_finite_block_codes. 2^-14 is at least 8 units of numbers up to 128.
-        precise vec4 shifted = uintBitsToFloat(min(magnitude, uvec4(0x42fe0000u))) + 0.49999997;
-        precise vec4 least = shifted - 0.00006103515625;
-        precise vec4 most = shifted + 0.00006103515625;
-        codes = uvec4(most);
-        const uvec4 off = codes - uvec4(least);
+        const uint most = vkrope_largest_integer(type);
+        precise vec4 shifted = uintBitsToFloat(min(magnitude, uvec4(most))) + 0.49999997;
+        precise vec4 lower = shifted - 0.00006103515625;
+        precise vec4 upper = shifted + 0.00006103515625;
+        codes = uvec4(upper);
+        const uvec4 off = codes - uvec4(lower);
         const uint largest = max(max(magnitude.x, magnitude.y), max(magnitude.z, magnitude.w));
         certain = (off.x | off.y | off.z | off.w) == 0 && largest < 0x43000000u;
         codes = mix(codes, 0u - codes, notEqual(bits >> 31, uvec4(0))) & 0xffu;

@@ -54,6 +54,9 @@ VKROPE_BUFFER(, binding_v_second, uvec4, v_second_wide)
 VKROPE_BUFFER(, binding_v_second, uint, v_second_word)
 VKROPE_BUFFER(readonly, binding_ids, uint, ids)
 VKROPE_BUFFER(readonly, binding_slot_mapping, uint, slot_mapping)
+VKROPE_BUFFER(readonly, binding_source_mapping, uint, source_mapping)
+VKROPE_BUFFER(readonly, binding_k_scales_in, uint, k_scales_in)
+VKROPE_BUFFER(readonly, binding_v_scales_in, uint, v_scales_in)
 VKROPE_BUFFER(readonly, binding_table, uvec4, table_wide)
 VKROPE_BUFFER(readonly, binding_table, uint, table_word)
 VKROPE_BUFFER(readonly, binding_table_sin, uint, table_sin)
@@ -79,6 +82,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TURN_WORDS(index) turns[index]
 #define VKROPE_ID_WORD(index) ids[index]
 #define VKROPE_SLOT_WORD(index) slot_mapping[index]
+#define VKROPE_SOURCE_WORD(index) source_mapping[index]
 #define VKROPE_OUT_OF_RANGE_WORD(index) out_of_range[index]
 #define VKROPE_PARAMETER_WORD(index) parameters_word[index]
 #define VKROPE_PARAMETER_QUAD(index) parameters_wide[index]
@@ -98,6 +102,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #include "hadamard.glsl"
 #include "quantise.glsl"
 #include "blocks.glsl"
+#include "dequantise.glsl"
 #include "staging.glsl"
 
 // Functions have one return and few callers, because compilers inline all of them.
@@ -113,7 +118,7 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_SCALES_OUT_AT VKROPE_OFFSET(offset_q_scales_out)
 #define VKROPE_TENSOR_SCALES_OUT_WORD(index) q_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS false
-#define VKROPE_TENSOR_SECOND 0
+#define VKROPE_TENSOR_OF_CACHE 0
 #include "tensor.glsl"
 
 #define VKROPE_TENSOR(name) k_##name
@@ -124,10 +129,12 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
 #define VKROPE_TENSOR_SCALE_AT offset_k_scales
 #define VKROPE_TENSOR_SCALE_WORD(index) k_scales[index]
+#define VKROPE_TENSOR_SCALES_IN_AT VKROPE_OFFSET(offset_k_scales_in)
+#define VKROPE_TENSOR_SCALES_IN_WORD(index) k_scales_in[index]
 #define VKROPE_TENSOR_SCALES_OUT_AT VKROPE_OFFSET(offset_k_scales_out)
 #define VKROPE_TENSOR_SCALES_OUT_WORD(index) k_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
-#define VKROPE_TENSOR_SECOND 1
+#define VKROPE_TENSOR_OF_CACHE 1
 #include "tensor.glsl"
 
 #define VKROPE_TENSOR(name) v_##name
@@ -138,10 +145,12 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_IN_PLACE 0
 #define VKROPE_TENSOR_SCALE_AT offset_v_scales
 #define VKROPE_TENSOR_SCALE_WORD(index) v_scales[index]
+#define VKROPE_TENSOR_SCALES_IN_AT VKROPE_OFFSET(offset_v_scales_in)
+#define VKROPE_TENSOR_SCALES_IN_WORD(index) v_scales_in[index]
 #define VKROPE_TENSOR_SCALES_OUT_AT (VKROPE_PUSH.flags / flag_v_scales_out % 64u)
 #define VKROPE_TENSOR_SCALES_OUT_WORD(index) v_scales_out[index]
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
-#define VKROPE_TENSOR_SECOND 1
+#define VKROPE_TENSOR_OF_CACHE 1
 #include "tensor.glsl"
 
 // ---- A lane's share of a token ----

@@ -178,6 +178,18 @@ uint vkrope_made_codes(const uint type, const VkropeRow row, const uint quad,
     return vkrope_pack_codes(codes);
 }
 
+// Returns 4 bytes of two codes each, from byte `from` on, which is at least -3.
+uint vkrope_staged_nibbles(const VkropeRow row, const int from) {
+    uint word = 0;
+    VKROPE_UNROLL for (int i = 0; i < 4; ++i) {
+        const uint channel = min(2 * uint(max(from + i, 0)), row.channels - 2);
+        const uint codes = VKROPE_STAGED(row.at + vkrope_place(channel / 4 * 4)) >>
+                           (8 * (channel & 2u));
+        word |= ((codes & 0xfu) | ((codes >> 4) & 0xf0u)) << (8 * i);
+    }
+    return word;
+}
+
 // Returns 4 codes from channel `from` on, which is at least -3.
 uint vkrope_staged_codes(const VkropeRow row, const int from) {
     const uint behind = uint(from + 4) / 4, shift = 8u * (uint(from + 4) % 4);
@@ -352,6 +364,30 @@ void vkrope_end_blocks(const uint type, const VkropeRow row, const uint shown, c
     }
 }
 
+// Sets the scale of block `i` of iq4_nl to the one that fits its codes best.
+void vkrope_fit_block(const VkropeRow row, const uint i, inout VkropeBlock block) {
+    const uint type = element_iq4_nl;
+    VkropeFit fit = VkropeFit(0.0, 0.0);
+    for (uint quad = 8 * i; quad < 8 * i + 8; ++quad) {
+        const vec4 x = vkrope_staged_quad(row, quad);
+        const uvec4 codes = vkrope_block_codes(type, x, block);
+        const vec4 finite = mix(
+            x, vec4(0), greaterThanEqual(floatBitsToUint(x) & 0x7fffffffu, uvec4(0x7f800000u)));
+        fit = vkrope_fit(fit, finite.x, codes.x);
+        fit = vkrope_fit(fit, finite.y, codes.y);
+        fit = vkrope_fit(fit, finite.z, codes.z);
+        fit = vkrope_fit(fit, finite.w, codes.w);
+    }
+    // The sums of a block with d = 0 or infinity mean nothing. Below 2^-40, where a device may
+    // flush products, d becomes a zero of the sign that it has already.
+    if (block.inverse != 0.0 && !block.lifted) {
+        const VkropeMadeScale sum = vkrope_scale_of_bits(floatBitsToUint(fit.qq));
+        const uint d = floatBitsToUint(vkrope_quotient(vec4(fit.xq), sum).x);
+        const bool is_nan = (d & 0x7fffffffu) > 0x7f800000u;
+        block.scales = is_nan ? 0x7e00u : vkrope_narrow_f16(vec4(uintBitsToFloat(d))).x;
+    }
+}
+
 // Quantises the blocks that belong to one lane.
 void vkrope_stage_blocks(const uint type, const VkropeRow row) {
     for (uint i = row.lane; i < row.channels / 32; i += row.lanes) {
@@ -359,7 +395,8 @@ void vkrope_stage_blocks(const uint type, const VkropeRow row) {
         for (uint quad = 8 * i; quad < 8 * i + 8; ++quad)
             extremes = vkrope_join_extremes(
                 type, extremes, vkrope_extremes_of_four(type, vkrope_staged_quad(row, quad)));
-        const VkropeBlock block = vkrope_block(type, extremes);
+        VkropeBlock block = vkrope_block(type, extremes);
+        if (type == element_iq4_nl) vkrope_fit_block(row, i, block);
         const uint at = row.at + vkrope_block_pitch(type, row) * i;
         uint fifth_bits = 0;
         for (uint quad = 0; quad < (type == element_q8_0 ? 8u : 4u); ++quad) {
@@ -408,15 +445,19 @@ uint vkrope_staged_halves(const uint type, const VkropeRow row, const int index)
 
 // Returns the number of bytes of a row.
 uint vkrope_row_bytes(const uint type, const uint channels) {
-    return type < element_q8_0 ? channels : channels / 32 * vkrope_block_bytes(type);
+    return VKROPE_HAS_BLOCKS(type) ? channels / 32 * vkrope_block_bytes(type)
+           : type == element_int4  ? channels / 2
+                                   : channels;
 }
 
-// Returns word `index` of a row of blocks whose bytes are whole words.
+// Returns word `index` of a row of blocks or of int4 whose bytes are whole words.
 uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) {
     const uint halves = vkrope_block_halves(type);
     uint word;
-    if (vkrope_block_pitch(type, row) != vkrope_block_words(type) ||
-        (vkrope_has_fifth_bit(type) && vkrope_block_lanes(type, row) != 1)) {
+    if (type == element_int4) {
+        word = vkrope_staged_nibbles(row, int(4 * index));
+    } else if (vkrope_block_pitch(type, row) != vkrope_block_words(type) ||
+               (vkrope_has_fifth_bit(type) && vkrope_block_lanes(type, row) != 1)) {
         word = vkrope_staged_halves(type, row, int(2 * index));
     } else if (halves % 2 == 0) {
         word = VKROPE_STAGED(row.at + index);
@@ -433,7 +474,9 @@ uint vkrope_staged_word(const uint type, const VkropeRow row, const uint index) 
 // blocks. Bytes outside the row are arbitrary.
 uint vkrope_staged_bytes(const uint type, const VkropeRow row, const int from) {
     uint word;
-    if (type < element_q8_0)
+    if (type == element_int4)
+        word = vkrope_staged_nibbles(row, from);
+    else if (type < element_q8_0)
         word = vkrope_staged_codes(row, from);
     else
         word = vkrope_staged_halves(type, row, from >> 1);

@@ -15,8 +15,9 @@
 //   VKROPE_TENSOR_HEADS      number of heads
 //   VKROPE_TENSOR_IN_PLACE   the tensor's in-place flag, or 0
 //   VKROPE_TENSOR_SCATTERS   a constant: true if rows go to the slots of slot_mapping
-//   VKROPE_TENSOR_SECOND     1: the tensor may have a second destination, which ops.glsl stores
-//                            and which has buffers second_wide[] and second_word[]; 0: it has none
+//   VKROPE_TENSOR_OF_CACHE   1: the rows may come from a cache, and there may be a second
+//                            destination, which ops.glsl stores and which has buffers
+//                            second_wide[] and second_word[]; 0: neither
 //
 // ops.glsl documents the macros that it needs in addition.
 #ifndef VKROPE_TENSOR
@@ -40,8 +41,8 @@
 #ifndef VKROPE_TENSOR_SCATTERS
 #error "tensor.glsl: define VKROPE_TENSOR_SCATTERS"
 #endif
-#ifndef VKROPE_TENSOR_SECOND
-#error "tensor.glsl: define VKROPE_TENSOR_SECOND as 0 or 1"
+#ifndef VKROPE_TENSOR_OF_CACHE
+#error "tensor.glsl: define VKROPE_TENSOR_OF_CACHE as 0 or 1"
 #endif
 #ifndef VKROPE_TOKEN_GLSL
 #error "tensor.glsl: include interface.h, element.glsl, pairing.glsl and token.glsl first"
@@ -344,8 +345,10 @@ void T(copy_group)(const uint lane, const uint from, const uint to, const uint f
 #undef VKROPE_TENSOR_HEADS
 #undef VKROPE_TENSOR_IN_PLACE
 #undef VKROPE_TENSOR_SCATTERS
-#undef VKROPE_TENSOR_SECOND
+#undef VKROPE_TENSOR_OF_CACHE
 #undef VKROPE_TENSOR_SCALE_AT
 #undef VKROPE_TENSOR_SCALE_WORD
 #undef VKROPE_TENSOR_SCALES_OUT_AT
 #undef VKROPE_TENSOR_SCALES_OUT_WORD
+#undef VKROPE_TENSOR_SCALES_IN_AT
+#undef VKROPE_TENSOR_SCALES_IN_WORD

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Finds the angles of a token and the cache rows of its K and V, and counts tokens out of range.
 // Needs interface.h, angles.glsl, and the constants rotary_dim, axes, section_order, angles, phase,
-// head_groups, positions, scatter, counter and second_parameters (VKROPE_CONSTANTS). Declares no
-// binding, push constant or workgroup size. Define three macros:
+// head_groups, positions, scatter, gather, k_keeps, counter and second_parameters
+// (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size. Define four macros:
 //
 //   VKROPE_PUSH                the name of a Push
 //   VKROPE_ID_WORD(index)      the word `index` of the positions
 //   VKROPE_SLOT_WORD(index)    the word `index` of the slots
+//   VKROPE_SOURCE_WORD(index)  the word `index` of the slots that are read
 #ifndef VKROPE_TOKEN_GLSL
 #define VKROPE_TOKEN_GLSL
 
@@ -18,6 +19,9 @@
 #endif
 #ifndef VKROPE_SLOT_WORD
 #error "token.glsl: define VKROPE_SLOT_WORD(index)"
+#endif
+#ifndef VKROPE_SOURCE_WORD
+#error "token.glsl: define VKROPE_SOURCE_WORD(index)"
 #endif
 #ifndef VKROPE_ANGLES_GLSL
 #error "token.glsl: include interface.h and angles.glsl first"
@@ -55,6 +59,11 @@ Angle vkrope_axis_angles[max_axes];
 
 // With two parameter sets: floats from the start of the parameters to the set of the token.
 uint vkrope_parameter_set;
+
+// With gather: the cache rows that K and V come from.
+uint vkrope_source_page, vkrope_source_line;
+// True if the rotation changes no row of the token: it leaves the rows alone, or all angles are 0.
+bool vkrope_still;
 
 Angle vkrope_axis_angle(const uint axis) {
     Angle angle = vkrope_axis_angles[0];
@@ -139,6 +148,42 @@ void vkrope_locate(const uint index, const uint z, inout Token token) {
     }
 }
 
+// Finds the cache rows that K and V come from. A token has none if this dispatch does not have the
+// row.
+void vkrope_gather(const uint index, const uint z, inout Token token) {
+    const bool wide_slots = vkrope_has(flag_slot_mapping_64);
+    const uint step = wide_slots ? 2 * index : index;
+    const uint at = VKROPE_OFFSET(offset_source) + z * VKROPE_PUSH_SOURCE_Z + step;
+    const uint low = VKROPE_SOURCE_WORD(at);
+    const uint high = wide_slots ? VKROPE_SOURCE_WORD(at + 1) : 0u - (low >> 31);
+    const uint slot = low - VKROPE_PUSH_SOURCE_FIRST;
+    token.stored = token.stored && high == 0 && slot < VKROPE_PUSH_SOURCE_ROWS;
+    bool skipped = (high & low) == ~0u;
+    if (scatter != 0) {
+        const uint to = VKROPE_OFFSET(offset_slots) + z * VKROPE_PUSH.slot_z + step;
+        uint both = VKROPE_SLOT_WORD(to);
+        if (wide_slots) both &= VKROPE_SLOT_WORD(to + 1);
+        skipped = skipped || both == ~0u;
+    }
+    const bool outside = high != 0 || low >= VKROPE_PUSH_SOURCE_FIRST + VKROPE_PUSH_SOURCE_ROWS;
+    token.slot_outside = !skipped && (token.slot_outside || outside);
+    vkrope_source_page = slot / VKROPE_PUSH.page_size;
+    vkrope_source_line = slot % VKROPE_PUSH.page_size;
+}
+
+// Sets vkrope_still.
+void vkrope_find_still(const Token token) {
+    bool still = token.angle.row == 0;
+    if (axes != 0) still = (vkrope_axis_angles[0].row | vkrope_axis_angles[1].row) == 0;
+    if (axes > 2) still = still && vkrope_axis_angles[2].row == 0;
+    if (axes > 3) still = still && vkrope_axis_angles[3].row == 0;
+    if (axes > 4) still = still && vkrope_axis_angles[4].row == 0;
+    if (axes > 5) still = still && vkrope_axis_angles[5].row == 0;
+    if (axes > 6) still = still && vkrope_axis_angles[6].row == 0;
+    if (axes > 7) still = still && vkrope_axis_angles[7].row == 0;
+    vkrope_still = !token.covered || (still && vkrope_has(flag_keeps));
+}
+
 Token vkrope_token(const uint index, const uint z) {
     Token token;
     token.covered = true;
@@ -156,6 +201,17 @@ Token vkrope_token(const uint index, const uint z) {
     }
     if (second_parameters != 0)
         vkrope_parameter_set = index < VKROPE_PUSH.first_set_tokens ? 0 : second_parameters;
+    return token;
+}
+
+// Returns the token, and finds what kernels that move keys need. Kernels without ops do not call
+// this function, so that they have no code for it.
+Token vkrope_token_of_cache(const uint index, const uint z) {
+    Token token = vkrope_token(index, z);
+    if (gather != 0) vkrope_gather(index, z, token);
+    if (k_keeps != 0) {
+        if (rotary_dim != 0) vkrope_find_still(token);
+    }
     return token;
 }
 

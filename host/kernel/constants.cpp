@@ -80,6 +80,7 @@ shader::Constants constants_of(const Kernel& kernel, const PipelineSet& set,
                                       ? std::uint32_t(kernel.needs.parameter_bytes / 8)
                                       : 0;
     constants.staged_gaps = geometry.staged_gaps;
+    constants.gather = info.gather_kv;
     for (const TensorIndex t : every_tensor) {
         const TensorInfo& tensor = info.tensor[t];
         shader::TensorConstants& own = constants.tensor[t];
@@ -90,6 +91,10 @@ shader::Constants constants_of(const Kernel& kernel, const PipelineSet& set,
         own.batch = t == Q ? geometry.q_batch : geometry.k_batch;
         if (geometry.ops != shader::ops_none && tensor.head_dim != 0)
             set_ops(tensor, set.parameters.tensor[t], own);
+        const bool as_k = t == K && info.rotary_dim != 0;
+        const bool angle_0_keeps = info.pairing == info.pairing_out && !info.phase &&
+                                   info.angles != VKROPE_ANGLES_COS_SIN_CACHE;
+        own.keeps = is_read_from_cache(info, t) && keeps_rows(tensor) && (!as_k || angle_0_keeps);
     }
     return constants;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/bits.hpp"
+#include "base/defaults.hpp"
 
 namespace vkrope {
 
@@ -36,7 +37,8 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
-// The binding of a tensor is that of Q plus the tensor's index. Written buffers come last.
+// The binding of a tensor is that of Q plus the index that the shader sees. Written buffers come
+// last.
 static_assert(shader::binding_k_in == shader::binding_q_in + K &&
               shader::binding_v_in == shader::binding_q_in + V &&
               shader::binding_v_scales == shader::binding_q_scales + V &&
@@ -65,8 +67,10 @@ struct Offsets {
 class DispatchBuilder {
    public:
     DispatchBuilder(const Kernel& kernel, const Call& call, const ResolvedCall& resolved,
-                    const TiledTensors& tensors, const Tile& tile, Dispatch& dispatch) noexcept
+                    const TiledTensors& tensors, const Tile& tile, const Tile& source,
+                    bool has_last_source, Dispatch& dispatch) noexcept
         : kernel_(kernel), call_(call), resolved_(resolved), tensors_(tensors), tile_(tile),
+          source_(source), has_last_source_(has_last_source),
           z_is_group_(tensors.tiling.tile.groups > 1), dispatch_(dispatch),
           bindings_(dispatch.bindings), push_(dispatch.push) {}
 
@@ -117,13 +121,22 @@ class DispatchBuilder {
             // Tensors share a tiling only if it does not split the heads of a group.
             if (tensors_.together()) rows.count.heads = group_heads;
             seen.heads = rows.count.heads;
-            seen.in = bind(tensor.in, group_heads, rows, z_is_group_, shader::binding_q_in + t,
-                           shader::offset_q_in + index);
+            const auto bind_in = [&](const Tile& read) {
+                return bind(tensor.in, group_heads, read, z_is_group_, shader::binding_q_in + index,
+                            shader::offset_q_in + index);
+            };
+            if (tensors_.has_source) {
+                Tile read = source_;
+                read.count.heads = rows.count.heads;
+                seen.in = bind_in(read);
+            } else {
+                seen.in = bind_in(rows);
+            }
             seen.out = bind(tensors_.of_second ? second_of(kernel_.info, resolved_, t) : tensor.out,
-                            group_heads, rows, z_is_group_, shader::binding_q_out + t,
+                            group_heads, rows, z_is_group_, shader::binding_q_out + index,
                             shader::offset_q_out + index);
             if (tensor.in_place && !tensors_.of_second) push_.flags |= seen.in_place_flag;
-            add_scales(tensor, index);
+            add_scales(t, index);
             if (tensor.second.buffer && kernel_.seconds_join) add_second(t, index);
         }
         dispatch_.shape = shape_of(tensors_.pipeline->geometry, work);
@@ -141,16 +154,26 @@ class DispatchBuilder {
     }
 
     // The shader computes the strides of scales.
-    void add_scales(const ResolvedTensor& tensor, TensorIndex index) noexcept {
+    void add_scales(TensorIndex t, TensorIndex index) noexcept {
+        const ResolvedTensor& tensor = resolved_.tensor[t];
         if (tensor.scales)
             bind(*tensor.scales, 1, tile_, z_is_group_, shader::binding_q_scales + index,
                  shader::offset_q_scales + index);
-        if (!tensor.scales_out || tensors_.of_second) return;
+        if (!(tensor.scales_out || tensor.scales_in) || tensors_.of_second) return;
         Tile tokens = tile_;  // the scales of a token cover all heads
         tokens.first.groups = tokens.first.heads = 0;
         tokens.count.groups = tokens.count.heads = 1;
-        bind(*tensor.scales_out, 1, tokens, false, shader::binding_q_scales_out + index,
-             shader::offset_q_scales_out + index);
+        if (tensor.scales_out)
+            bind(scales_of(kernel_.info, resolved_, t, false), 1, tokens, false,
+                 shader::binding_q_scales_out + index, shader::offset_q_scales_out + index);
+        if (!tensor.scales_in) return;
+        tokens.first.pages = source_.first.pages;
+        tokens.first.rows = source_.first.rows;
+        tokens.count.pages = source_.count.pages;
+        tokens.count.rows = source_.count.rows;
+        bind(scales_of(kernel_.info, resolved_, t, true), 1, tokens, false,
+             index == K ? shader::binding_k_scales_in : shader::binding_v_scales_in,
+             index == K ? shader::offset_k_scales_in : shader::offset_v_scales_in);
     }
 
     // The shader stores the rows of all tokens, whatever their slots: once, with the last pages.
@@ -165,10 +188,10 @@ class DispatchBuilder {
         push_.flags |= shader::flag_second;
     }
 
-    // Returns whether the tile has the last pages of a cache, or no cache.
+    // Returns whether the tile has the last pages of all caches, or no cache.
     bool has_last_pages() const noexcept {
         const Counts& whole = tensors_.tiling.whole;
-        return tile_.first.pages + tile_.count.pages == whole.pages &&
+        return has_last_source_ && tile_.first.pages + tile_.count.pages == whole.pages &&
                tile_.first.rows + tile_.count.rows == whole.rows;
     }
 
@@ -195,10 +218,22 @@ class DispatchBuilder {
             push_.slot_z = bind(resolved_.slot_mapping, 1, tile_, z_is_group_,
                                 shader::binding_slot_mapping, shader::offset_slots)
                                .z;
+        add_source();
         push_.page_size = resolved_.page_size;
         push_.slot_first = tile_.first.pages * resolved_.page_size + tile_.first.rows;
         push_.slot_rows = (tile_.count.pages - 1) * resolved_.page_size + tile_.count.rows;
         if (call_.paged_cache.int64) push_.flags |= shader::flag_slot_mapping_64;
+    }
+
+    // The slots that are read. A call that reads no other slots than it writes has their tile.
+    void add_source() noexcept {
+        if (!resolved_.source_mapping) return;
+        const std::uint32_t page_size = resolved_.page_size;
+        push_.q_in = {bind(source_mapping_of(resolved_), 1, tile_, z_is_group_,
+                           shader::binding_source_mapping, shader::offset_source)
+                          .z,
+                      source_.first.pages * page_size + source_.first.rows,
+                      (source_.count.pages - 1) * page_size + source_.count.rows};
     }
 
     void add_angles() noexcept {
@@ -211,6 +246,9 @@ class DispatchBuilder {
         bindings_.of[shader::binding_table_sin] = resolved_.table_sin;
         offsets_.of[shader::offset_table] = resolved_.table_offset;
         push_.gain = bits_of(resolved_.gain);
+        if (kernel_.needs.moves_keys &&
+            (call_.gain == VKROPE_GAIN_OMIT || value_or(layout.attention_factor, 1.0) == 1))
+            push_.flags |= shader::flag_keeps;
         push_.table_rows = layout.rows;
         switch (kernel_.info.angles) {
             case VKROPE_ANGLES_COS_SIN_CACHE:
@@ -242,6 +280,8 @@ class DispatchBuilder {
     const ResolvedCall& resolved_;
     const TiledTensors& tensors_;
     const Tile& tile_;
+    const Tile& source_;  // the same, with the pages and rows that are read
+    const bool has_last_source_;
     const bool z_is_group_;  // otherwise z counts sequences
     Dispatch& dispatch_;
     Bindings& bindings_;
@@ -293,7 +333,16 @@ Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
         index -= plan_.of[dispatch.part++].tiling.count();
     const TiledTensors& tensors = plan_.of[dispatch.part];
     const Tile tile = tensors.tiling.at(index);
-    DispatchBuilder(kernel_, call_, resolved_, tensors, tile, dispatch).build();
+    std::optional<Tile> source;
+    bool has_last_source = true;
+    if (tensors.has_source) {
+        const Tiling& tiling = tensors.tiling;
+        source = plan_.source[dispatch.part].at(tiling, index, tile);
+        has_last_source = index >= tiling.count() - tiling.count() / tiling.sources;
+    }
+    DispatchBuilder(kernel_, call_, resolved_, tensors, tile, source ? *source : tile,
+                    has_last_source, dispatch)
+        .build();
     return dispatch;
 }
 

@@ -8,7 +8,8 @@
 namespace vkrope {
 
 // Buffers that a dispatch binds, by binding number. Unused buffers are null. The constants for
-// computed angles are at binding_table. Buffers from binding_q_out on are written.
+// computed angles are at binding_table. Buffers from binding_q_out on are
+// written, or counted as such (binding_v_scales_in).
 struct Bindings {
     VkDescriptorBufferInfo of[shader::binding_count];
 };

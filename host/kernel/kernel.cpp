@@ -127,7 +127,8 @@ void make_parts(Kernel& kernel, bool processor) {
 // Creates the SPIR-V of every pipeline, and sets kernel.binds to its bindings.
 Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words) {
     kernel.binds = {};
-    const bool can_count = kernel.info.rotary_dim != 0 || kernel.info.scatter_kv;
+    const bool can_count = kernel.info.rotary_dim != 0 || kernel.info.scatter_kv ||
+                           kernel.info.gather_kv;
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
         const shader::Constants constants = constants_of(kernel, *pipeline.set, pipeline.geometry,
@@ -220,9 +221,12 @@ Status build(Kernel& kernel) {
           {false, true, false, true},
           {false, false, false, true},
           {false, false, true, true},
-          {false, false, true, false}}) {
-        if ((separate_dispatches && kernel.info.scatter_kv) || (seconds_join && !has_seconds) ||
-            (v_joins && !v_may_join(kernel.info)))
+          {false, false, true, false},
+          {false, false, false, false}}) {
+        const bool by_slot = kernel.info.scatter_kv || kernel.needs.moves_keys;
+        const bool last = !separate_dispatches && !counts;  // only for kernels that move keys
+        if ((separate_dispatches && by_slot) || (last && !kernel.needs.moves_keys) ||
+            (seconds_join && !has_seconds) || (v_joins && !v_may_join(kernel.info)))
             continue;
         kernel.seconds_join = seconds_join;
         kernel.v_joins = v_joins;
@@ -237,7 +241,10 @@ Status build(Kernel& kernel) {
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s: the kernel then binds %u storage buffers, but the device allows %u "
                      "(maxPerStageDescriptorStorageBuffers)",
-                     kernel.info.scatter_kv ? "scatter_kv" : "angles",
+                     kernel.info.gather_kv     ? "gather_kv"
+                     : kernel.info.scatter_kv  ? "scatter_kv"
+                     : kernel.needs.moves_keys ? "tensor[1].in"
+                                               : "angles",
                      kernel.binds.storage_buffers(), kernel.max_storage_buffers);
     }
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;

@@ -15,11 +15,14 @@ std::uint64_t offset_and_strides(const View& view) noexcept {
     return view.first_byte / view.element_bytes | view.batch | view.token | view.group | view.head;
 }
 
-// Returns whether a tensor allows this access. Quantised outputs allow every access, because they
-// are stored word by word. Second destinations are packed, and begin at multiples of 256 bytes.
+// Returns whether a tensor allows this access. Quantised types allow every access, because they
+// are read and stored word by word. Second destinations are packed, and begin at multiples of 256
+// bytes.
 bool tensor_allows(const ResolvedTensor& tensor, bool of_second, std::uint32_t access) noexcept {
-    const bool any_out = of_second || tensor.out.offset_bytes == 1;
-    return strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access) &&
+    const bool any_in = tensor.in.offset_bytes == 1,
+               any_out = of_second || tensor.out.offset_bytes == 1;
+    return (any_in ||
+            strides_allow(tensor.in.element_bytes, offset_and_strides(tensor.in), access)) &&
            (any_out ||
             strides_allow(tensor.out.element_bytes, offset_and_strides(tensor.out), access));
 }
@@ -69,15 +72,16 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
     return pipelines[tensors.set->pipeline_count - 1];
 }
 
-// Returns whether the parameters, the computed scales or the rows of the second destination of a
-// tensor depend on the head.
+// Returns whether the parameters, the scales or the rows of the second destination of a tensor
+// depend on the head.
 bool differs_by_head(const Kernel& kernel, TensorIndex index) noexcept {
     const TensorInfo& info = kernel.info.tensor[index];
     const Ops& ops = info.ops;
     return (has_second(info) && kernel.seconds_join) || ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
-           ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD || is_made(ops.store_scale);
+           ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD || is_made(ops.store_scale) ||
+           ops.scales_in;
 }
 
 // Checks the heads of a tiling. A norm over a token needs all of its heads in one dispatch.
@@ -107,34 +111,46 @@ Status check_heads(const Kernel& kernel, const TiledTensors& tensors, TensorInde
                  name, whole.heads, tile.heads);
 }
 
-Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call,
-                           const TiledTensors& tensors, TensorIndex index,
-                           std::uint32_t group_heads) noexcept {
+Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, TiledTensors& tensors,
+                           TensorIndex index, std::uint32_t group_heads, Source& source) noexcept {
     const ResolvedTensor& tensor = call.tensor[index];
     const TensorNames& names = names_of[index];
     const bool of_second = tensors.of_second;
-    std::optional<View> second;
-    if (tensor.second.buffer) second = second_of(kernel.info, call, index);
-    const View& out = of_second ? *second : tensor.out;
     Bound bound;
-    bound.add(names.in, tensor.in);
+    const View& out = of_second ? bound.keep(second_of(kernel.info, call, index)) : tensor.out;
+    const bool has_source = tensor.source_pages != 0;
+    if (has_source)
+        bound.add_source(names.in, tensor.in);
+    else
+        bound.add(names.in, tensor.in);
     bound.add(of_second ? names.second : names.out, out);
     if (call.ids.buffer) bound.add("positions.ids", call.ids);
     if (index != Q && call.slot_mapping.buffer && !of_second)
         bound.add("paged_cache.slot_mapping", call.slot_mapping);
+    if (call.source_mapping)
+        bound.add("paged_cache.source_mapping", bound.keep(source_mapping_of(call)));
     if (tensor.scales) {
         bound.add(names.scale_tokens, *tensor.scales);
         bound.packed_tokens = true;
     }
-    if (tensor.scales_out && !of_second) {
-        bound.add(names.scales_out, *tensor.scales_out);
-        bound.packed_tokens = bound.packed_tokens || tensor.scales_out->page_size == 0;
-    }
-    if (second && kernel.seconds_join) {
-        second = second->rows_of_tokens();
-        bound.add(names.second, *second);
+    const auto add_scales = [&](const char* name, bool read) {
+        const View& scales = bound.keep(scales_of(kernel.info, call, index, read));
+        const bool of_source = read && has_source;
+        if (of_source)
+            bound.add_source(name, scales);
+        else
+            bound.add(name, scales);
+        bound.packed_tokens = bound.packed_tokens || scales.page_size == 0;
+        if (scales.element_bytes % 4 != 0)
+            bound.align(name, scales, 4, of_source);  // the offset is in words
+    };
+    if (tensor.scales_out && !of_second) add_scales(names.scales_out, false);
+    if (tensor.scales_in) add_scales(names.scales_in, true);
+    if (tensor.second && kernel.seconds_join) {
+        const View& second = bound.keep(second_of(kernel.info, call, index).rows_of_tokens());
+        bound.add(names.second, second);
         bound.packed_tokens = true;
-        bound.aligned = &*second;
+        bound.align(names.second, second, binding_alignment(kernel.storage_limits));
     }
     Counts whole = {};
     whole.batch = call.batch;
@@ -143,10 +159,18 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call,
     whole.tokens = call.tokens;
     whole.pages = of_second ? 1 : tensor.pages;
     whole.rows = std::max(out.page_size, 1u);
+    if (tensor.in.page_size != 0 && !has_source) whole.rows = tensor.in.page_size;
     Result<Tiling> tiling = tile(tensors.set->info, tensors.pipeline->geometry, whole, group_heads,
                                  bound, kernel.storage_limits, kernel.dispatch_limits);
     if (tiling && tensors.pipeline->geometry.ops != shader::ops_none)
         tiling.status = check_heads(kernel, tensors, index, tiling.value);
+    if (tiling && has_source) {
+        tensors.has_source = true;
+        source.pages = tensor.source_pages;
+        source.rows = tensor.in.page_size;
+        tiling.status = tile_source(bound, group_heads, kernel.storage_limits, tiling.value,
+                                    source);
+    }
     return tiling;
 }
 
@@ -165,7 +189,8 @@ bool lies_as_k(const ResolvedTensor& v, const ResolvedTensor& k) noexcept {
 
 // Tiles the tensors together, in one dispatch for each sequence or group of heads, or in
 // one dispatch for all. Returns false if a tensor does not fit or steps along z differently.
-bool tile_together(const Kernel& kernel, const ResolvedCall& call, TiledTensors& tensors) noexcept {
+bool tile_together(const Kernel& kernel, const ResolvedCall& call, TiledTensors& tensors,
+                   Source& source) noexcept {
     std::uint32_t groups = 1;
     for (const TensorIndex t : every_tensor) {
         const ResolvedTensor& tensor = call.tensor[t];
@@ -177,10 +202,11 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, TiledTensors&
         const std::uint32_t heads = call.tensor[t].heads,
                             own_groups = heads / call.tensor[t].group_heads;
         if (heads % groups != 0 || (own_groups != groups && own_groups != 1)) return false;
-        const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, t, heads / groups);
+        const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, t, heads / groups, source);
         if (!tiling) return false;
         const Counts &tile = tiling->tile, &whole = tiling->whole;
-        if (tile.heads != whole.heads || tile.pages != whole.pages || tile.rows != whole.rows)
+        if (tile.heads != whole.heads || tile.pages != whole.pages || tile.rows != whole.rows ||
+            tiling->sources != 1)
             return false;
         // A dispatch has one index of the first head for all of its tensors.
         if (differs_by_head(kernel, t) && tile.groups != whole.groups) return false;
@@ -205,8 +231,8 @@ Status plan_second(const Kernel& kernel, const ResolvedCall& call, TensorIndex i
     tensors.set = &kernel.second_set[index];
     tensors.has[index] = tensors.of_second = true;
     tensors.pipeline = &choose_pipeline(kernel, call, tensors);
-    const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, index,
-                                              call.tensor[index].group_heads);
+    const Result<Tiling> tiling = tile_tensor(
+        kernel, call, tensors, index, call.tensor[index].group_heads, planned.next_source());
     tensors.tiling = tiling.value;
     planned.add(tensors);
     return tiling.status;
@@ -230,7 +256,7 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         // A tensor in place that neither the rotation nor an op changes needs no copy.
         const TensorInfo& info = kernel.info.tensor[t];
         const bool changes = (t != V && kernel.info.rotary_dim != 0) || !call.tensor[t].in_place ||
-                             has_ops(info.ops) || (has_second(info) && kernel.seconds_join);
+                             !keeps_rows(info) || (has_second(info) && kernel.seconds_join);
         left[t] = call.tensor[t].heads != 0 && changes;
     }
     for (const TensorIndex t : {K, V}) {
@@ -242,7 +268,8 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     const TensorIndex counts_slots = left[K] ? K : V;
     const auto add = [&](TiledTensors tensors) {
         tensors.counts_positions = counts && planned.count == seconds;  // counts each token once
-        tensors.counts_slots = counts && call.slot_mapping.buffer && tensors.has[counts_slots];
+        const bool has_slots = call.slot_mapping.buffer || call.source_mapping;
+        tensors.counts_slots = counts && has_slots && tensors.has[counts_slots];
         for (const TensorIndex t : every_tensor) left[t] = left[t] && !tensors.has[t];
         planned.add(tensors);
     };
@@ -261,7 +288,7 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         together.has[K] = left[K];
         together.has[V] = v;
         together.pipeline = &choose_pipeline(kernel, call, together);
-        if (!tile_together(kernel, call, together)) continue;
+        if (!tile_together(kernel, call, together, planned.next_source())) continue;
         add(together);
         break;
     }
@@ -271,8 +298,8 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
         tensors.set = &kernel.set[t == K && !kernel.separate_dispatches ? Q : t];
         tensors.has[t] = true;
         tensors.pipeline = &choose_pipeline(kernel, call, tensors);
-        const Result<Tiling> tiling = tile_tensor(kernel, call, tensors, t,
-                                                  call.tensor[t].group_heads);
+        const Result<Tiling> tiling = tile_tensor(
+            kernel, call, tensors, t, call.tensor[t].group_heads, planned.next_source());
         if (result.status = tiling.status; !result.status) return result;
         tensors.tiling = tiling.value;
         add(tensors);

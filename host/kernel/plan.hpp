@@ -18,6 +18,7 @@ struct TiledTensors {
     bool has[tensor_count] = {};
     bool of_second = false;  // the second destination of one tensor, in dispatches of its own
     bool counts_positions = false, counts_slots = false;
+    bool has_source = false;  // Plan::source of this part is set
     Tiling tiling;
 
     bool together() const noexcept { return has[Q] + has[K] + has[V] > 1; }
@@ -32,8 +33,11 @@ struct Plan {
     union {
         TiledTensors of[most_parts];
     };
+    Source source[most_parts];
     std::uint32_t count = 0;
 
+    // Returns the source of the part that is added next.
+    Source& next_source() noexcept { return source[count]; }
     void add(const TiledTensors& tensors) noexcept { new (&of[count++]) TiledTensors(tensors); }
 
     std::uint64_t dispatches() const noexcept {

@@ -192,7 +192,7 @@ typedef enum vkrope_element VKROPE_UINT32 {
     /** Blocks of 32 channels like VKROPE_Q8_0, whose codes stand for 16 numbers, as of ggml's
      * quantize_row_iq4_nl_ref with f32 sums in the order of channels. A block whose magnitudes are
      * all below 1e-15 has d = 0. A NaN counts as 0 and is stored as code 8. An infinity gives an
-     * infinite d, and code 8 for all channels. Sums that overflow give d = NaN, 0x7e00. */
+     * infinite d, and code 8 for all channels. Sums that both overflow give d = NaN, 0x7e00. */
     VKROPE_IQ4_NL = 11,
     /** Two's complement, -7 to 7, two channels in a byte, the first in the lower four bits;
      * otherwise like VKROPE_INT8. head_dim must be even. */
@@ -583,10 +583,10 @@ typedef struct vkrope_kernel_info {
     /** Rows of K and V come from the slots of vkrope_call::paged_cache, so that keys in a cache
      * move: positions are what is added to theirs, and `gain` is VKROPE_GAIN_OMIT. Such a kernel,
      * like every kernel that reads a quantised type or undoes a Hadamard transform, has no Q and no
-     * second destinations. In these kernels, a row that nothing changes keeps its bytes, and a row
-     * in place is not accessed: its type, transform, scales and pairing stay, it has no other op,
-     * and its positions are 0, or out of range, with a factor of 1 (or VKROPE_GAIN_OMIT), and
-     * without phases and cos_sin_cache. */
+     * second destinations. In these kernels, a row of a cache that nothing changes keeps its bytes,
+     * and such a row in place is not accessed: its type, transform, scales and pairing stay, it has
+     * no other op, and its positions are 0, or out of range, with a factor of 1 (or
+     * VKROPE_GAIN_OMIT), and without phases and cos_sin_cache. */
     VkBool32 gather_kv VKROPE_ZERO;
     /** Windows of a row, ascending and without overlap; their rotary_dims add up to rotary_dim: 2-D
      * vision RoPE. Pairs of the angle table are numbered window after window. All zero: one
@@ -788,9 +788,10 @@ typedef struct vkrope_call {
     vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_kv: destination rows */
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
      * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
-     * The library never clears it. Setting this field is an error if neither can happen: with
-     * computed angles, which cover every implicit position and every int32 id, and no slots,
-     * because the kernel has no scatter_kv or the call neither K nor V. */
+     * A call that records nothing counts nothing. The library never clears it. Setting this field
+     * is an error if neither can happen: with computed angles, which cover every implicit position
+     * and every int32 id, and no slots, because the kernel has neither scatter_kv nor gather_kv, or
+     * the call neither K nor V. */
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
     /** Weights, biases and scales of the kernel's vkrope_tensor_info::ops, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least

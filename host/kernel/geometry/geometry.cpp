@@ -10,11 +10,13 @@ namespace vkrope {
 
 namespace {
 
-// Returns whether a tensor is f32. Quantised outputs count as f32, as their store uses no units.
+// Returns whether a tensor is f32. Quantised types count as f32, as they have no units.
 bool all_f32(const TensorInfo& format) {
+    const auto is_f32 = [](Element element) {
+        return element == VKROPE_F32 || is_quantised(element);
+    };
     return format.head_dim == 0 ||
-           (format.in == VKROPE_F32 && (format.out == VKROPE_F32 || is_quantised(format.out)) &&
-            format.second == VKROPE_F32);
+           (is_f32(format.in) && is_f32(format.out) && format.second == VKROPE_F32);
 }
 
 bool all_f32(const KernelInfo& info) {

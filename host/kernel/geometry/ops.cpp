@@ -10,16 +10,14 @@ namespace vkrope {
 
 namespace {
 
-std::uint32_t hadamard_levels(const Ops& ops) {
-    return ops.hadamard == 0 ? 0 : floor_log2(ops.hadamard);
+std::uint32_t hadamard_levels(std::uint32_t block) {
+    return block == 0 ? 0 : floor_log2(block);
 }
 
 std::uint32_t store_scale_of(const Ops& ops) {
     const StoreScale scale = ops.store_scale;
     if (is_made(scale))
         return shader::store_scale_made |
-               (ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS ? shader::store_scale_paged
-                                                                    : 0) |
                (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO ? shader::store_scale_power_of_two
                                                               : 0);
     return scale == VKROPE_STORE_SCALE_GIVEN        ? shader::store_scale_given
@@ -45,10 +43,12 @@ std::uint32_t op_bits(const TensorInfo& tensor) noexcept {
     add(norm.span == VKROPE_NORM_SPAN_TOKEN, shader::op_token);
     add(norm.kind != VKROPE_NORM_NONE && norm.place == VKROPE_NORM_PLACE_BEFORE, shader::op_before);
     add(norm.place == VKROPE_NORM_PLACE_AFTER, shader::op_after);
-    add(norm.round_between && tensor.in != VKROPE_F32, shader::op_rounds);
-    // A sum of 2^28 squares of f16 is finite; a bias or a rotation may make channels larger.
+    add(norm.round_between && tensor.in != VKROPE_F32 && !is_quantised(tensor.in),
+        shader::op_rounds);
+    // A sum of 2^28 squares of f16 is finite; a bias, a rotation or a transform may make channels
+    // larger.
     add(tensor.in == VKROPE_F16 && ops.bias == VKROPE_PARAMETER_NONE &&
-            norm.place == VKROPE_NORM_PLACE_BEFORE,
+            norm.place == VKROPE_NORM_PLACE_BEFORE && ops.hadamard_of_input == 0,
         shader::op_one_sum);
     add(ops.clip != 0, shader::op_clip);
     add(scale_of(ops) != 1, shader::op_scale);
@@ -79,13 +79,21 @@ void set_ops(const TensorInfo& tensor, const TensorParameters& parameters,
     constants.weight_at = parameters.weight.offset;
     constants.norm_bias = std::uint32_t(parameters.norm_bias.shape);
     constants.norm_bias_at = parameters.norm_bias.offset;
-    constants.hadamard = hadamard_levels(ops);
+    constants.hadamard = hadamard_levels(ops.hadamard);
     constants.store_scale = store_scale_of(ops);
     constants.store_scale_at = parameters.store_scale.offset;
     constants.scale_floor = bits_of(ops.scale_floor);
     constants.scale_heads = tensor.heads;
     constants.second_of = std::uint32_t(tensor.second_of);
     constants.element_second = std::uint32_t(tensor.second);
+    constants.row_scales = scale_groups(tensor);
+    constants.scale_bytes = ops.scale_type == VKROPE_SCALE_TYPE_UE8M0;
+    constants.scales_paged = ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+    constants.scales_read = ops.scales_in != VK_FALSE;
+    constants.hadamard_read = hadamard_levels(ops.hadamard_of_input);
+    if (!is_quantised(tensor.in)) return;
+    constants.element_in = shader::element_f32;  // as it is read
+    constants.element_read = std::uint32_t(tensor.in);
 }
 
 std::uint64_t exchanged(const KernelInfo& info, const Geometry& geometry) noexcept {
@@ -115,14 +123,15 @@ std::uint64_t staged(const KernelInfo& info, const Geometry& geometry) noexcept 
         // Each lane shows the others its part of the scale of the row, or of a block.
         using namespace shader;
         const auto type = uint(tensor.out);
-        const bool in_blocks = type >= element_q8_0;
         const uint block_lanes = VKROPE_BLOCK_LANES(type, tensor.head_dim, geometry.chunk_lanes);
-        const uint words = in_blocks && block_lanes > 1      ? VKROPE_SHOWN_WORDS(type)
-                           : is_made(tensor.ops.store_scale) ? 1
-                                                             : 0;
+        std::uint64_t shown = 0;  // words of a row
+        if (VKROPE_HAS_BLOCKS(type) && block_lanes > 1)
+            shown = VKROPE_SHOWN_WORDS(type) * geometry.chunk_lanes;
+        else if (is_made(tensor.ops.store_scale))
+            shown = std::max(geometry.chunk_lanes, scale_groups(tensor));
         const std::uint64_t row_words = VKROPE_ROW_WORDS(std::uint64_t{tensor.head_dim},
                                                          geometry.staged_gaps ? 1u : 0u);
-        most = std::max(most, rows * row_words + words * geometry.workgroup_size());
+        most = std::max(most, rows * (row_words + shown));
     });
     return most;
 }

@@ -11,21 +11,31 @@ namespace vkrope {
 
 // Returns whether the lanes of a row store it together.
 inline bool stores_together(const TensorInfo& tensor) noexcept {
-    return tensor.head_dim != 0 && (tensor.ops.hadamard != 0 || is_quantised(tensor.out));
+    return tensor.head_dim != 0 && (tensor.ops.hadamard != 0 || is_quantised(tensor.out) ||
+                                    tensor.ops.hadamard_of_input != 0);
 }
 inline bool stores_together(const KernelInfo& info) noexcept {
     return any_tensor(
         info, [](const TensorInfo& tensor) { return stores_together(tensor); });
 }
 
-// Returns whether a tensor of a kernel has ops, a quantised output or a second destination, so that
-// the shader needs more than the plain rotation.
+// Returns whether rows that do not rotate keep their bytes: neither an op nor the type changes
+// them.
+inline bool keeps_rows(const TensorInfo& tensor) noexcept {
+    Ops ops = tensor.ops;
+    if (ops.hadamard == ops.hadamard_of_input) ops.hadamard = ops.hadamard_of_input = 0;
+    return tensor.in == tensor.out && !has_ops(ops) &&
+           is_made(ops.store_scale) == !!ops.scales_in &&
+           (ops.store_scale == VKROPE_STORE_SCALE_NONE || is_made(ops.store_scale));
+}
+
+// Returns whether a tensor of a kernel has ops, a quantised output or a second destination, or rows
+// that come from a cache, so that the shader needs more than the plain rotation.
 inline bool has_ops(const KernelInfo& info) noexcept {
-    return any_tensor(
-        info,
-        [](const TensorInfo& tensor) {
-            return has_ops(tensor.ops) || stores_together(tensor) || has_second(tensor);
-        });
+    if (moves_keys(info)) return true;
+    return any_tensor(info, [](const TensorInfo& tensor) {
+        return has_ops(tensor.ops) || stores_together(tensor) || has_second(tensor);
+    });
 }
 
 // Returns the bits shader::op_* of a tensor.

@@ -35,6 +35,13 @@ std::uint64_t max_lost(const StorageLimits& limits) {
     return binding_alignment(limits) - 1 + 3;
 }
 
+// Returns whether the span of `view` fits a binding if it is not divided.
+bool fits_unsplit(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
+                  const Counts& whole) {
+    const std::uint64_t bytes = span_of(view, group_heads, whole) * view.element_bytes;
+    return binding_of(view.buffer, view.first_byte, bytes, limits).range <= limits.range;
+}
+
 // Returns whether the span of `view` in any tile of this size fits a binding.
 bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
                 const Counts& whole, const Counts& tile) {
@@ -43,17 +50,34 @@ bool fits_range(const View& view, std::uint32_t group_heads, const StorageLimits
     for (const Along direction : tokens_first)
         divided = divided || (tile.*direction != whole.*direction &&
                               step_of(view, group_heads, direction) != 0);
-    if (!divided)
-        return binding_of(view.buffer, view.first_byte, bytes, limits).range <= limits.range;
+    if (!divided) return fits_unsplit(view, group_heads, limits, tile);
     return bytes + max_lost(limits) <= limits.range;
+}
+
+// Returns the elements of `view` that fit a binding, wherever it begins.
+std::uint64_t room_for(const View& view, const StorageLimits& limits) {
+    const std::uint64_t lost = max_lost(limits);
+    return limits.range > lost ? (limits.range - lost) / view.element_bytes : 0;
+}
+
+// Reduces the steps of the tile along a direction so that its span of `view` fits a binding, to 1
+// at least. Returns whether it does.
+bool shrink_along(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
+                  Along direction, Counts& tile) {
+    const std::uint64_t room = room_for(view, limits), before = tile.*direction;
+    tile.*direction = 1;
+    const std::uint64_t rest = span_of(view, group_heads, tile);
+    if (rest > room) return false;
+    const std::uint64_t step = step_of(view, group_heads, direction);
+    if (step != 0) tile.*direction = std::uint32_t(std::min(before, (room - rest) / step + 1));
+    return true;
 }
 
 // Shrinks the tile, along the direction of the largest step first, until its span of `view` fits a
 // binding.
 bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageLimits& limits,
                      Counts& tile) {
-    const std::uint64_t lost = max_lost(limits);
-    const std::uint64_t room = limits.range > lost ? (limits.range - lost) / view.element_bytes : 0;
+    const std::uint64_t room = room_for(view, limits);
     while (span_of(view, group_heads, tile) > room) {
         Along widest = nullptr;
         for (const Along direction : tokens_first) {
@@ -65,24 +89,38 @@ bool shrink_to_range(const View& view, std::uint32_t group_heads, const StorageL
                 widest = direction;
         }
         if (!widest) return false;
-        tile.*widest = 1;
-        const std::uint64_t rest = span_of(view, group_heads, tile);
-        if (rest <= room)
-            tile.*widest = std::uint32_t((room - rest) / step_of(view, group_heads, widest) + 1);
+        shrink_along(view, group_heads, limits, widest, tile);
     }
     return true;
 }
 
 // Reduces the steps of a tile along a direction, so that each tile of a view begins where its
 // binding does. Returns false if even one step is too many.
-bool align_tiles(const View& view, const StorageLimits& limits, const Counts& whole,
-                 Along direction, Counts& tile) {
+bool align_tiles(const Bound::Aligned& aligned, const Counts& whole, Along direction,
+                 Counts& tile) {
     if (tile.*direction == whole.*direction) return true;
+    const View& view = *aligned.view;
     const std::uint64_t bytes = step_of(view, 1, direction) * view.element_bytes;
-    std::uint32_t steps = 1;  // whose bytes are a multiple of the alignment, a power of two
-    while (bytes * steps % binding_alignment(limits) != 0) steps *= 2;
+    std::uint32_t steps = 1;  // whose bytes are a multiple, a power of two
+    while (bytes * steps % aligned.multiple != 0) steps *= 2;
     tile.*direction -= tile.*direction % steps;
     return tile.*direction != 0;
+}
+
+Status no_alignment(const Bound::Aligned& aligned) {
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                 "%s: the call is divided into dispatches, and no division begins at multiples of "
+                 "%" PRIu64 " bytes; call it for fewer tokens",
+                 aligned.name, aligned.multiple);
+}
+
+// Returns the error for a view of which one row is too long.
+Status too_long(const char* name, const View& view, std::uint32_t group_heads, const Counts& tile,
+                const StorageLimits& storage) {
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                 "%s: one row spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
+                 " (maxStorageBufferRange)",
+                 name, span_of(view, group_heads, tile) * view.element_bytes, storage.range);
 }
 
 }  // namespace
@@ -91,7 +129,7 @@ std::uint64_t Tiling::count() const noexcept {
     std::uint64_t tiles = 1;
     for (const Along direction : tokens_first)
         tiles *= divide_up(whole.*direction, tile.*direction);
-    return tiles;
+    return tiles * sources;
 }
 
 Tile Tiling::at(std::uint64_t index) const noexcept {
@@ -107,6 +145,20 @@ Tile Tiling::at(std::uint64_t index) const noexcept {
     return part;
 }
 
+Tile Source::at(const Tiling& tiling, std::uint64_t index, Tile tile) const noexcept {
+    index /= tiling.count() / tiling.sources;
+    const auto take = [&index](std::uint32_t all, std::uint32_t one, std::uint32_t& first,
+                               std::uint32_t& count) {
+        const std::uint64_t steps = divide_up(all, one);
+        first = std::uint32_t(index % steps * one);
+        count = std::min(one, all - first);
+        index /= steps;
+    };
+    take(rows, tile_rows, tile.first.rows, tile.count.rows);
+    take(pages, tile_pages, tile.first.pages, tile.count.pages);
+    return tile;
+}
+
 Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Counts& whole,
                     std::uint32_t group_heads, const Bound& bound, const StorageLimits& storage,
                     const DispatchLimits& dispatch) noexcept {
@@ -119,10 +171,11 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     for (std::uint32_t i = 0; i < bound.count; ++i)
         even = even && bound.views[i]->steps_evenly(group_heads);
     // Sequences of an aligned view may begin anywhere within a dispatch.
-    const bool one_batch = bound.aligned && whole.batch > 1 &&
-                           bound.aligned->batch * bound.aligned->element_bytes %
-                                   binding_alignment(storage) !=
-                               0;
+    bool one_batch = false;
+    for (std::uint32_t i = 0; i < bound.aligned_count && whole.batch > 1; ++i) {
+        const auto& [name, view, multiple, of_source] = bound.aligned[i];
+        one_batch = one_batch || view->batch * view->element_bytes % multiple != 0;
+    }
     if (!even || whole.groups < whole.batch || one_batch)
         tile.groups = 1;
     else
@@ -142,31 +195,57 @@ Result<Tiling> tile(const KernelInfo& info, const Geometry& geometry, const Coun
     };
     for (std::uint32_t i = misfit(); i < bound.count; i = misfit()) {
         if (shrink_to_range(*bound.views[i], group_heads, storage, tile)) continue;
-        result.status = error(
-            VKROPE_ERROR_LIMIT_EXCEEDED,
-            "%s: one row spans %" PRIu64 " bytes, but the device binds at most %" PRIu64
-            " (maxStorageBufferRange)",
-            bound.names[i],
-            span_of(*bound.views[i], group_heads, tile) * bound.views[i]->element_bytes,
-            storage.range);
+        result.status = too_long(bound.names[i], *bound.views[i], group_heads, tile, storage);
         return result;
     }
 
     // The shader uses the tokens of the dispatch as the stride of sequences.
     if (bound.packed_tokens && tile.tokens != whole.tokens) tile.batch = 1;
-    if (bound.aligned && (!align_tiles(*bound.aligned, storage, whole, &Counts::batch, tile) ||
-                          !align_tiles(*bound.aligned, storage, whole, &Counts::tokens, tile))) {
-        result.status = error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                              "%s: the call is divided into dispatches, and no division begins at "
-                              "multiples of %" PRIu64
-                              " bytes (minStorageBufferOffsetAlignment); call it for fewer tokens",
-                              bound.names[bound.count - 1], binding_alignment(storage));
-        return result;
+    for (std::uint32_t i = 0; i < bound.aligned_count; ++i) {
+        const Bound::Aligned& aligned = bound.aligned[i];
+        if (aligned.of_source) continue;
+        for (const Along direction :
+             {&Counts::batch, &Counts::tokens, &Counts::pages, &Counts::rows}) {
+            if (align_tiles(aligned, whole, direction, tile)) continue;
+            result.status = no_alignment(aligned);
+            return result;
+        }
     }
 
-    const View& out = *bound.views[1];
+    const View& out = *bound.views[bound.source_count == 0 ? 1 : 0];
     tiling.heads_outer = out.page_size == 0 && out.head > out.token;
     return result;
+}
+
+Status tile_source(const Bound& bound, std::uint32_t group_heads, const StorageLimits& storage,
+                   Tiling& tiling, Source& source) noexcept {
+    Counts whole = tiling.whole, tile = tiling.tile;
+    whole.pages = tile.pages = source.pages;
+    whole.rows = tile.rows = source.rows;
+    for (std::uint32_t i = 0; i < bound.source_count; ++i) {
+        const auto& [name, view] = bound.source[i];
+        const bool whole_fits = fits_unsplit(*view, group_heads, storage, tile);
+        const bool is_split = tile.pages != whole.pages || tile.rows != whole.rows;
+        if (whole_fits && !is_split) continue;
+        // Slots of a tile must be contiguous, so that rows of a page are split last.
+        if (!shrink_along(*view, group_heads, storage, &Counts::pages, tile) &&
+            !shrink_along(*view, group_heads, storage, &Counts::rows, tile))
+            return too_long(name, *view, group_heads, tile, storage);
+    }
+    for (std::uint32_t i = 0; i < bound.aligned_count; ++i) {
+        const Bound::Aligned& aligned = bound.aligned[i];
+        if (aligned.of_source && !(align_tiles(aligned, whole, &Counts::pages, tile) &&
+                                   align_tiles(aligned, whole, &Counts::rows, tile)))
+            return no_alignment(aligned);
+    }
+    source.tile_pages = tile.pages;
+    source.tile_rows = tile.rows;
+    const std::uint64_t tiles = std::uint64_t{divide_up(source.pages, tile.pages)} *
+                                divide_up(source.rows, tile.rows);
+    tiling.sources = std::uint32_t(tiles);
+    if (tiles == tiling.sources) return {};
+    return error(VKROPE_ERROR_LIMIT_EXCEEDED, "%s: it is divided into more than 2^32 parts",
+                 bound.source[0].name);
 }
 
 }  // namespace vkrope

@@ -30,15 +30,24 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
                      name, format.rotary_offset,
                      static_cast<unsigned long long>(format.rotary_offset + end), format.head_dim);
     }
-    if (format.in > VKROPE_BF16)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.in is %u: it must be f32, f16 or bf16",
-                     name, unsigned(format.in));
-    if (Status s = check_enumerator(name, "out", format.out, VKROPE_Q5_1); !s) return s;
-    if (format.head_dim % block_channels(format.out) != 0)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.head_dim is %u: with blocks of 32 channels as %s.out it must be a "
-                     "multiple of 32",
-                     name, format.head_dim, name);
+    if (Status s = check_enumerator(name, "in", format.in, VKROPE_INT4); !s) return s;
+    if (&format == &info.tensor[Q] && is_quantised(format.in))
+        return error(
+            VKROPE_ERROR_INVALID_ARGUMENT,
+            "%s.in is %u: the input of Q must be f32, f16 or bf16; a cache has its type as "
+            "out, and only K and V are read from one",
+            name, unsigned(format.in));
+    if (Status s = check_enumerator(name, "out", format.out, VKROPE_INT4); !s) return s;
+    const struct {
+        const char* field;
+        std::uint32_t channels;
+    } blocks[] = {{"in", block_channels(format.in)}, {"out", block_channels(format.out)}};
+    for (const auto& [field, channels] : blocks)
+        if (format.head_dim % channels != 0)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "%s.head_dim is %u: with blocks of %u channels as %s.%s it must be a "
+                         "multiple of %u",
+                         name, format.head_dim, channels, name, field, channels);
     return {};
 }
 
@@ -119,6 +128,50 @@ Status check_angles(const KernelInfo& info) noexcept {
     return {};
 }
 
+// Checks the rows of a tensor that come from a cache.
+Status check_read(const KernelInfo& info, TensorIndex index) noexcept {
+    const char* const tensor = names_of[index].name;
+    const TensorInfo& of = info.tensor[index];
+    const Ops& ops = of.ops;
+    if (index == Q && ops.hadamard_of_input != 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.ops.hadamard_of_input is %u: only K and V come from a cache", tensor,
+                     ops.hadamard_of_input);
+    if (index == Q && ops.scales_in)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.ops.scales_in is true: only K and V come from a cache", tensor);
+    if (ops.hadamard_of_input != 0 && ops.norm.span == VKROPE_NORM_SPAN_TOKEN)
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
+                     "%s.ops.hadamard_of_input is %u: with a norm over a token it must be 0",
+                     tensor, ops.hadamard_of_input);
+    if (ops.hadamard_of_input != 0 && info.pairing_out != info.pairing)
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
+                     "%s.ops.hadamard_of_input is %u: with another pairing_out it must be 0",
+                     tensor, ops.hadamard_of_input);
+    if (!moves_keys(info) || !has_second(of)) return {};
+    return error(VKROPE_ERROR_NOT_SUPPORTED,
+                 "%s.second_of is %u: a kernel whose rows come from a cache has one destination",
+                 tensor, unsigned(of.second_of));
+}
+
+// Checks what a kernel whose rows come from a cache does not have.
+Status check_moves(const KernelInfo& info) noexcept {
+    if (info.gather_kv && info.tensor[K].head_dim == 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "gather_kv is set: tensor[1].head_dim must then not be 0");
+    if (!moves_keys(info) || info.tensor[Q].head_dim == 0) return {};
+    const char* const rule = "keys move without queries, so tensor[0].head_dim must be 0";
+    if (info.gather_kv)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "gather_kv is VK_TRUE: %s", rule);
+    for (const TensorIndex t : {K, V})
+        if (is_quantised(info.tensor[t].in))
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.in is %u, a quantised type: %s",
+                         names_of[t].name, unsigned(info.tensor[t].in), rule);
+    const TensorIndex t = info.tensor[K].ops.hadamard_of_input != 0 ? K : V;
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.hadamard_of_input is %u: %s",
+                 names_of[t].name, info.tensor[t].ops.hadamard_of_input, rule);
+}
+
 }  // namespace
 
 Status check_enumerator(const char* tensor, const char* field, std::uint32_t value,
@@ -158,6 +211,9 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check_angles(info); !s) return s;
     for (const TensorIndex t : every_tensor)
         if (Status s = check_format(names_of[t].name, info.tensor[t], info, t != V); !s) return s;
+    if (Status s = check_moves(info); !s) return s;
+    for (const TensorIndex t : every_tensor)
+        if (Status s = check_read(info, t); !s) return s;
     return check_ops(info);
 }
 

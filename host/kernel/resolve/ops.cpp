@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks norms, biases, clip, scale, Hadamard transforms and the scales of quantised outputs.
+// Checks and resolves norms, biases, clip, scales of the call, and Hadamard transforms.
 #include "kernel/geometry/ops.hpp"
 
 #include <cinttypes>
@@ -18,15 +18,6 @@ constexpr std::uint32_t max_norm_head_dim = 4096;
 constexpr float min_eps = 1e-20f, max_eps = 1;
 
 constexpr std::uint32_t max_row_heads = 1024;
-
-// Checks the heads of a tensor whose dispatches need the number of their first head, in 16 bits.
-Status check_head_count(const char* tensor, std::uint32_t heads) noexcept {
-    if (heads <= 65535) return {};
-    return error(VKROPE_ERROR_NOT_SUPPORTED,
-                 "%s.heads is %u: parameters and scales of each head, and second destinations, are "
-                 "for at most 65535 heads",
-                 tensor, heads);
-}
 
 Status check_shape(const char* tensor, const char* field, ParameterShape shape,
                    std::uint32_t heads) noexcept {
@@ -89,57 +80,16 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
 
 constexpr std::uint32_t max_hadamard = 512;
 
-Status check_hadamard(const char* tensor, std::uint32_t block, std::uint32_t head_dim) noexcept {
+Status check_hadamard(const char* tensor, const char* field, std::uint32_t block,
+                      std::uint32_t head_dim) noexcept {
     if (block == 0) return {};
     if (block < 2 || block > max_hadamard || (block & (block - 1)) != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.ops.hadamard is %u: it must be a power of two from 2 to %u, or 0", tensor,
+                     "%s.ops.%s is %u: it must be a power of two from 2 to %u, or 0", tensor, field,
                      block, max_hadamard);
     if (head_dim % block == 0) return {};
-    return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s.ops.hadamard is %u: it must divide head_dim, %u", tensor, block, head_dim);
-}
-
-Status check_store_scale(const char* tensor, const Ops& ops, Element out, std::uint32_t heads,
-                         bool scatters) noexcept {
-    const StoreScale scale = ops.store_scale;
-    if (Status s = check_enumerator(tensor, "ops.store_scale", scale,
-                                    VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
-        !s)
-        return s;
-    if (scale != VKROPE_STORE_SCALE_NONE && (!is_quantised(out) || block_channels(out) != 1))
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.ops.store_scale is %u: only e4m3fn, e5m2 and int8 have a scale, and "
-                     "%s.out is %u",
-                     tensor, unsigned(scale), tensor, unsigned(out));
-    if (scale >= VKROPE_STORE_SCALE_GIVEN_HEAD && heads == 0)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.ops.store_scale is %u: %s.heads must be above 0", tensor, unsigned(scale),
-                     tensor);
-    if (scale >= VKROPE_STORE_SCALE_GIVEN_HEAD) {
-        if (Status s = check_head_count(tensor, heads); !s) return s;
-    }
-    if (!(ops.scale_floor >= 0) || std::isinf(ops.scale_floor) ||
-        (ops.scale_floor != 0 && !is_made(scale)))
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.ops.scale_floor is %g: it must be finite and not negative, and 0 "
-                     "unless store_scale is made",
-                     tensor, double(ops.scale_floor));
-    if (scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO && ops.scale_floor > 0x1p127f)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.ops.scale_floor is %g: with powers of two it must be at most 2^127, "
-                     "the largest that a float holds",
-                     tensor, double(ops.scale_floor));
-    if (Status s = check_enumerator(tensor, "ops.scale_layout", ops.scale_layout,
-                                    VKROPE_SCALE_LAYOUT_PAGES_HEADS);
-        !s)
-        return s;
-    if (ops.scale_layout == VKROPE_SCALE_LAYOUT_SLOTS_HEADS || (is_made(scale) && scatters))
-        return {};
-    return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "%s.ops.scale_layout is %u: only scales that are made for rows of slots have "
-                 "one",
-                 tensor, unsigned(ops.scale_layout));
+    return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.%s is %u: it must divide head_dim, %u",
+                 tensor, field, block, head_dim);
 }
 
 Status check_second(TensorIndex index, const TensorInfo& of) noexcept {
@@ -164,7 +114,8 @@ Status check_second(TensorIndex index, const TensorInfo& of) noexcept {
     return check_head_count(tensor, of.heads);
 }
 
-Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcept {
+Status check_ops(const KernelInfo& info, TensorIndex index) noexcept {
+    const TensorInfo& of = info.tensor[index];
     const char* const tensor = names_of[index].name;
     const Ops& ops = of.ops;
     const std::uint32_t head_dim = of.head_dim, heads = of.heads;
@@ -180,16 +131,18 @@ Status check_ops(TensorIndex index, const TensorInfo& of, bool scatters) noexcep
     if (ops.scale_call && index != Q)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.scale_call is true: only Q has a q_scale", tensor);
-    if (Status s = check_hadamard(tensor, ops.hadamard, head_dim); !s) return s;
+    if (Status s = check_hadamard(tensor, "hadamard", ops.hadamard, head_dim); !s) return s;
     if (Status s = check_second(index, of); !s) return s;
-    return check_store_scale(tensor, ops, of.out, heads, scatters);
+    if (Status s = check_hadamard(tensor, "hadamard_of_input", ops.hadamard_of_input, head_dim); !s)
+        return s;
+    return check_scales(tensor, of, index != Q && info.scatter_kv, index != Q && info.gather_kv);
 }
 
 }  // namespace
 
 Status check_ops(const KernelInfo& info) noexcept {
     for (const TensorIndex t : every_tensor)
-        if (Status s = check_ops(t, info.tensor[t], t != Q && info.scatter_kv); !s) return s;
+        if (Status s = check_ops(info, t); !s) return s;
     if (!info.two_parameter_sets || ops_needs(info).parameter_bytes != 0) return {};
     return error(
         VKROPE_ERROR_INVALID_ARGUMENT,
@@ -218,33 +171,6 @@ Status resolve_scale_tokens(const char* name, const Ops& ops, const VkDescriptor
     view.token = call.tokens > 1 ? 1 : 0;
     view.batch = sequences_of(call) > 1 ? call.tokens : 0;
     return check_words(name, where, std::uint64_t{sequences_of(call)} * call.tokens * 4);
-}
-
-// Resolves the rows of scales: one row for each token or slot, or with pages_heads for each page.
-Status resolve_scales_out(const char* name, const Ops& ops, const VkDescriptorBufferInfo& where,
-                          const Call& call, ResolvedTensor& tensor) noexcept {
-    if (!is_made(ops.store_scale)) return {};
-    View& view = tensor.scales_out.emplace();
-    const std::uint32_t heads = tensor.heads, rows = tensor.out.page_size;
-    view.buffer = where.buffer;
-    view.first_byte = where.offset;
-    view.page_size = rows;
-    view.element_bytes = 4 * heads;
-    view.token = 1;
-    view.batch = rows != 0 ? rows : call.tokens;
-    if (ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS) {
-        view.element_bytes = 4;
-        view.head_dim = (heads - 1) * rows + 1;
-        view.batch = std::uint64_t{heads} * rows;
-    }
-    const std::uint64_t slots = rows != 0 ? std::uint64_t{tensor.pages} * rows
-                                          : std::uint64_t{sequences_of(call)} * call.tokens;
-    if (view.batch >= std::uint64_t{1} << 32)
-        return error(VKROPE_ERROR_NOT_SUPPORTED,
-                     "%s: scales of a page of %u rows and %u heads are too many to count in 32 "
-                     "bits",
-                     name, rows, heads);
-    return check_words(name, where, slots * heads * 4);
 }
 
 Status resolve_second(const KernelInfo& info, TensorIndex index,
@@ -281,7 +207,7 @@ View second_of(const KernelInfo& info, const ResolvedCall& call, TensorIndex ind
 OpsNeeds ops_needs(const KernelInfo& info) noexcept {
     ParameterLayout plan;
     lay_out_parameters(info, plan);
-    return {has_ops(info), info.two_parameter_sets ? 2 * plan.bytes : plan.bytes};
+    return {has_ops(info), moves_keys(info), info.two_parameter_sets ? 2 * plan.bytes : plan.bytes};
 }
 
 Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const StorageLimits& limits,
@@ -295,10 +221,7 @@ Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const St
                                             call, tensor.scales);
             !s)
             return s;
-        if (Status s = resolve_scales_out(names_of[t].scales_out, ops, call.scales_out[t], call,
-                                          tensor);
-            !s)
-            return s;
+        if (Status s = resolve_scales(info, t, call, resolved); !s) return s;
         if (Status s = resolve_second(info, t, call.second[t], resolved); !s) return s;
     }
     if (parameter_bytes == 0) return {};

@@ -127,23 +127,40 @@ Status check_covered(const Call& call, std::uint32_t step) noexcept {
 
 Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& resolved) noexcept {
     const PagedCache& rows = call.paged_cache;
-    if (!info.scatter_kv || (call.in[K].heads == 0 && call.in[V].heads == 0)) return {};
+    if (!(info.scatter_kv || info.gather_kv) || (call.in[K].heads == 0 && call.in[V].heads == 0))
+        return {};
     if (rows.batch_stride < 0 || rows.batch_stride > max_id)
         return stride_error("paged_cache.batch_stride", rows.batch_stride,
                             "0 (packed) or 1 to 2^31 - 1");
     resolved.page_size = page_size_of(rows);
     const std::uint32_t words = rows.int64 ? 2 : 1;
-    View& view = resolved.slot_mapping;
+    View& view = resolved.slot_mapping;  // without scatter_kv only its strides are used
     view = {};
-    view.buffer = rows.slot_mapping.buffer;
-    view.first_byte = rows.slot_mapping.offset;
     view.head_dim = words;
     view.token = words;
     view.batch = (rows.batch_stride == 0 ? call.tokens : std::uint64_t(rows.batch_stride)) * words;
-    return check_numbers("paged_cache.slot_mapping", rows.slot_mapping,
-                         {rows.int64 != 0, "set paged_cache.int64"},
-                         multiply_add(words_of(view, call), 4, 0),
-                         multiply_add(sequences_of(call), view.batch, 0) * 4);
+    const auto check = [&](const char* name, const VkDescriptorBufferInfo& where) {
+        return check_numbers(name, where, {rows.int64 != 0, "set paged_cache.int64"},
+                             multiply_add(words_of(view, call), 4, 0),
+                             multiply_add(sequences_of(call), view.batch, 0) * 4);
+    };
+    if (info.scatter_kv) {
+        view.buffer = rows.slot_mapping.buffer;
+        view.first_byte = rows.slot_mapping.offset;
+        if (Status s = check("paged_cache.slot_mapping", rows.slot_mapping); !s) return s;
+    }
+    if (!info.gather_kv) return {};
+    const bool stays = info.scatter_kv && !is_given(rows.source_mapping);
+    const VkDescriptorBufferInfo& source = stays ? rows.slot_mapping : rows.source_mapping;
+    resolved.source_mapping = {source.buffer, source.offset};
+    return stays ? Status{} : check("paged_cache.source_mapping", source);
+}
+
+View source_mapping_of(const ResolvedCall& call) noexcept {
+    View view = call.slot_mapping;
+    view.buffer = call.source_mapping.buffer;
+    view.first_byte = call.source_mapping.first_byte;
+    return view;
 }
 
 }  // namespace vkrope

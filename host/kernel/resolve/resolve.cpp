@@ -107,19 +107,20 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
                         rows_of(names_of[t].out, call.out[t], of.out, of.head_dim, to.out)};
     };
     InAndOut rows[tensor_count] = {both(Q), both(K), both(V)};
-    rows[V].out.cache_name = "out[2]: paged_cache";  // strides that fit K may be too short for V
+    rows[V].in.cache_name = "in[2]: paged_cache";  // strides that fit K may be too short for V
+    rows[V].out.cache_name = "out[2]: paged_cache";
     if (Status s = resolve_slots(info, call, resolved); !s) return {s, {}};
-    const PagedCache* cache = resolved.slot_mapping.buffer ? &call.paged_cache : nullptr;
     for (const TensorIndex t : every_tensor) {
         if (call.in[t].heads == 0) continue;
-        if (Status s = resolve_tensor(info, t, t == Q ? nullptr : cache, rows[t],
-                                      resolved.tensor[t]);
-            !s)
+        const PagedCache* from = t != Q && info.gather_kv ? &call.paged_cache : nullptr;
+        const PagedCache* to = t != Q && info.scatter_kv ? &call.paged_cache : nullptr;
+        if (Status s = resolve_tensor(info, t, from, to, rows[t], resolved.tensor[t]); !s)
             return {s, {}};
     }
     if (call.in[K].heads != 0 && call.in[V].heads != 0) {  // slots must be inside both caches
-        std::uint32_t &of_k = resolved.tensor[K].pages, &of_v = resolved.tensor[V].pages;
-        of_k = of_v = std::min(of_k, of_v);
+        ResolvedTensor &k = resolved.tensor[K], &v = resolved.tensor[V];
+        k.pages = v.pages = std::min(k.pages, v.pages);
+        k.source_pages = v.source_pages = std::min(k.source_pages, v.source_pages);
     }
     for (std::uint32_t i = 0; i < tensor_count; ++i) {
         if (call.in[i].heads == 0) continue;

@@ -9,20 +9,26 @@
 
 namespace vkrope {
 
-// Q, K or V of a call.
+// Where rows begin whose strides follow from other fields.
+struct Place {
+    VkBuffer buffer = VK_NULL_HANDLE;  // null: there are none
+    std::uint64_t first_byte = 0;
+
+    explicit operator bool() const noexcept { return buffer != VK_NULL_HANDLE; }
+};
+
+// Q, K or V of a call. Every call clears it, so it is small.
 struct ResolvedTensor {
     View in, out;
     bool in_place = false;
     std::uint32_t heads = 0;  // 0: absent
     // Heads per group: the greatest common divisor of the group sizes of input and output.
     std::uint32_t group_heads = 1;
-    std::uint32_t pages = 1;         // pages of the cache, if scattered
+    std::uint32_t pages = 1;         // pages of the cache, if it has one
+    std::uint32_t source_pages = 0;  // pages of a cache that is read at other slots, else 0
     std::optional<View> scales;      // a factor for each token
-    std::optional<View> scales_out;  // scales that the kernel computes for its rows
-    struct {
-        VkBuffer buffer = VK_NULL_HANDLE;  // null: there is none
-        std::uint64_t first_byte = 0;
-    } second;  // destination, see second_of()
+    Place scales_in, scales_out;     // of the rows that are read, and made ones: scales_of()
+    Place second;                    // destination: second_of()
 };
 
 // A valid call.
@@ -30,6 +36,7 @@ struct ResolvedCall {
     std::uint32_t batch = 0, tokens = 0;  // tokens 0: there is nothing to do
     ResolvedTensor tensor[tensor_count];
     View ids, slot_mapping;  // an unused view has no buffer
+    Place source_mapping;    // source_mapping_of()
     VkDescriptorBufferInfo table = {}, table_sin = {},
                            out_of_range = {};  // as bound; unused buffers are null
     std::uint32_t table_offset = 0, table_sin_offset = 0,
@@ -46,12 +53,20 @@ struct ResolvedCall {
 // Returns the rows of the second destination of a tensor, which are packed.
 View second_of(const KernelInfo& info, const ResolvedCall& call, TensorIndex index) noexcept;
 
+// Returns the scales of the rows of a tensor, which are read or made.
+View scales_of(const KernelInfo& info, const ResolvedCall& call, TensorIndex index,
+               bool read) noexcept;
+
+// Returns the slots that are read.
+View source_mapping_of(const ResolvedCall& call) noexcept;
+
 // Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;
 
 // Requirements of a kernel's ops, computed once for all calls.
 struct OpsNeeds {
-    bool any = false;                 // a tensor has ops or a quantised output
+    bool any = false;  // a tensor has ops or a quantised output
+    bool moves_keys = false;
     std::size_t parameter_bytes = 0;  // size of Call::parameters
 };
 

@@ -15,9 +15,9 @@ struct InAndOut {
 
 // Sets the buffer and the strides of both views of a tensor that is present.
 //
-// cache  the paged cache that the output goes to; null: the output has one row per token
-Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
-                      InAndOut& rows, ResolvedTensor& resolved) noexcept;
+// from, to  the paged cache of the input, and of the output; null: they have one row per token
+Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* from,
+                      const PagedCache* to, InAndOut& rows, ResolvedTensor& resolved) noexcept;
 
 // Checks that a field is at most its last enumerator.
 //
@@ -26,6 +26,16 @@ Status check_enumerator(const char* tensor, const char* field, std::uint32_t val
                         std::uint32_t last) noexcept;
 
 Status check_ops(const KernelInfo& info) noexcept;
+
+// Checks the heads of a tensor whose dispatches need the number of their first head, in 16 bits.
+Status check_head_count(const char* tensor, std::uint32_t heads) noexcept;
+
+// Checks the scales of the rows that are stored and read.
+//
+// scatters, gathers  rows go to slots, and come from slots
+Status check_scales(const char* tensor, const TensorInfo& of, bool scatters, bool gathers) noexcept;
+Status resolve_scales(const KernelInfo& info, TensorIndex index, const Call& call,
+                      ResolvedCall& resolved) noexcept;
 
 // Returns an error if a field is set that the kernel, or a call of the kernel, would not use.
 Status check_unused(const KernelInfo& info) noexcept;

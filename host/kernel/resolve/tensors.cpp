@@ -44,7 +44,8 @@ Status resolve_heads(TensorRows& rows, bool input) noexcept {
     if (tensor.head_stride == broadcast) {
         if (!input)
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "%s.head_stride is broadcast: an output needs a row for each head",
+                         "%s.head_stride is broadcast: an output or a cache needs a row for each "
+                         "head",
                          rows.name);
         if (tensor.heads_per_group != 0 || tensor.group_stride != 0) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -133,7 +134,7 @@ Status check_single_rows(const char* name, const PagedCache& cache,
                  cache.page_stride != 0 ? "page_stride" : "row_stride", distance, name);
 }
 
-// Resolves an output as a cache with as many pages as fit in its range.
+// Resolves a tensor as a cache with as many pages as fit in its range.
 Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
     const Tensor& tensor = rows.tensor;
     View& view = rows.view;
@@ -172,7 +173,7 @@ Status resolve_cache(const PagedCache& cache, TensorRows& rows) noexcept {
 Status check_where(const TensorRows& rows) noexcept {
     const VkDescriptorBufferInfo& where = rows.tensor.where;
     const std::uint32_t bytes = rows.view.element_bytes;
-    const std::uint32_t alignment = rows.view.channels != 1 ? 2 : bytes;  // of the f16 in a block
+    const std::uint32_t alignment = rows.view.channels > 2 ? 2 : bytes;  // of the f16 in a block
     if (where.buffer == VK_NULL_HANDLE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.where.buffer is null", rows.name);
     if (where.range == VK_WHOLE_SIZE) {
@@ -261,7 +262,7 @@ Result<bool> check_in_place(const KernelInfo& info, const TensorInfo& format, co
     const View &a = in.view, &b = out.view;
     const bool same = a.first_byte == b.first_byte && format.in == format.out && a.head == b.head &&
                       a.group == b.group && a.heads_per_group == b.heads_per_group &&
-                      a.token == b.token && a.batch == b.batch && b.page_size == 0;
+                      a.token == b.token && a.batch == b.batch && a.page_size == b.page_size;
     if (!same) return {overlap_of_others(in, out), {}};
     if (rotates && info.pairing_out != info.pairing) {
         return {error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -281,17 +282,18 @@ Status place(TensorRows& rows) noexcept {
 
 }  // namespace
 
-Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* cache,
-                      InAndOut& rows, ResolvedTensor& resolved) noexcept {
+Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCache* from,
+                      const PagedCache* to, InAndOut& rows, ResolvedTensor& resolved) noexcept {
     const bool rotates = index != V;
     auto& [in, out] = rows;
-    if (Status s = resolve_strides(in, true); !s) return s;
+    if (Status s = from ? resolve_cache(*from, in) : resolve_strides(in, true); !s) return s;
     if (Status s = place(in); !s) return s;
-    if (Status s = cache ? resolve_cache(*cache, out) : resolve_strides(out, false); !s) return s;
+    if (Status s = to ? resolve_cache(*to, out) : resolve_strides(out, false); !s) return s;
     if (Status s = place(out); !s) return s;
     if (Status s = check_no_self_overlap(out); !s) return s;
     const Result<bool> same = check_in_place(info, info.tensor[index], in, out, rotates);
-    resolved.in_place = same.value;
+    const bool moves = from && to && is_given(from->source_mapping);
+    resolved.in_place = same.value && !moves;
     resolved.heads = in.tensor.heads;
     resolved.group_heads = std::gcd(resolved.in.heads_per_group, resolved.out.heads_per_group);
     if (rotates && info.head_groups != 1) {
@@ -307,7 +309,11 @@ Status resolve_tensor(const KernelInfo& info, TensorIndex index, const PagedCach
                          in.name, resolved.group_heads, one_group);
         resolved.group_heads = one_group;
     }
-    resolved.pages = out.pages;
+    resolved.pages = to ? out.pages : in.pages;
+    if (moves)
+        resolved.source_pages = in.pages;
+    else if (from && to)
+        resolved.pages = std::min(in.pages, out.pages);
     return same.status;
 }
 

@@ -109,13 +109,15 @@ void angle_rows(Unused& rows, const KernelInfo& info, const Angles& of) noexcept
 }
 
 void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept {
-    if (info.scatter_kv && (call.in[K].heads != 0 || call.in[V].heads != 0))
-        return;  // all fields are used
     const PagedCache& of = call.paged_cache;
     const char* const owner = "paged_cache";
-    const char* const why = info.scatter_kv ? "the call has neither K nor V"
-                                            : "the kernel was created without scatter_kv";
-    rows.buffer(owner, "slot_mapping", of.slot_mapping, false, why);
+    const bool has_kv = call.in[K].heads != 0 || call.in[V].heads != 0;
+    const char* const why = has_kv ? "the kernel was created without scatter_kv"
+                                   : "the call has neither K nor V";
+    rows.buffer(owner, "slot_mapping", of.slot_mapping, has_kv && info.scatter_kv, why);
+    rows.buffer(owner, "source_mapping", of.source_mapping, has_kv && info.gather_kv,
+                has_kv ? "the kernel was created without gather_kv" : why);
+    if (has_kv && (info.scatter_kv || info.gather_kv)) return;  // all other fields are used
     rows.given(owner, "int64", of.int64, false, why);
     rows.number(owner, "page_size", page_size_of(of), false, why, 1u);
     rows.number(owner, "page_stride", of.page_stride, false, why);
@@ -124,13 +126,18 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
 }
 
 void scale_rows(Unused& rows, const Ops& ops, bool present, const TensorNames& names,
-                const VkDescriptorBufferInfo& scale_tokens,
+                const VkDescriptorBufferInfo& scale_tokens, const VkDescriptorBufferInfo& scales_in,
                 const VkDescriptorBufferInfo& scales_out) noexcept {
-    if (!is_given(scale_tokens) && !is_given(scales_out)) return;
+    const bool has_buffer = scale_tokens.buffer || scales_in.buffer || scales_out.buffer;
+    if (!has_buffer && (scale_tokens.offset | scale_tokens.range | scales_in.offset |
+                        scales_in.range | scales_out.offset | scales_out.range) == 0)
+        return;
     const char* const absent = "its tensor is absent from the call";
     rows.buffer(
         "", names.scale_tokens, scale_tokens, present && ops.scale_tokens,
         present ? "the kernel was created without scale_tokens, a factor for each token" : absent);
+    rows.buffer("", names.scales_in, scales_in, present && ops.scales_in,
+                present ? "the kernel was created without ops.scales_in" : absent);
     rows.buffer("", names.scales_out, scales_out, present && is_made(ops.store_scale),
                 present ? "the kernel was created without store_scale made" : absent);
 }
@@ -153,12 +160,13 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     }
     cache_rows(rows, info, call);
     const bool rotates = info.rotary_dim != 0 && (call.in[Q].heads != 0 || call.in[K].heads != 0);
-    const bool slots = info.scatter_kv && (call.in[K].heads != 0 || call.in[V].heads != 0);
+    const bool slots = (info.scatter_kv || info.gather_kv) &&
+                       (call.in[K].heads != 0 || call.in[V].heads != 0);
     rows.buffer(
         "", "out_of_range", call.out_of_range,
         (rotates && (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) || slots,
         "nothing can be out of range: no row is rotated by a table or by 64-bit ids, and no "
-        "row of K or V goes to a slot");
+        "row of K or V goes to a slot or comes from one");
     rows.buffer("", "parameters", call.parameters, parameter_bytes != 0,
                 "the kernel was created without weights, biases and given scales");
     rows.number("", "first_set_tokens", call.first_set_tokens, info.two_parameter_sets,
@@ -170,7 +178,7 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
         1.0f);
     for (const TensorIndex t : every_tensor)
         scale_rows(rows, info.tensor[t].ops, call.in[t].heads != 0, names_of[t],
-                   call.scale_tokens[t], call.scales_out[t]);
+                   call.scale_tokens[t], call.scales_in[t], call.scales_out[t]);
     const auto given = [&call](TensorIndex t) { return is_given(call.second[t]); };
     if (!(given(Q) || given(K) || given(V))) return rows.status();
     for (const TensorIndex t : every_tensor) {

@@ -83,6 +83,15 @@ Words words_of(const char* name, const VkDescriptorBufferInfo& where,
     return {name, bound.buffer, where.offset, bound.offset + bound.range};
 }
 
+// Returns whether the scales that are read move with their rows within a cache, so that they may be
+// those that are written.
+bool move_with_rows(const ResolvedTensor& tensor) noexcept {
+    const auto same = [](const auto& a, const auto& b) {
+        return a.buffer == b.buffer && a.first_byte == b.first_byte;
+    };
+    return same(tensor.scales_in, tensor.scales_out) && same(tensor.in, tensor.out);
+}
+
 }  // namespace
 
 Status check_words_apart(const KernelInfo& info, const Call& call, const ResolvedCall& resolved,
@@ -91,7 +100,7 @@ Status check_words_apart(const KernelInfo& info, const Call& call, const Resolve
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s and %s overlap: they must be disjoint", a,
                      b);
     };
-    Words read[8];
+    Words read[12];
     std::size_t count = 0;  // number of buffers that the call has
     const auto read_view = [&](const char* name, const View& view) {
         const std::uint64_t bytes = words_of(view, call) * 4;
@@ -103,12 +112,21 @@ Status check_words_apart(const KernelInfo& info, const Call& call, const Resolve
     };
     if (resolved.ids.buffer) read_view("positions.ids", resolved.ids);
     if (resolved.slot_mapping.buffer) read_view("paged_cache.slot_mapping", resolved.slot_mapping);
+    if (resolved.source_mapping && is_given(call.paged_cache.source_mapping))
+        read_view("paged_cache.source_mapping", source_mapping_of(resolved));
     read_words("angles.buffer", call.angles.buffer, resolved.table);
     read_words("angles.sin", call.angles.sin, resolved.table_sin);
     read_words("parameters", call.parameters, resolved.parameters);
     for (const TensorIndex t : every_tensor)
         if (resolved.tensor[t].scales)
             read_view(names_of[t].scale_tokens, *resolved.tensor[t].scales);
+    const bool has_scales_in = resolved.tensor[K].scales_in || resolved.tensor[V].scales_in;
+    for (std::uint32_t t = K; has_scales_in && t < tensor_count; ++t) {
+        const VkDescriptorBufferInfo& where = call.scales_in[t];
+        if (resolved.tensor[t].scales_in && !move_with_rows(resolved.tensor[t]))
+            read[count++] = {names_of[t].scales_in, where.buffer, where.offset,
+                             where.offset + where.range};
+    }
     Words written[7];
     std::size_t written_count = 0;
     if (resolved.out_of_range.buffer)

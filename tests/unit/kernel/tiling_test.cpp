@@ -82,8 +82,8 @@ TEST_CASE("tiles of a view without an offset begin where the device can bind it"
         second.batch = std::uint64_t{channels} * tokens;
         t.bound.add("second", second);
         t.bound.packed_tokens = true;
-        t.bound.aligned = &second;
         t.storage.offset_alignment = alignment;
+        t.bound.align("second", second, binding_alignment(t.storage));
         t.dispatch.workgroup_count[0] = limit;
         t.geometry.group_tokens = 1;
         const Result<Tiling> tiling = t.tile();
