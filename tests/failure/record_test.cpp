@@ -260,6 +260,22 @@ TEST_CASE("record: V shares a dispatch with K if its rows lie as K's do") {
             *tensor = before;
         }
     }
+    call.batch = 1;
+    for (const TensorIndex t : {K, V}) {
+        for (Tensor* tensor : {&call.in[t], &call.out[t]}) {
+            tensor->heads = 4;
+            tensor->heads_per_group = 2;
+            tensor->group_stride = 640;
+            tensor->token_stride = 2048;
+        }
+    }
+    CHECK(dispatches_of(recorder, call).size() == 1);
+    for (Tensor* tensor : {&call.in[V], &call.out[V]}) {
+        const Tensor before = *tensor;
+        tensor->group_stride += 64;
+        CHECK(dispatches_of(recorder, call).size() == 2);
+        *tensor = before;
+    }
 }
 
 TEST_CASE("record: norms, transforms and quantised caches of Q, K and V take one dispatch") {

@@ -10,7 +10,7 @@ order, as it does for a new fault. To measure a fault anew, delete its line. The
 written to the folder --work. The run fails if a fault is found at a later level than before, or by
 no random operation any more, or if a mutant matches no line.
 
-    power.py --work FOLDER [options] shaders|drivers|host|small_operation ...
+    power.py --work FOLDER [options] shaders|drivers|host|small_operation|lines ...
 """
 
 import argparse
@@ -464,6 +464,16 @@ class Power:
                                   self.known.rows.get(fault))
         self.add(fault, *(found or ("none", NOTHING)))
 
+    # ---- The list of mutants ----
+
+    def lines(self):
+        """Fails for each mutant that does not change one line, and each row without a mutant."""
+        listed = mutants()
+        self.each(listed, lambda fault, *change: mutated(*change))
+        for fault in self.known.rows.keys() - {fault for fault, *_ in listed}:
+            if not fault.startswith("driver: "):
+                self.wrong(fault, "in the table, but not a mutant")
+
     def add_named(self, fault, name, tests):
         """Adds a fault that the first of these files with its name makes."""
         word = re.compile(rf"(?<!\+ )(?<!\w){re.escape(name)}(?!\w)(?! \+)")
@@ -481,7 +491,7 @@ def main():
     parser.add_argument("--quick", action="store_true",
                         help="run only a check that found each mutant of a shader")
     parser.add_argument("parts", nargs="+",
-                        choices=["shaders", "drivers", "host", "small_operation"])
+                        choices=["shaders", "drivers", "host", "small_operation", "lines"])
     args = parser.parse_args()
     if not args.driver:
         print("skipped: there is no lavapipe")
