@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "base/meaning.hpp"
 #include "recorder.hpp"
 #include "vkrope/vkrope.hpp"
 
@@ -24,8 +25,8 @@ class Fields {
 
     void kernel(KernelInfo& of) {
         auto& [pairing, rotary_dim, tensors, angles, positions, mapping, pairing_out, scatter_kv,
-               windows, of_sections, phase, head_groups, table, channel_angles, conversion,
-               two_parameter_sets] = of;
+               gather_kv, windows, of_sections, phase, head_groups, table, channel_angles,
+               conversion, two_parameter_sets] = of;
         field("pairing", pairing, VKROPE_INTERLEAVED);
         field("rotary_dim", rotary_dim, 64u);
         for (std::size_t i : {Q, K, V}) format("tensor[" + std::to_string(i) + "]", tensors[i]);
@@ -36,6 +37,7 @@ class Fields {
         field("mapping", mapping, VKROPE_MAPPING_CPU);
         field("pairing_out", pairing_out, VKROPE_INTERLEAVED);
         field("scatter_kv", scatter_kv, !scatter_kv);
+        field("gather_kv", gather_kv, !gather_kv);
         for (Window& window : windows) {
             auto& [offset, dim] = window;
             field("windows.offset", offset, 2u), field("windows.rotary_dim", dim, 64u);
@@ -52,7 +54,7 @@ class Fields {
     void call(Call& of, AngleTableLayout& plan) {
         auto& [batch, tokens, in, out, positions, angles, direction, gain, paged_cache,
                out_of_range, parameters, first_set_tokens, q_scale, scale_tokens, scales_out,
-               second] = of;
+               scales_in, second] = of;
         field("batch", batch, 1u), field("tokens", tokens, 3u);
         tensor("in[0]", in[Q]), tensor("out[0]", out[Q]);
         tensor("in[1]", in[K]), tensor("out[1]", out[K]);
@@ -77,8 +79,10 @@ class Fields {
         field("direction", direction, VKROPE_INVERSE);
         field("gain", gain, gain == VKROPE_GAIN_APPLY ? VKROPE_GAIN_OMIT : VKROPE_GAIN_APPLY);
         {
-            auto& [slots, int64, page_size, page_stride, row_stride, batch_stride] = paged_cache;
+            auto& [slots, sources, int64, page_size, page_stride, row_stride,
+                   batch_stride] = paged_cache;
             buffer("paged_cache.slot_mapping", slots);
+            buffer("paged_cache.source_mapping", sources);
             field("paged_cache.int64", int64, true);
             field("paged_cache.page_size", page_size, 2u);
             field("paged_cache.page_stride", page_stride, std::int64_t{2048});
@@ -92,6 +96,8 @@ class Fields {
         buffer("scale_tokens[2]", scale_tokens[V]);
         buffer("scales_out[0]", scales_out[Q]), buffer("scales_out[1]", scales_out[K]);
         buffer("scales_out[2]", scales_out[V]);
+        buffer("scales_in[0]", scales_in[Q]), buffer("scales_in[1]", scales_in[K]);
+        buffer("scales_in[2]", scales_in[V]);
         buffer("second[0]", second[Q]), buffer("second[1]", second[K]);
         buffer("second[2]", second[V]);
     }
@@ -192,7 +198,8 @@ class Fields {
 
     void read_ops(const std::string& of, Ops& at) {
         auto& [bias, norm, clip, scale, scale_call, scale_tokens, hadamard, store_scale,
-               scale_floor, scale_layout] = at;
+               scale_floor, scale_layout, hadamard_of_input, store_scale_group, scale_type,
+               scales_in] = at;
         field(of + ".bias", bias, VKROPE_PARAMETER_HEAD_CHANNEL);
         {
             auto& [kind, span, place, eps, weight, weight_offset, norm_bias, round, first_channel,
@@ -215,6 +222,12 @@ class Fields {
         field(of + ".store_scale", store_scale, VKROPE_STORE_SCALE_GIVEN);
         field(of + ".scale_floor", scale_floor, 0.5f);
         field(of + ".scale_layout", scale_layout, VKROPE_SCALE_LAYOUT_PAGES_HEADS);
+        field(of + ".hadamard_of_input", hadamard_of_input, 16u);
+        field(of + ".store_scale_group", store_scale_group, store_scale_group == 32 ? 64u : 32u);
+        field(
+            of + ".scale_type", scale_type,
+            scale_type == VKROPE_SCALE_TYPE_F32 ? VKROPE_SCALE_TYPE_UE8M0 : VKROPE_SCALE_TYPE_F32);
+        field(of + ".scales_in", scales_in, !scales_in);
     }
 
     std::size_t changed_, visited_ = 0;
@@ -256,11 +269,18 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         if (info.tensor[t].second_of != VKROPE_SECOND_NONE)
             call.second[t] = words(400 + 16 * std::uint32_t(t), 16384);
     if (info.scatter_kv) call.paged_cache = {.slot_mapping = words(32, 4000), .page_size = 4};
+    if (info.gather_kv) {
+        call.paged_cache.source_mapping = words(40, 4000);
+        call.paged_cache.page_size = 4;
+    }
     if (info.tensor[Q].ops.scale_call) call.q_scale = 0.5f;
     if (info.tensor[Q].ops.scale_tokens) call.scale_tokens[Q] = words(56, 256);
     if (info.tensor[K].ops.scale_tokens) call.scale_tokens[K] = words(64, 256);
-    if (info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_MADE)
-        call.scales_out[K] = words(80, 8192);
+    for (const TensorIndex t : {K, V}) {
+        const Ops& ops = info.tensor[t].ops;
+        if (is_made(ops.store_scale)) call.scales_out[t] = words(560 + 40 * t, 32768);
+        if (ops.scales_in) call.scales_in[t] = words(720 + 40 * t, 32768);
+    }
     if (info.tensor[Q].ops.norm.weight != VKROPE_PARAMETER_NONE) call.parameters = words(96, 16384);
     if (info.two_parameter_sets) call.first_set_tokens = 2;
     if (info.rotary_dim == 0) return made;
@@ -284,6 +304,53 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         call.angles.buffer = words(128, 300000);
     if (info.angles != VKROPE_ANGLES_COMPUTED) call.out_of_range = words(48, 64);
     return made;
+}
+
+// Adds kernels that move keys.
+void add_moves(const KernelHost& host, std::vector<Scene>& all) {
+    KernelInfo info = base_info(VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_POSITIONS_IDS);
+    info.tensor[Q] = {};
+    info.scatter_kv = info.gather_kv = true;
+    for (const TensorIndex t : {K, V})
+        info.tensor[t] = {.in = VKROPE_E4M3FN,
+                          .out = VKROPE_E4M3FN,
+                          .head_dim = 128,
+                          .heads = 2,
+                          .ops = {.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO,
+                                  .store_scale_group = 64,
+                                  .scale_type = VKROPE_SCALE_TYPE_UE8M0,
+                                  .scales_in = true}};
+    const auto in_place = [](Scene scene) {
+        Call& call = scene.call;
+        for (const TensorIndex t : {K, V}) call.in[t] = call.out[t];
+        for (const TensorIndex t : {K, V})
+            if (is_made(scene.info.tensor[t].ops.store_scale))
+                call.scales_in[t] = call.scales_out[t];
+        return scene;
+    };
+    all.push_back(in_place(scene_of("moves within a cache", host, info)));
+    all.push_back(all.back());
+    all.back().name = "rows that stay in their slots";
+    all.back().call.paged_cache.source_mapping = {};
+    KernelInfo packed = info;
+    packed.scatter_kv = false;
+    packed.tensor[K] = {.in = VKROPE_Q8_0, .head_dim = 128, .ops = {.hadamard_of_input = 32}};
+    packed.tensor[V] = {};
+    all.push_back(scene_of("moves to packed rows", host, packed));
+    KernelInfo whole = packed;
+    whole.gather_kv = false;
+    whole.tensor[K] = {.in = VKROPE_INT8,
+                       .out = VKROPE_INT8,
+                       .head_dim = 128,
+                       .heads = 2,
+                       .ops = {.store_scale = VKROPE_STORE_SCALE_MADE, .scales_in = true}};
+    whole.tensor[V] = {.in = VKROPE_Q4_0, .out = VKROPE_Q4_0, .head_dim = 128};
+    all.push_back(in_place(scene_of("a whole cache in place", host, whole)));
+    KernelInfo converted = {
+        .tensor = {{}, info.tensor[K], info.tensor[V]}, .scatter_kv = true, .gather_kv = true};
+    converted.tensor[K].in = VKROPE_INT4;
+    converted.tensor[V] = {.in = VKROPE_IQ4_NL, .out = VKROPE_Q8_0, .head_dim = 128};
+    all.push_back(scene_of("a cache to another", host, converted));
 }
 
 std::vector<Scene> scenes(const KernelHost& host) {
@@ -333,6 +400,7 @@ std::vector<Scene> scenes(const KernelHost& host) {
     steps.angles = VKROPE_ANGLES_AUTOMATIC;
     steps.scatter_kv = true;
     all.push_back(scene_of("no rotation", host, steps));
+    add_moves(host, all);
     return all;
 }
 
@@ -424,12 +492,26 @@ TEST_CASE("record: a field of a call that is set is used, or refused by name") {
         }
     }
     // Every field that some kernels do not use was refused by one kernel and used by another.
-    for (const char* name :
-         {"positions.first", "positions.ids", "positions.int64", "positions.axis_stride",
-          "positions.token_stride", "angles.view", "angles.buffer", "angles.sin",
-          "paged_cache.slot_mapping", "paged_cache.page_size", "out_of_range", "parameters",
-          "first_set_tokens", "q_scale", "scale_tokens[0]", "scales_out[1]", "in[0].token_stride",
-          "out[2].where"}) {
+    for (const char* name : {"positions.first",
+                             "positions.ids",
+                             "positions.int64",
+                             "positions.axis_stride",
+                             "positions.token_stride",
+                             "angles.view",
+                             "angles.buffer",
+                             "angles.sin",
+                             "paged_cache.slot_mapping",
+                             "paged_cache.source_mapping",
+                             "paged_cache.page_size",
+                             "out_of_range",
+                             "parameters",
+                             "first_set_tokens",
+                             "q_scale",
+                             "scale_tokens[0]",
+                             "scales_out[1]",
+                             "scales_in[1]",
+                             "in[0].token_stride",
+                             "out[2].where"}) {
         CAPTURE(name);
         CHECK((used.count(name) != 0 || std::string(name) == "angles.view"));
         CHECK(refused.count(name) != 0);

@@ -130,26 +130,53 @@ Outcome check(const KernelHost& host, const Kernel& kernel, const Call& call) {
 bool is_cache(const KernelInfo& info, TensorIndex t) {
     return t != Q && info.scatter_kv;
 }
+bool is_source(const KernelInfo& info, TensorIndex t) {
+    return t != Q && info.gather_kv;
+}
 
-// Returns the bytes of an output's channel.
-std::uint32_t bytes_out(const KernelInfo& info, TensorIndex t) {
-    return info.tensor[t].out == VKROPE_INT8 ? 1 : 2;
+// Returns the bytes of a channel of this type.
+std::uint32_t bytes_of(Element element) {
+    return element == VKROPE_INT8 ? 1 : 2;
+}
+
+bool is_made(const Ops& ops) {
+    return ops.store_scale >= VKROPE_STORE_SCALE_MADE;
+}
+std::uint32_t scales_of_row(const Ops& ops) {
+    return ops.store_scale_group == 0 ? 1 : D / ops.store_scale_group;
+}
+std::uint32_t scale_bytes(const Ops& ops) {
+    return ops.scale_type == VKROPE_SCALE_TYPE_UE8M0 ? 1 : 4;
 }
 
 KernelInfo draw_kernel(Random& random) {
     KernelInfo info = random.one_in(2) ? with_v(kernel_info()) : kernel_info();
     info.scatter_kv = random.one_in(3);
+    const bool moves = random.one_in(3);
+    if (moves) {
+        info.tensor[Q] = {};
+        info.scatter_kv = random.one_in(2);
+        info.gather_kv = !random.one_in(4);
+    }
     if (random.one_in(2)) info.positions = VKROPE_POSITIONS_IDS;
     const bool with_ops = !random.one_in(3);
     for (TensorInfo& of : info.tensor) {
         if (of.head_dim == 0) continue;
         of.heads = 2u << random.below(3);
-        if (!with_ops) continue;
-        of.ops.norm = {.kind = VKROPE_NORM_LAYER, .eps = 1};
-        ParameterShape* const shapes[] = {&of.ops.bias, &of.ops.norm.weight, &of.ops.norm.bias};
-        *shapes[random.below(3)] = VKROPE_PARAMETER_HEAD_CHANNEL;
-        of.ops.scale_tokens = random.one_in(3);
-        if (random.one_in(4)) of.out = VKROPE_INT8, of.ops.store_scale = VKROPE_STORE_SCALE_MADE;
+        if (with_ops) {
+            of.ops.norm = {.kind = VKROPE_NORM_LAYER, .eps = 1};
+            ParameterShape* const shapes[] = {&of.ops.bias, &of.ops.norm.weight, &of.ops.norm.bias};
+            *shapes[random.below(3)] = VKROPE_PARAMETER_HEAD_CHANNEL;
+            of.ops.scale_tokens = random.one_in(3);
+        }
+        if (moves && random.one_in(2)) of.in = VKROPE_INT8, of.ops.scales_in = random.one_in(2);
+        if (random.one_in(moves ? 2 : 6))
+            of.out = VKROPE_INT8, of.ops.store_scale = VKROPE_STORE_SCALE_MADE;
+        if (!(is_made(of.ops) || of.ops.scales_in) || random.one_in(2)) continue;
+        of.ops.store_scale_group = random.one_in(2) ? 32 : 128;
+        if (random.one_in(2)) continue;
+        of.ops.scale_type = VKROPE_SCALE_TYPE_UE8M0;
+        if (is_made(of.ops)) of.ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
     }
     info.two_parameter_sets = with_ops && random.one_in(2);
     return info;
@@ -174,7 +201,17 @@ void lay_out(Tensor& tensor, const Call& call, Random& random) {
 
 constexpr std::uint32_t pages = 3, page_size = 7;
 
-// Draws a call. Half of the tensors that are not scattered share the rows of a buffer.
+// Returns whether rows are read from the slots that they are stored to.
+bool stays(const KernelInfo& info, const Call& call) {
+    return info.gather_kv && info.scatter_kv && !call.paged_cache.source_mapping.buffer;
+}
+
+bool same_rows(const Call& call, TensorIndex t) {
+    const VkDescriptorBufferInfo &in = call.in[t].where, &out = call.out[t].where;
+    return in.buffer == out.buffer && in.offset == out.offset;
+}
+
+// Draws a call. Half of the tensors that are not in a cache share the rows of a buffer.
 Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
     Call call = kernel_call(host);
     call.batch = std::uint32_t(1 + random.below(3));
@@ -184,12 +221,16 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
                                       4 * VkDeviceSize(count)};
     };
     const std::int64_t heads = std::max(info.tensor[K].heads, info.tensor[V].heads);
-    const bool by_head = random.one_in(2);
-    if (info.scatter_kv) {
-        call.paged_cache = {.slot_mapping = words(0xa8000, call.batch * call.tokens),
-                            .page_size = page_size,
+    const bool by_head = random.one_in(2), within = random.one_in(2);
+    const std::uint32_t source_pages = within ? pages : std::uint32_t(1 + random.below(4));
+    if (info.scatter_kv || info.gather_kv) {
+        call.paged_cache = {.page_size = page_size,
                             .page_stride = heads * page_size * D,
                             .row_stride = by_head ? D : heads * D};
+        if (info.scatter_kv)
+            call.paged_cache.slot_mapping = words(0xa8000, call.batch * call.tokens);
+        if (info.gather_kv && !(info.scatter_kv && random.one_in(3)))
+            call.paged_cache.source_mapping = words(0xac000, call.batch * call.tokens);
     }
     const VkBuffer buffers[2][tensor_count] = {{host.q, host.k, host.v},
                                                {host.q_out, host.k_out, host.v_out}};
@@ -197,18 +238,19 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
     std::int64_t row = 0;  // channels of the rows that tensors share
     for (const TensorIndex t : every_tensor) {
         for (Tensor* const side : {call.in, call.out}) {
-            const std::uint32_t bytes = side == call.out ? bytes_out(info, t) : 2;
+            const bool out = side == call.out;
+            const std::uint32_t bytes = bytes_of(out ? info.tensor[t].out : info.tensor[t].in);
             const VkDeviceSize offset = (random.one_in(2) ? 16 : 2) * random.below(40);
-            side[t] = {
-                .where = {buffers[side == call.out][t], offset, KernelHost::buffer_bytes / 2},
-                .heads = info.tensor[t].heads,
-                .head_stride = D,
-                .buffer_size = KernelHost::buffer_bytes};
+            side[t] = {.where = {buffers[out][t], offset, KernelHost::buffer_bytes / 2},
+                       .heads = info.tensor[t].heads,
+                       .head_stride = D,
+                       .buffer_size = KernelHost::buffer_bytes};
             if (side[t].heads == 0) {
                 side[t] = {};
-            } else if (side == call.out && is_cache(info, t)) {
+            } else if (out ? is_cache(info, t) : is_source(info, t)) {
                 side[t].head_stride = by_head ? page_size * D : D;
-                side[t].where.range = VkDeviceSize(pages * call.paged_cache.page_stride) * bytes;
+                side[t].where.range = VkDeviceSize(out ? pages : source_pages) *
+                                      VkDeviceSize(call.paged_cache.page_stride) * bytes;
             } else if (bytes == 2 && random.one_in(2)) {
                 sharing.push_back(&side[t]);
                 side[t].where = {host.words, VkDeviceSize(row) * 2, 0x98000};
@@ -222,9 +264,11 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
         tensor->token_stride = row;
         tensor->batch_stride = row * call.tokens;
     }
-    for (const TensorIndex t : {Q, K})
-        if (bytes_out(info, t) == 2 && !is_cache(info, t) && random.one_in(4))
-            call.out[t] = call.in[t];
+    for (const TensorIndex t : every_tensor) {
+        const TensorInfo& of = info.tensor[t];
+        if (of.in != of.out || is_cache(info, t) != is_source(info, t)) continue;
+        if (is_cache(info, t) ? within : t != V && random.one_in(4)) call.out[t] = call.in[t];
+    }
     call.positions = {.first = 5, .batch_stride = 50};
     if (info.positions == VKROPE_POSITIONS_IDS)
         call.positions = {.ids = words(0xa4000, call.batch * call.tokens)};
@@ -234,8 +278,14 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
         call.parameters.range *= 2;
         call.first_set_tokens = std::uint32_t(1 + random.below(call.tokens - 1));
     }
-    for (const TensorIndex t : every_tensor)
-        if (bytes_out(info, t) == 1) call.scales_out[t] = words(0xb0000 + 0x4000 * t, 0x800);
+    for (const TensorIndex t : every_tensor) {
+        const Ops& ops = info.tensor[t].ops;
+        if (is_made(ops)) call.scales_out[t] = words(0xb0000 + 0x4000 * t, 0x600);
+        if (ops.scales_in)
+            call.scales_in[t] = is_made(ops) && same_rows(call, t)
+                                    ? call.scales_out[t]
+                                    : words(0xb2000 + 0x4000 * t, 0x600);
+    }
     return call;
 }
 
@@ -256,58 +306,148 @@ Place place(const Tensor& of, std::uint32_t bytes, std::uint32_t slow, std::uint
                  bytes);
 }
 
+// The rows of one head that a dispatch reads and stores: each source slot for each slot, or 1.
+struct Moved {
+    std::uint32_t from, from_end, to, to_end;
+};
+
 struct Row {
     TensorIndex tensor;
     std::uint32_t batch, token, head;
-    std::uint32_t stored = 0;  // slots of a cache, or 1
+    std::vector<Moved> moved = {};
+
+    void add(const Moved& next) {
+        for (const Moved& of : moved)
+            if (next.from < of.from_end && of.from < next.from_end && next.to < of.to_end &&
+                of.to < next.to_end)
+                FAIL(std::string("moves each row to each slot once"));
+        moved.push_back(next);
+    }
+    std::uint32_t all() const {
+        std::uint32_t sum = 0;
+        for (const Moved& of : moved) sum += (of.from_end - of.from) * (of.to_end - of.to);
+        return sum;
+    }
 };
 
 void right(bool holds, const char* what) {
     if (!holds) FAIL(std::string(what));
 }
 
+// Returns whether a call leaves the rows of V as they are.
+bool keeps(const KernelInfo& info, const Call& call, TensorIndex t) {
+    const TensorInfo& of = info.tensor[t];
+    return t == V && same_rows(call, t) && !call.paged_cache.source_mapping.buffer &&
+           of.ops.norm.kind == VKROPE_NORM_NONE && is_made(of.ops) == (of.ops.scales_in != 0);
+}
+
 // Computes what the shader of each dispatch accesses, and compares it with the call.
 void compare(const KernelInfo& info, const Call& call, const std::vector<Command>& all) {
-    std::map<Place, Row> rows;  // by their place in the input
+    const PagedCache& cache = call.paged_cache;
+    const bool still = stays(info, call);
+    const auto in_cache = [&](Tensor of) {
+        of.batch_stride = cache.page_stride, of.token_stride = cache.row_stride;
+        return of;
+    };
+    const auto pages_of = [&](const Tensor& of, Element element) {
+        return std::uint32_t(of.where.range /
+                             (VkDeviceSize(cache.page_stride) * bytes_of(element)));
+    };
+    std::vector<Row> rows;
+    struct Read {
+        TensorIndex tensor;
+        std::uint32_t slow, fast, head;  // slow: the sequence or page; fast: the token or row
+    };
+    std::map<Place, Read> reads;  // by their place in the input
+    const auto row_of = [&](TensorIndex t, std::uint32_t token, std::uint32_t head) -> Row& {
+        std::size_t at = 0;
+        for (const TensorIndex before : every_tensor)
+            at += before < t ? call.in[before].heads * call.batch * call.tokens : 0;
+        return rows[at + token * call.in[t].heads + head];
+    };
     for (const TensorIndex t : every_tensor) {
-        for (Row row = {t, 0, 0, 0}; row.batch < call.batch; ++row.batch)
-            for (row.token = 0; row.token < call.tokens; ++row.token)
-                for (row.head = 0; row.head < call.in[t].heads; ++row.head)
-                    rows[place(call.in[t], 2, row.batch, row.token, row.head)] = row;
+        const Tensor& in = call.in[t];
+        const Element element = info.tensor[t].in;
+        for (std::uint32_t batch = 0; batch < call.batch; ++batch)
+            for (std::uint32_t token = 0; token < call.tokens; ++token)
+                for (std::uint32_t head = 0; head < in.heads; ++head)
+                    rows.push_back({t, batch, token, head});
+        if (in.heads == 0) continue;
+        const bool source = is_source(info, t);
+        const Tensor from = source ? in_cache(in) : in;
+        const std::uint32_t slows = source ? pages_of(in, element) : call.batch,
+                            fasts = source ? page_size : call.tokens;
+        for (std::uint32_t slow = 0; slow < slows; ++slow)
+            for (std::uint32_t fast = 0; fast < fasts; ++fast)
+                for (std::uint32_t head = 0; head < in.heads; ++head)
+                    reads[place(from, bytes_of(element), slow, fast, head)] = {t, slow, fast, head};
     }
     std::vector<std::uint32_t> counts(call.batch * call.tokens);  // flags of dispatches
     const auto visit = [&](const Command& dispatch, TensorIndex as, std::uint32_t z,
                            std::uint32_t index, std::uint32_t head) {
         const shader::Push push = pushed(dispatch);
         const auto has = [&](std::uint32_t flag) { return (push.flags & flag) != 0; };
+        // `unit`: the bytes that the offset counts
         const auto at = [&](std::uint32_t binding, std::uint32_t which, std::uint32_t element,
-                            std::uint32_t bytes = 4, std::uint32_t count = 1) {
+                            std::uint32_t bytes, std::uint32_t unit, std::uint32_t count) {
             const VkDescriptorBufferInfo& bound = dispatch.descriptors.at(binding).buffer;
             const std::uint32_t offset = which == shader::offset_q_scales_out + V
                                              ? push.flags / shader::flag_v_scales_out % 64
                                              : offset_of(push, which);
-            right((offset + element + count) * bytes <= bound.range, "bound as far as accessed");
-            return place(bound, offset + element, bytes);
+            const VkDeviceSize first = VkDeviceSize{offset} * unit + element * bytes;
+            right(first + count * bytes <= bound.range, "bound as far as accessed");
+            return Place(bound.buffer, bound.offset + first);
+        };
+        const auto word_at = [&](std::uint32_t binding, std::uint32_t which, std::uint32_t word) {
+            return at(binding, which, word, 4, 4, 1);
         };
         const auto &in = as == Q ? push.q_in : push.k_in, &out = as == Q ? push.q_out : push.k_out;
-        const auto found = rows.find(at(shader::binding_q_in + as, shader::offset_q_in + as,
-                                        z * in.z + index * in.token + head * in.head, 2, D));
-        right(found != rows.end(), "loads a row");
-        Row& row = found->second;
-        const TensorIndex t = row.tensor;
+        // Quantised inputs have buffers of their own.
+        const VkBuffer buffer = dispatch.descriptors.at(shader::binding_q_in + as).buffer.buffer;
+        std::uint32_t bytes_in = 2;
+        for (const TensorIndex t : every_tensor)
+            if (call.in[t].where.buffer == buffer) bytes_in = bytes_of(info.tensor[t].in);
+        const auto read_at = [&](std::uint32_t element) {
+            const auto found = reads.find(at(shader::binding_q_in + as, shader::offset_q_in + as,
+                                             element + head * in.head, bytes_in, bytes_in, D));
+            right(found != reads.end(), "loads a row");
+            return found->second;
+        };
+        const bool source = as != Q && info.gather_kv;
+        const Read read = read_at(source ? 0 : z * in.z + index * in.token);
+        const TensorIndex t = read.tensor;
         const Ops& ops = info.tensor[t].ops;
-        const bool ids = info.positions == VKROPE_POSITIONS_IDS, cache = is_cache(info, t);
-        const std::uint32_t bytes = bytes_out(info, t);
+        std::uint32_t token = read.slow * call.tokens + read.fast;
+        std::uint32_t from = 0, from_end = 1;  // slots that are read
+        if (source) {
+            const auto& mapping = still ? cache.slot_mapping : cache.source_mapping;
+            const Place word = word_at(shader::binding_source_mapping, shader::offset_source,
+                                       z * push.q_in.z + index);
+            token = std::uint32_t((word.second - mapping.offset) / 4);
+            right(token < counts.size() && word == place(mapping, token),
+                  "has the source slot of its token");
+            from = push.q_in.token, from_end = from + push.q_in.head;
+            for (std::uint32_t slot = from; slot < from_end; ++slot) {
+                const std::uint32_t nth = slot - from;
+                const Read other = read_at(nth / page_size * in.z + nth % page_size * in.token);
+                right(other.tensor == t && other.head == read.head &&
+                          other.slow * page_size + other.fast == slot,
+                      "reads a source slot where it lies");
+            }
+        }
+        Row& row = row_of(t, token, read.head);
+        const bool ids = info.positions == VKROPE_POSITIONS_IDS, to_cache = is_cache(info, t);
+        const std::uint32_t bytes = bytes_of(info.tensor[t].out);
         const std::uint32_t heads = as == Q ? push.heads & 0xffff : push.heads >> 16,
-                            token = row.batch * call.tokens + row.token,
                             group = has(shader::flag_z_is_group) ? z : 0,
                             nth = index + (has(shader::flag_z_is_group) ? 0 : z * push.tokens),
                             of_call = push.flags / shader::flag_first_head + group * heads + head;
         if (ops.norm.kind != VKROPE_NORM_NONE)
             right(of_call == row.head, "has the parameters of its head");
         if (ids)
-            right(at(shader::binding_ids, shader::offset_ids,
-                     z * push.ids_z + index * push.ids_token) == place(call.positions.ids, token),
+            right(word_at(shader::binding_ids, shader::offset_ids,
+                          z * push.ids_z + index * push.ids_token) ==
+                      place(call.positions.ids, token),
                   "has the id of its token");
         else
             right(
@@ -317,34 +457,49 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
             right((index < push.first_set_tokens) == (row.token < call.first_set_tokens),
                   "has the parameters of its token");
         if (ops.scale_tokens)
-            right(at(shader::binding_q_scales + as, shader::offset_q_scales + as, nth) ==
+            right(word_at(shader::binding_q_scales + as, shader::offset_q_scales + as, nth) ==
                       place(call.scale_tokens[t], token),
                   "has the factor of its token");
+        // Checks the scales of a row, which is row `nth_row` of the dispatch and `number` of all.
+        const auto check_scales = [&](std::uint32_t binding, std::uint32_t which,
+                                      std::uint32_t nth_row, const VkDescriptorBufferInfo& where,
+                                      std::uint32_t number) {
+            const std::uint32_t many = scales_of_row(ops), all_heads = call.in[t].heads;
+            right(
+                at(binding, which, (nth_row * all_heads + of_call) * many, scale_bytes(ops), 4,
+                   many) == place(where, (number * all_heads + row.head) * many, scale_bytes(ops)),
+                "has the scales of its row");
+        };
+        if (ops.scales_in) {
+            const bool k = as == K;
+            for (std::uint32_t slot = from; slot < from_end; ++slot)
+                check_scales(k ? shader::binding_k_scales_in : shader::binding_v_scales_in,
+                             k ? shader::offset_k_scales_in : shader::offset_v_scales_in,
+                             source ? slot - from : nth, call.scales_in[t], source ? slot : token);
+        }
         Tensor to = call.out[t];
         std::uint32_t first = 0, end = 1;  // slots
-        if (cache) {
-            right(at(shader::binding_slot_mapping, shader::offset_slots, z * push.slot_z + index) ==
-                      place(call.paged_cache.slot_mapping, token),
+        if (to_cache) {
+            right(word_at(shader::binding_slot_mapping, shader::offset_slots,
+                          z * push.slot_z + index) == place(cache.slot_mapping, token),
                   "has the slot of its token");
-            to.batch_stride = call.paged_cache.page_stride;
-            to.token_stride = call.paged_cache.row_stride;
+            to = in_cache(to);
             first = push.slot_first, end = first + push.slot_rows;
         }
-        right(first == row.stored, "stores each row to each slot once");
-        row.stored = end;
+        if (still) right(from == first && from_end == end, "reads the slots that it stores to");
+        row.add({still ? 0 : from, still ? 1 : from_end, first, end});
         for (std::uint32_t slot = first; slot < end; ++slot) {
-            const std::uint32_t nth_slot = slot - first, slow = cache ? nth_slot / page_size : z,
-                                fast = cache ? nth_slot % page_size : index;
+            const std::uint32_t nth_slot = slot - first, slow = to_cache ? nth_slot / page_size : z,
+                                fast = to_cache ? nth_slot % page_size : index;
             right(at(shader::binding_q_out + as, shader::offset_q_out + as,
-                     slow * out.z + fast * out.token + head * out.head, bytes,
-                     D) == place(to, bytes, cache ? slot / page_size : row.batch,
-                                 cache ? slot % page_size : row.token, row.head),
+                     slow * out.z + fast * out.token + head * out.head, bytes, bytes,
+                     D) == place(to, bytes, to_cache ? slot / page_size : row.batch,
+                                 to_cache ? slot % page_size : row.token, row.head),
                   "stores a row where it belongs");
-            if (bytes == 1)
-                right(at(shader::binding_q_scales_out + as, shader::offset_q_scales_out + as,
-                         (cache ? nth_slot : nth) * to.heads + of_call) ==
-                          place(call.scales_out[t], (cache ? slot : token) * to.heads + row.head),
-                      "stores a scale where it belongs");
+            if (is_made(ops))
+                check_scales(shader::binding_q_scales_out + as, shader::offset_q_scales_out + as,
+                             to_cache ? nth_slot : nth, call.scales_out[t],
+                             to_cache ? slot : token);
         }
         const std::uint32_t flags = push.flags &
                                     (shader::flag_count_positions | shader::flag_count_slots);
@@ -364,13 +519,22 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
                     for (std::uint32_t head = 0; head < heads[as]; ++head)
                         visit(dispatch, as, z, index, head);
     }
+    const bool slots = info.scatter_kv || info.gather_kv;
     const std::uint32_t counted = !call.out_of_range.buffer
                                       ? 0
                                       : shader::flag_count_positions |
-                                            (info.scatter_kv ? shader::flag_count_slots : 0);
+                                            (slots ? shader::flag_count_slots : 0);
     for (const std::uint32_t flags : counts) CHECK(flags == counted);
-    for (const auto& [where, row] : rows)
-        CHECK(row.stored == (is_cache(info, row.tensor) ? pages * page_size : 1));
+    for (const Row& row : rows) {
+        const TensorIndex t = row.tensor;
+        const std::uint32_t from = is_source(info, t)
+                                       ? page_size * pages_of(call.in[t], info.tensor[t].in)
+                                       : 1,
+                            to = is_cache(info, t) ? page_size * pages : 1;
+        CHECK(row.all() == (keeps(info, call, t) ? 0
+                            : still && t != Q    ? std::min(from, to)
+                                                 : from * to));
+    }
 }
 
 }  // namespace

@@ -64,6 +64,10 @@ TEST_CASE("create and plan_parameters: every other field of an absent tensor is 
         {"ops", [](TensorInfo& of) { of.ops.store_scale = VKROPE_STORE_SCALE_GIVEN; }},
         {"ops", [](TensorInfo& of) { of.ops.scale_floor = 1; }},
         {"ops", [](TensorInfo& of) { of.ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS; }},
+        {"ops", [](TensorInfo& of) { of.ops.hadamard_of_input = 16; }},
+        {"ops", [](TensorInfo& of) { of.ops.store_scale_group = 32; }},
+        {"ops", [](TensorInfo& of) { of.ops.scale_type = VKROPE_SCALE_TYPE_UE8M0; }},
+        {"ops", [](TensorInfo& of) { of.ops.scales_in = true; }},
     };
     for (const TensorIndex t : every_tensor) {
         for (const auto& [field, change] : fields) {
@@ -108,9 +112,9 @@ TEST_CASE("create: numbers that are not enumerators are refused, and named") {
     for (const TensorIndex which : {Q, K, V}) {
         const std::string tensor = "tensor[" + std::to_string(which) + "].";
         refuses(
-            tensor + "in", 11, [=](KernelInfo & i) -> auto& { return i.tensor[which].in; });
+            tensor + "in", 13, [=](KernelInfo & i) -> auto& { return i.tensor[which].in; });
         refuses(
-            tensor + "out", 11, [=](KernelInfo & i) -> auto& { return i.tensor[which].out; });
+            tensor + "out", 13, [=](KernelInfo & i) -> auto& { return i.tensor[which].out; });
     }
 }
 
@@ -385,10 +389,11 @@ TEST_CASE("create: rules of second destinations") {
 
 TEST_CASE("create: any VkBool32 but 0 is true") {
     KernelInfo given;
-    given.scatter_kv = given.phase = given.channel_angles = given.two_parameter_sets = 2;
+    given.scatter_kv = given.gather_kv = given.phase = given.channel_angles = 2;
+    given.two_parameter_sets = 2;
     const KernelInfo info = completed(given);
-    for (const VkBool32 flag :
-         {info.scatter_kv, info.phase, info.channel_angles, info.two_parameter_sets})
+    for (const VkBool32 flag : {info.scatter_kv, info.gather_kv, info.phase, info.channel_angles,
+                                info.two_parameter_sets})
         CHECK(flag == VK_TRUE);
 }
 

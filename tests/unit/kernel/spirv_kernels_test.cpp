@@ -35,9 +35,10 @@ const std::map<std::uint32_t, const char*> banned = {{116, "OpQuantizeToF16"},
                                                      {146, "OpMatrixTimesMatrix"},
                                                      {147, "OpOuterProduct"},
                                                      {148, "OpDot"}};
-// The shaders need only the integer minimum and maximum of GLSL.std.450. They have no Sin, Cos,
+// The shaders need only the integer minima and maxima of GLSL.std.450. They have no Sin, Cos,
 // Pow, Exp2 or Fma, nor PackHalf2x16, whose rounding is the driver's choice.
-const std::set<std::uint32_t> allowed_extended = {38 /* UMin */, 41 /* UMax */};
+const std::set<std::uint32_t> allowed_extended = {38 /* UMin */, 39 /* SMin */, 41 /* UMax */,
+                                                  42 /* SMax */};
 
 // The widths of ids that are floats or vectors of floats.
 class Widths {
