@@ -129,7 +129,7 @@ float number(const Filled& of, std::uint32_t index) noexcept {
 }
 
 // Checks that scales are finite and not 0.
-Status check_scales(const Filled& of) noexcept {
+Status check_store_scales(const Filled& of) noexcept {
     for (std::uint32_t i = 0; i < of.item->count; ++i) {
         const float scale = number(of, i);
         if (std::isfinite(scale) && scale != 0) continue;
@@ -234,7 +234,7 @@ vkrope_result vkrope_fill_parameters(const vkrope_parameter_layout* planned,
                 if (item.item->shape != VKROPE_PARAMETER_TENSOR &&
                     item.item->shape != VKROPE_PARAMETER_HEAD)
                     continue;
-                if (Status s = check_scales(item); !s) return s;
+                if (Status s = check_store_scales(item); !s) return s;
             }
             for (const Filled& item : items) fill(item, static_cast<unsigned char*>(memory));
             return {};
