@@ -353,8 +353,24 @@ TEST_CASE("record: source and destination are one cache, or disjoint") {
          }},
     };
     check_record(good, rules);
-    // A source has its own pages.
-    CHECK(good.valid().tensor[K].pages == 5);
+    // A source has its own pages, and scales.
+    const ResolvedCall resolved = good.valid();
+    CHECK(resolved.tensor[K].pages == 5);
+    CHECK(resolved.tensor[K].source_pages == 4);
+    const View read = scales_of(good.info, resolved, K, true),
+               made = scales_of(good.info, resolved, K, false);
+    CHECK(read.first_byte == 2048);
+    CHECK(made.first_byte == 1024);
+    for (const View& scales : {read, made}) {
+        CHECK(scales.element_bytes == 2 * 2);  // of 2 heads, each of 2 groups
+        CHECK(scales.batch == 4);
+        CHECK(scales.token == 1);
+        CHECK(scales.page_size == 4);
+    }
+    k(good).ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+    const View paged = scales_of(good.info, good.valid(), K, true);
+    CHECK(paged.element_bytes == 2);
+    CHECK(paged.batch == 2 * 4);
     // A source of whole rows of f32, whose scale is f32.
     good.info.tensor[K].ops.scale_type = VKROPE_SCALE_TYPE_F32;
     good.call.scales_in[K].range *= 4;

@@ -463,8 +463,10 @@ TEST_CASE("record: strides, offsets and scales of quantised outputs") {
     CHECK(resolved.tensor[Q].out.token == 6);
     CHECK(resolved.tensor[Q].out.element_bytes == 34);
     CHECK(resolved.tensor[K].out.head == 64);
-    CHECK(resolved.tensor[K].scales_out->element_bytes == 8);
-    CHECK(resolved.tensor[K].scales_out->batch == 4);
+    const View scales = scales_of(good.info, resolved, K, false);
+    CHECK(scales.first_byte == 4);
+    CHECK(scales.element_bytes == 8);
+    CHECK(scales.batch == 4);
     const Broken rules[] = {
         {"out[0].head_stride 72 32", [](Given& g) { g.call.out[Q].head_stride = 72; }},
         {"out[0].head_stride 32 64", [](Given& g) { g.call.out[Q].head_stride = 32; }},
