@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <functional>
 #include <vector>
 
 #include "interface.h"
@@ -71,10 +72,12 @@ inline Spirv kernel_of(const shader::Constants& values) {
 }
 
 // `counts`: out_of_range has a binding. `ops`: which lanes compute an RMS norm of Q over a head,
-// and a layer norm of K after the rotation. `weights`: both norms have weights.
+// and a layer norm of K after the rotation. `weights`: both norms have weights. `change`: changes
+// the constants.
 inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                            std::uint32_t conversion, bool counts = true,
-                           std::uint32_t ops = shader::ops_none, bool weights = true) {
+                           std::uint32_t ops = shader::ops_none, bool weights = true,
+                           const std::function<void(shader::Constants&)>& change = {}) {
     const bool gpu = v.batch != 0;
     const std::uint32_t dim = 16 * v.windows;
     shader::Constants values = {.workgroup_size = 64,
@@ -123,6 +126,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
         k.ops = shader::op_layer | shader::op_after | shader::op_scale;
         if (weights) q.weight = k.weight = k.norm_bias = shader::shape_channel;
     }
+    if (change) change(values);
     return kernel_of(values);
 }
 

@@ -357,6 +357,7 @@ TEST_CASE("record: source and destination are one cache, or disjoint") {
     const ResolvedCall resolved = good.valid();
     CHECK(resolved.tensor[K].pages == 5);
     CHECK(resolved.tensor[K].source_pages == 4);
+    CHECK(resolved.tensor[V].source_pages == 4);  // slots must be inside both sources
     const View read = scales_of(good.info, resolved, K, true),
                made = scales_of(good.info, resolved, K, false);
     CHECK(read.first_byte == 2048);

@@ -333,6 +333,63 @@ TEST_CASE("a kernel binds what its constants ask for") {
     }
 }
 
+// Rows come from a cache if they have slots or are quantised. There is no Q.
+TEST_CASE("a kernel that moves keys keeps the rules, and binds slots and scales that are read") {
+    enum class Reads { numbers, blocks, codes_and_scales };
+    const auto check = [](const KernelKind& kind, const KernelVariation& v, bool gathers,
+                          Reads reads) {
+        CAPTURE(std::string(kind.name));
+        CAPTURE(v.access);
+        CAPTURE(gathers);
+        CAPTURE(int(reads));
+        const bool scales = reads == Reads::codes_and_scales;
+        const auto change = [&](shader::Constants& values) {
+            values.tensor[0] = {};
+            values.k_after_q = 0;
+            values.gather = gathers;
+            for (shader::TensorConstants& of : values.tensor) {
+                of.ops = 0;
+                if (of.head_dim == 0 || reads == Reads::numbers) continue;
+                of.element_in = shader::element_f32;
+                of.element_read = scales ? shader::element_int4 : shader::element_iq4_nl;
+                of.scales_read = scales;
+            }
+        };
+        const Spirv module = kernel_module(kind, v, shader::conversion_integer, true,
+                                           shader::ops_shared, false, change);
+        const auto words = words_of(module);
+        CHECK(is_valid(words));
+        for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
+        BindingList list;
+        REQUIRE(add_bindings(module, list));
+        const std::pair<std::uint32_t, bool> expected[] = {
+            {shader::binding_k_in, true},
+            {shader::binding_k_out, true},
+            {shader::binding_v_in, kind.has_v},
+            {shader::binding_v_out, kind.has_v},
+            {shader::binding_source_mapping, gathers},
+            {shader::binding_slot_mapping, v.scatter != 0},
+            {shader::binding_k_scales_in, scales},
+            {shader::binding_v_scales_in, scales && kind.has_v},
+            {shader::binding_q_out, false},
+            {shader::binding_k_scales_out, false},
+            {shader::binding_parameters, false}};
+        for (const auto& [binding, bound] : expected) {
+            CAPTURE(binding);
+            CHECK(list.has(binding) == bound);
+        }
+    };
+    for (const KernelKind& kind : kernel_kinds()) {
+        if (kind.angles != shader::angles_factored || !kind.has_k) continue;
+        for (const KernelVariation& v : kernel_variations) {
+            for (const Reads reads : {Reads::numbers, Reads::blocks, Reads::codes_and_scales}) {
+                check(kind, v, true, reads);
+                if (reads != Reads::numbers) check(kind, v, false, reads);
+            }
+        }
+    }
+}
+
 // Another invocation may be merging its half of the same word.
 TEST_CASE("16-bit rows that share words with others are read and written by atomics alone") {
     const std::set<std::uint32_t> rows = {shader::binding_q_in,  shader::binding_k_in,
