@@ -2,6 +2,7 @@
 #include "verify/compare.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "verify/oracle/verdict.hpp"
@@ -87,10 +88,12 @@ void leave_out_outputs(const Operation& operation, Bytes& rest) {
             leave_out(operation.call.second[which].offset, second_bytes_of(operation, which));
         each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
             leave_out(byte, row_bytes_of(operation, which));
-            if (makes_scales(operation, which))
+            if (makes_scales(operation, which)) {
+                const std::size_t bytes = scale_bytes(operation, which);
                 leave_out(operation.call.scales_out[which].offset +
-                              *scale_of(operation, which, out, row) * sizeof(float),
-                          sizeof(float));
+                              *scale_of(operation, which, out, row) * bytes,
+                          scales_of_row(operation, which) * bytes);
+            }
         });
     }
 }
@@ -126,13 +129,15 @@ std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index w
                                const Bytes& after) {
     if (!makes_scales(operation, which)) return {};
     const oracle::Tensor out = rows_of(operation, which, true);
-    std::vector<float> scales(tokens_of(operation) * out.heads);
-    for (std::size_t row = 0; row < scales.size(); ++row) {
-        if (const auto at = scale_of(operation, which, out, row)) {
-            std::memcpy(&scales[row],
-                        &after[operation.call.scales_out[which].offset + *at * sizeof(float)],
-                        sizeof(float));
-        }
+    const std::uint64_t groups = scales_of_row(operation, which);
+    std::vector<float> scales;
+    for (std::size_t row = 0; row < tokens_of(operation) * out.heads; ++row) {
+        const auto at = scale_of(operation, which, out, row);
+        for (std::uint64_t group = 0; group < groups; ++group)
+            scales.push_back(at ? scale_at(operation, which, after,
+                                           operation.call.scales_out[which].offset, *at + group,
+                                           HUGE_VALF)
+                                : 0);
     }
     return scales;
 }

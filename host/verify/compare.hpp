@@ -37,7 +37,8 @@ Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const B
 // Returns the rows of the second destination, [batch, tokens, heads, head_dim]; empty without one.
 Bytes second_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
 
-// Returns the computed scales, [batch, tokens, heads], 0 for rows not stored; empty without any.
+// Returns the computed scales, [batch, tokens, heads, groups], 0 for rows not stored; empty without
+// any.
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,
                                const Bytes& after);
 

@@ -121,6 +121,7 @@ oracle::QuantisedStore quantised_store(const Operation& operation, vkrope_tensor
         store.second_from = operation.call.first_set_tokens;
     }
     store.made = info.ops.store_scale >= VKROPE_STORE_SCALE_MADE;
+    store.group = info.ops.store_scale_group;
     store.floor = info.ops.scale_floor;
     store.power_of_two = info.ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
     return store;
@@ -319,15 +320,38 @@ std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::
 
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
                                       const oracle::Tensor& out, std::uint64_t row) {
-    if (!out.cache) return row;
+    const std::uint64_t groups = scales_of_row(operation, which);
+    if (!out.cache) return row * groups;
     const oracle::Cache& cache = *out.cache;
     const std::int64_t slot = cache.slot_mapping[row / out.heads];
     if (!oracle::has_row(cache, slot)) return std::nullopt;
     const auto at = std::uint64_t(slot);
     const std::uint64_t head = row % out.heads;
-    return operation.info.tensor[which].ops.scale_layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS
-               ? (at / cache.page_size * out.heads + head) * cache.page_size + at % cache.page_size
-               : at * out.heads + head;
+    const bool by_page = operation.info.tensor[which].ops.scale_layout ==
+                         VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+    return groups * (by_page ? (at / cache.page_size * out.heads + head) * cache.page_size +
+                                   at % cache.page_size
+                             : at * out.heads + head);
+}
+
+std::uint64_t scales_of_row(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    return oracle::QuantisedStore{.group = info.ops.store_scale_group}.groups(info.head_dim);
+}
+
+std::size_t scale_bytes(const Operation& operation, vkrope_tensor_index which) {
+    return operation.info.tensor[which].ops.scale_type == VKROPE_SCALE_TYPE_UE8M0 ? 1 : 4;
+}
+
+float scale_at(const Operation& operation, vkrope_tensor_index which, const Bytes& memory,
+               std::uint64_t first, std::uint64_t index, float last) {
+    float scale = 0;
+    if (scale_bytes(operation, which) == 4) {
+        std::memcpy(&scale, &memory[first + 4 * index], sizeof scale);
+        return scale;
+    }
+    const auto exponent = int(memory[first + index]);
+    return exponent == 255 ? last : std::ldexp(1.f, exponent - 127);
 }
 
 std::uint32_t tokens_out_of_range(const Operation& operation) {

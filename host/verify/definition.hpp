@@ -26,7 +26,7 @@ constexpr bool is_quantised(vkrope_element element) {
     return element > VKROPE_BF16;
 }
 static_assert(VKROPE_BF16 == int(oracle::Type::bf16) &&
-                  VKROPE_Q5_1 - VKROPE_E4M3FN == int(oracle::Store::q5_1),
+                  VKROPE_INT4 - VKROPE_E4M3FN == int(oracle::Store::int4),
               "the types of vkrope.h and of the oracle are in one order");
 constexpr oracle::Type type_of(vkrope_element element) {
     return oracle::Type(element);
@@ -70,9 +70,20 @@ oracle::Definition second_definition_of(const Operation& operation, vkrope_tenso
 // Returns the first byte in memory of channel `first` of an output; see oracle::each_row().
 std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first);
 
-// Returns the index of a computed scale in scales_out, in floats. None: the row is not stored.
+// Returns the number of computed scales of a row, or of its scales in a cache.
+std::uint64_t scales_of_row(const Operation& operation, vkrope_tensor_index which);
+
+// Returns the bytes of a scale.
+std::size_t scale_bytes(const Operation& operation, vkrope_tensor_index which);
+
+// Returns the index of the first scale of a row in scales_out. None: the row is not stored.
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
                                       const oracle::Tensor& out, std::uint64_t row);
+
+// Returns scale `index` of an array of scales that starts at `first`. The byte 255 of UE8M0 is
+// `last`: NaN where it is read, infinity where an infinite scale has been stored.
+float scale_at(const Operation& operation, vkrope_tensor_index which, const Bytes& memory,
+               std::uint64_t first, std::uint64_t index, float last);
 
 // Returns the number of tokens that vkrope_call::out_of_range counts.
 std::uint32_t tokens_out_of_range(const Operation& operation);

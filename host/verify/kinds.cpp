@@ -370,6 +370,8 @@ constexpr Kind all[] = {
     {"q4_1", stores<VKROPE_Q4_1>},
     {"q5_0", stores<VKROPE_Q5_0>},
     {"q5_1", stores<VKROPE_Q5_1>},
+    {"iq4_nl", stores<VKROPE_IQ4_NL>},
+    {"int4", stores<VKROPE_INT4>, nullptr, 6000},
     {"scales_given_by_head",
      [](Info info, Tensors shape) {
          return info.tensor[K].ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD && shape.groups > 1;
@@ -377,6 +379,15 @@ constexpr Kind all[] = {
     {"scales_made_for_a_cache",
      [](Info info, Tensors shape) {
          return info.scatter_kv && is_made(info.tensor[K].ops.store_scale) && shape.groups > 1;
+     }},
+    {"scale_group",
+     [](Info info, Tensors) {
+         const TensorInfo& k = info.tensor[K];
+         return info.scatter_kv && k.ops.store_scale_group != 0 && scale_groups(k) > 1;
+     }},
+    {"ue8m0",
+     [](Info info, Tensors shape) {
+         return info.tensor[K].ops.scale_type == VKROPE_SCALE_TYPE_UE8M0 && shape.groups > 1;
      }},
     {"many_stored_heads",
      [](Info info, Tensors) {
@@ -458,7 +469,9 @@ constexpr Kind all[] = {
      }},
     {"second_in_place",
      [](Info info, Tensors) {
-         return has_second(info.tensor[K]) && has_second(info.tensor[V]) && !info.scatter_kv;
+         const TensorInfo &k = info.tensor[K], &v = info.tensor[V];
+         return has_second(k) && has_second(v) && !info.scatter_kv && k.in == k.out &&
+                v.in == v.out && output_pairing(info) == info.pairing;
      },
      [](Whole operation) { return operation.in_place[K] && operation.in_place[V]; }},
     {"second_with_few_storage_buffers",

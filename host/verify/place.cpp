@@ -48,11 +48,13 @@ void place(const Unplaced& operation, bool output, Memory& memory, Tensor (&tens
                           std::max(info[Q].head_dim, 1u), std::max(info[K].head_dim, 1u),
                           info[V].head_dim);
     Placed* const placed[] = {&piece.q, &piece.k, &piece.v};
-    std::map<std::size_t, std::uint64_t> pieces;  // by the bytes of an element
+    // By the bytes and the channels of an element or a block.
+    std::map<std::pair<std::size_t, std::uint32_t>, std::uint64_t> pieces;
     for (const TensorIndex which : every_tensor) {
         if (info[which].head_dim == 0) continue;
         const Element element = output ? info[which].out : info[which].in;
-        const auto [found, is_new] = pieces.try_emplace(element_bytes(element));
+        const auto [found,
+                    is_new] = pieces.try_emplace({element_bytes(element), block_channels(element)});
         if (is_new) {
             found->second =
                 memory.take(stored_bytes(element, (piece.elements + operation.lead + 31) / 32 * 32))
@@ -286,7 +288,10 @@ Operation placed(const Unplaced& unplaced) {
             const std::uint64_t rows = paged ? call.paged_cache.page_size +
                                                    4 * std::uint64_t{shape.rows()}
                                              : shape.rows();
-            call.scales_out[which] = memory.take(rows * call.in[which].heads * sizeof(float));
+            const std::uint64_t bytes = rows * call.in[which].heads *
+                                        scales_of_row(operation, which) *
+                                        scale_bytes(operation, which);
+            call.scales_out[which] = memory.take((bytes + 3) / 4 * 4);
         }
     }
     operation.memory = std::move(memory.bytes);

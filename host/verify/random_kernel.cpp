@@ -37,7 +37,7 @@ void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
         tensor.rotary_offset = random.one_in(2) ? 0 : unit * random.below(steps);
         tensor.head_dim = tensor.rotary_offset + end +
                           (random.one_in(2) ? 0 : unit * random.below(steps));
-        if (of_blocks) tensor.head_dim = rounded_up(tensor.head_dim, 32);
+        if (of_blocks) tensor.head_dim = rounded_up(tensor.head_dim, random.one_in(3) ? 128 : 32);
     };
     const std::uint32_t present = random.below(6);
     if (present != 1) draw(info.tensor[Q]);
@@ -49,8 +49,15 @@ void draw_rows(Random& random, KernelInfo& info, bool with_ops) {
     }
     if (random.one_in(2)) {
         const std::uint32_t of_k = info.tensor[K].head_dim;
-        const std::uint32_t own = of_blocks ? 32 * (1 + random.below(2)) : 2 + random.below(40);
+        const std::uint32_t own = of_blocks ? 32 * (1 + random.below(4)) : 2 + random.below(40);
         info.tensor[V].head_dim = of_k != 0 && !random.one_in(3) ? of_k : own;
+    }
+}
+
+Element any_quantised(Random& random, std::uint32_t head_dim) {
+    for (;;) {
+        const auto drawn = Element(VKROPE_E4M3FN + random.below(VKROPE_INT4 - VKROPE_BF16));
+        if (head_dim % block_channels(drawn) == 0) return drawn;
     }
 }
 
@@ -63,8 +70,7 @@ void draw_elements(Random& random, KernelInfo& info, bool with_ops) {
         if (of.head_dim == 0) continue;
         of.in = random.up_to(VKROPE_BF16);
         of.out = random.one_in(2) ? of.in : random.up_to(VKROPE_BF16);
-        if (with_ops && random.one_in(3))
-            of.out = Element(VKROPE_E4M3FN + random.below(of.head_dim % 32 == 0 ? 8 : 3));
+        if (with_ops && random.one_in(3)) of.out = any_quantised(random, of.head_dim);
         if (all_alike && first != nullptr) {
             of.in = first->in;
             of.out = of.head_dim % block_channels(first->out) == 0 ? first->out : of.in;
@@ -104,13 +110,22 @@ void draw_ops(Random& random, KernelInfo& info, TensorIndex which) {
     }
 }
 
+// Draws the groups of scales.
+void draw_groups(Random& random, TensorInfo& of) {
+    for (const std::uint32_t group : {32u, 64u, 128u})
+        if (of.head_dim % group == 0 && !random.one_in(3)) of.ops.store_scale_group = group;
+}
+
 void draw_store_scale(Random& random, KernelInfo& info, TensorIndex which) {
-    Ops& ops = info.tensor[which].ops;
-    if (!is_quantised(info.tensor[which].out) || block_channels(info.tensor[which].out) != 1)
-        return;
+    TensorInfo& of = info.tensor[which];
+    Ops& ops = of.ops;
+    if (!is_quantised(of.out) || has_blocks(of.out)) return;
     ops.store_scale = random.up_to(VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
     if (is_made(ops.store_scale)) {
         ops.scale_floor = random.any_of({0.0f, 0.01f});
+        draw_groups(random, of);
+        if (ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
+            ops.scale_type = random.up_to(VKROPE_SCALE_TYPE_UE8M0);
         if (info.scatter_kv && which != Q)
             ops.scale_layout = random.up_to(VKROPE_SCALE_LAYOUT_PAGES_HEADS);
     }
@@ -163,6 +178,7 @@ void make_latent(KernelInfo& info) {
         of.head_dim = before + info.rotary_dim;
         of.rotary_offset = before;
         of.ops.hadamard = std::min(of.ops.hadamard, 64u);
+        of.ops.store_scale_group = std::min(of.ops.store_scale_group, 64u);
     }
     info.tensor[K].ops.norm.channels = info.tensor[K].rotary_offset;
 }

@@ -26,6 +26,8 @@ int largest_code(oracle::Store type) {
         case oracle::Store::e5m2: return 0x7b;
         case oracle::Store::int8:
         case oracle::Store::q8_0: return 127;
+        case oracle::Store::int4: return 7;
+        case oracle::Store::iq4_nl:
         case oracle::Store::q4_0: return 8;
         case oracle::Store::q4_1: return 15;
         case oracle::Store::q5_0: return 16;

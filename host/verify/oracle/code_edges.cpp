@@ -23,8 +23,7 @@ int code_in_row(Store store, float largest, bool made, float x) {
     std::vector<float> channels(row, x);
     channels[0] = -largest;
     channels[1] = largest;
-    if (block_channels(store) != 1)
-        return fields_of(store, quantise_blocks(store, channels)).codes[fixed];
+    if (has_blocks(store)) return fields_of(store, quantise_blocks(store, channels)).codes[fixed];
     return made ? quantise_made(store, channels, 0).codes[fixed] : code_of(store, x);
 }
 
@@ -32,7 +31,8 @@ int code_in_row(Store store, float largest, bool made, float x) {
 
 float largest_for_ties(Store store) {
     switch (store) {
-        case Store::q8_0: return 127;
+        case Store::q8_0:
+        case Store::iq4_nl: return 127;
         case Store::q4_0: return 8;
         case Store::q5_0: return 16;
         case Store::q4_1: return 7.5f;

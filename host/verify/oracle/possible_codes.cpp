@@ -21,14 +21,20 @@ Interval scaled(const QuantisedStore& store, const Interval& channel, float give
 }
 
 int max_code(Store store) {
-    return store == Store::q8_0 ? 127 : store == Store::q4_0 || store == Store::q4_1 ? 15 : 31;
+    return store == Store::q8_0 ? 127 : store == Store::q5_0 || store == Store::q5_1 ? 31 : 15;
 }
 
-// Returns the magnitudes of d = x* / divisor with this sign. None: no row has such a d.
+// Returns the magnitude of d, or of d0, of a block with this |x*|.
+float magnitude_of_d(Store store, float most) {
+    if (store == Store::iq4_nl) return most < iq4_least ? 0 : quotient(most, 127.f);
+    return quotient(most, store == Store::q4_0 ? 8.f : 16.f);
+}
+
+// Returns the magnitudes of d with this sign. None: no row has such a d.
 //
 // x* is the first channel of largest magnitude: its magnitude must be able to exceed the
 // magnitudes of all channels before it, and to reach those of all channels after it.
-std::optional<Interval> magnitudes_of_d(std::span<const Interval> block, float divisor,
+std::optional<Interval> magnitudes_of_d(Store store, std::span<const Interval> block,
                                         bool negative) {
     float max_low = 0;
     for (const Interval& channel : block)
@@ -38,13 +44,17 @@ std::optional<Interval> magnitudes_of_d(std::span<const Interval> block, float d
         all = all ? Interval{std::min(all->low, low), std::max(all->high, high)}
                   : Interval{low, high};
     };
-    if (negative && max_low == 0) add(0, 0);  // -0, the d of a block of zeros
+    // The d of a block of zeros is -0, but that of an iq4_nl block is 0.
+    if (store == Store::iq4_nl ? !negative && max_low < iq4_least : negative && max_low == 0)
+        add(0, 0);
+    if (store == Store::iq4_nl) max_low = std::max(max_low, iq4_least);
     for (std::size_t c = 0; c < block.size(); ++c) {
         const Interval x = negative ? block[c] : block[c].negated();  // x* becomes positive
         bool may_be_it = !x.is_nan() && x.high > 0 && x.high >= max_low;
         for (std::size_t j = 0; j < c && may_be_it; ++j)
             may_be_it = block[j].is_nan() || x.high > block[j].least_magnitude();
-        if (may_be_it) add(quotient(std::max(x.low, max_low), divisor), quotient(x.high, divisor));
+        if (may_be_it)
+            add(magnitude_of_d(store, std::max(x.low, max_low)), magnitude_of_d(store, x.high));
     }
     return all;
 }
@@ -80,6 +90,7 @@ bool is_singular(float d) {
 int code_at(Store store, float x, float d) {
     const float from_middle = product(x, quotient(1.f, d));
     const auto most = float(max_code(store));
+    if (store == Store::iq4_nl) return iq4_index(from_middle);
     if (store == Store::q8_0) return int(std::clamp(std::round(from_middle), -most - 1, most + 1));
     const float code = sum(from_middle, float(middle(store)) + 0.5f);
     return int(std::clamp(code, 0.f, most));
@@ -88,8 +99,10 @@ int code_at(Store store, float x, float d) {
 // Returns the possible codes of x, which is a channel or its distance from m. `d` is a magnitude:
 // for a negative d the caller negates x.
 Codes codes_of(Store store, const Interval& x, const Interval& d) {
-    const int zero = middle(store);
-    if (x.is_nan() || (is_singular(d.low) && is_singular(d.high))) return {zero, zero};
+    const bool no_codes = store == Store::iq4_nl && d.low == 0;  // a block of zero bytes
+    const int zero = no_codes && d.high == 0 ? 0 : middle(store);
+    if ((x.is_nan() && !no_codes) || (is_singular(d.low) && is_singular(d.high)))
+        return {zero, zero};
     if (is_singular(d.low) || is_singular(d.high)) {  // 1 / d is unknown
         const int most = max_code(store);
         return {store == Store::q8_0 ? -most : 0, most};
@@ -127,7 +140,9 @@ int rank(std::uint32_t bits, std::uint32_t sign) {
 }
 
 int rank_of_code(Store store, std::uint8_t code) {
-    return store == Store::int8 ? std::int8_t(code) : rank(code, 0x80);
+    return store == Store::int8   ? std::int8_t(code)
+           : store == Store::int4 ? (code < 8 ? code : code - 16)
+                                  : rank(code, 0x80);
 }
 
 Interval possible_scale(const QuantisedStore& store, std::span<const Interval> row) {
@@ -148,11 +163,10 @@ Codes possible_codes(const QuantisedStore& store, const Interval& channel, float
 
 BlockScales possible_scales(const QuantisedStore& store, std::span<const Interval> block,
                             bool stored_negative) {
-    const auto from_zero = float(middle(store.type));
     if (has_minimum(store.type)) return scales_with_minimum(store.type, block);
     if (store.type == Store::q8_0) return {.d = d_of_largest(block, 127.f), .m = {}};
     for (const bool negative : {stored_negative, !stored_negative}) {
-        const std::optional<Interval> d = magnitudes_of_d(block, from_zero, negative);
+        const std::optional<Interval> d = magnitudes_of_d(store.type, block, negative);
         if (d) return {.d = *d, .m = {}, .negative_d = negative};
     }
     return {.d = {}, .m = {}, .negative_d = !stored_negative};
@@ -164,6 +178,33 @@ Codes possible_codes(const QuantisedStore& store, const Interval& channel,
     if (has_minimum(store.type) && !channel.is_nan())
         x = {std::max(sum(x.low, -scales.m.high), 0.f), sum(x.high, -scales.m.low)};
     return codes_of(store.type, x, scales.d);
+}
+
+std::optional<Interval> possible_d(const QuantisedStore& store, std::span<const Interval> block,
+                                   std::span<const int> codes, const BlockScales& scales) {
+    const Interval d = scales.negative_d ? scales.d.negated() : scales.d;
+    const bool is_exact = scales.d.low == scales.d.high;
+    if (store.type != Store::iq4_nl || (is_exact && (d.low == 0 || std::isinf(d.low)))) return d;
+    if (std::isinf(scales.d.high)) return std::nullopt;
+    // Both sums are monotonic: of x in each x^2 v x, of v in each |x|.
+    std::vector<float> lowest, highest, least, most;
+    for (std::size_t c = 0; c < block.size(); ++c) {
+        const Interval x = block[c].is_nan() ? Interval() : block[c];
+        const bool falls = iq4_values[std::size_t(codes[c])] < 0;
+        lowest.push_back(falls ? x.high : x.low);
+        highest.push_back(falls ? x.low : x.high);
+        least.push_back(x.least_magnitude());
+        most.push_back(x.max_magnitude());
+    }
+    const Interval of_x = {iq4_sums(lowest, codes).of_x, iq4_sums(highest, codes).of_x},
+                   of_v = {iq4_sums(least, codes).of_v, iq4_sums(most, codes).of_v};
+    const auto d_of = [](float x, float v) { return Iq4Sums{x, v}.d(); };
+    if (of_x.low == of_x.high && of_v.low == of_v.high)
+        return Interval{d_of(of_x.low, of_v.low), d_of(of_x.low, of_v.low)};
+    if (scales.d.low == 0 || !std::isfinite(of_x.low + of_x.high + of_v.high)) return std::nullopt;
+    const auto [low, high] = std::minmax({d_of(of_x.low, of_v.low), d_of(of_x.low, of_v.high),
+                                          d_of(of_x.high, of_v.low), d_of(of_x.high, of_v.high)});
+    return Interval{low, high};
 }
 
 }  // namespace vkrope::oracle

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,7 +40,7 @@ int rank_of_code(Store store, std::uint8_t code);
 
 // ---- Types without blocks ----
 
-// Returns the computed scales that are possible for a row.
+// Returns the computed scales that are possible for a row, or a group of its channels.
 Interval possible_scale(const QuantisedStore& store, std::span<const Interval> row);
 
 // given  the factor that multiplies
@@ -49,7 +50,7 @@ Codes possible_codes(const QuantisedStore& store, const Interval& channel, float
 
 // ---- Blocks ----
 
-// d before rounding to f16 and without its sign, and m.
+// d before rounding to f16 and without its sign, and m. d of iq4_nl is the d0 that gives the codes.
 struct BlockScales {
     Interval d, m;
     bool negative_d = false;
@@ -61,5 +62,10 @@ BlockScales possible_scales(const QuantisedStore& store, std::span<const Interva
 
 Codes possible_codes(const QuantisedStore& store, const Interval& channel,
                      const BlockScales& scales);
+
+// Returns the stored d that is possible with these codes, with its sign and before rounding to f16.
+// None: any is possible, as the sums of an iq4_nl block may overflow.
+std::optional<Interval> possible_d(const QuantisedStore& store, std::span<const Interval> block,
+                                   std::span<const int> codes, const BlockScales& scales);
 
 }  // namespace vkrope::oracle

@@ -70,14 +70,15 @@ std::uint8_t nearest_float8(Store store, float number) {
     return std::uint8_t(code | (std::signbit(number) ? 0x80u : 0u));
 }
 
-std::uint8_t nearest_int8(float number) {
+int nearest_integer(float number, double largest) {
     if (std::isnan(number)) return 0;
     const double nearest = std::round(double{number});  // ties away from zero
-    return std::uint8_t(int(std::clamp(nearest, -127.0, 127.0)));
+    return int(std::clamp(nearest, -largest, largest));
 }
 
 float value_of(Store store, std::uint8_t code) {
     if (store == Store::int8) return float(std::int8_t(code));
+    if (store == Store::int4) return float(code < 8 ? code : code - 16);
     const unsigned magnitude = code & 0x7fu;
     double value = value_of(format_of(store), magnitude);
     if (store == Store::e4m3fn && magnitude == 0x7f) {
@@ -89,9 +90,18 @@ float value_of(Store store, std::uint8_t code) {
     return float(code >= 0x80 ? -value : value);
 }
 
+// Returns bytes with the codes of channels, each of which has a byte in `codes`.
+std::vector<std::uint8_t> packed(Store store, const std::vector<std::uint8_t>& codes) {
+    if (store != Store::int4) return codes;
+    std::vector<std::uint8_t> bytes;
+    for (std::size_t c = 0; c < codes.size(); c += 2)
+        bytes.push_back(std::uint8_t(codes[c] | codes[c + 1] << 4));
+    return bytes;
+}
+
 // ---- Blocks ----
 
-// d and m of a block.
+// d and m of a block. Of iq4_nl d is d0 in quantise_blocks().
 struct Scales {
     float d = 0, m = 0;
 };
@@ -114,14 +124,18 @@ Scales scales_of(Store store, std::span<const float> block) {
     switch (store) {
         case Store::q8_0: return {quotient(std::fabs(first_largest), 127.f)};
         case Store::q4_0: return {quotient(first_largest, -8.f)};
+        case Store::iq4_nl:
+            return {std::fabs(first_largest) < iq4_least ? 0 : quotient(first_largest, -127.f)};
         default: return {quotient(first_largest, -16.f)};
     }
 }
 
 int code_in_block(Store store, float x, const Scales& scales) {
     const float inverse = scales.d == 0 ? 0.f : quotient(1.f, scales.d);
+    if (store == Store::iq4_nl && scales.d == 0) return 0;
     if (std::isnan(x) || std::isinf(inverse) || std::isinf(scales.d)) return middle(store);
     if (store == Store::q8_0) return int(std::round(double{product(x, inverse)}));
+    if (store == Store::iq4_nl) return iq4_index(product(x, inverse));
     const float from = has_minimum(store) ? sum(x, -scales.m) : x;
     const float shifted = sum(product(from, inverse), float(middle(store)) + 0.5f);
     const int code = int(shifted);
@@ -129,43 +143,52 @@ int code_in_block(Store store, float x, const Scales& scales) {
 }
 
 void append_block(Store store, std::span<const float> block, std::vector<std::uint8_t>& bytes) {
-    const Scales scales = scales_of(store, block);
-    unsigned codes[in_block];
+    Scales scales = scales_of(store, block);
+    int codes[in_block];
     std::uint32_t fifth_bits = 0;
     for (std::size_t j = 0; j < in_block; ++j) {
-        codes[j] = unsigned(code_in_block(store, block[j], scales));
-        fifth_bits |= (codes[j] >> 4 & 1) << j;
+        codes[j] = code_in_block(store, block[j], scales);
+        fifth_bits |= (std::uint32_t(codes[j]) >> 4 & 1) << j;
     }
+    if (store == Store::iq4_nl && scales.d != 0 && std::isfinite(scales.d))
+        scales.d = iq4_sums(block, codes).d();
     append(bytes, narrow(Type::f16, scales.d), 2);
     if (has_minimum(store)) append(bytes, narrow(Type::f16, scales.m), 2);
     if (has_fifth_bit(store)) append(bytes, fifth_bits, 4);
     if (store == Store::q8_0) {
-        for (const unsigned code : codes) append(bytes, code, 1);
+        for (const int code : codes) append(bytes, std::uint32_t(code), 1);
         return;
     }
     for (std::size_t j = 0; j < in_block / 2; ++j)
-        append(bytes, (codes[j] & 15) | (codes[j + in_block / 2] & 15) << 4, 1);
+        append(bytes, std::uint32_t((codes[j] & 15) | (codes[j + in_block / 2] & 15) << 4), 1);
 }
 
 void append_values(Store store, const std::uint8_t* bytes, std::vector<float>& values) {
     const BlockFields fields = fields_of(store, {bytes, block_bytes(store)});
     const float d = widen(Type::f16, fields.d), m = widen(Type::f16, fields.m);
     for (const int code : fields.codes) {
-        const float value = product(float(code - middle(store)), d);
+        const int number = store == Store::iq4_nl ? iq4_values[std::size_t(code)]
+                                                  : code - middle(store);
+        const float value = product(float(number), d);
         values.push_back(has_minimum(store) ? sum(value, m) : value);
     }
 }
 
 }  // namespace
 
+bool has_blocks(Store store) {
+    return store >= Store::q8_0 && store <= Store::iq4_nl;
+}
+
 std::uint64_t block_channels(Store store) {
-    return store < Store::q8_0 ? 1 : in_block;
+    return has_blocks(store) ? in_block : store == Store::int4 ? 2 : 1;
 }
 
 std::uint64_t block_bytes(Store store) {
     switch (store) {
         case Store::q8_0: return 34;
-        case Store::q4_0: return 18;
+        case Store::q4_0:
+        case Store::iq4_nl: return 18;
         case Store::q4_1: return 20;
         case Store::q5_0: return 22;
         case Store::q5_1: return 24;
@@ -178,24 +201,32 @@ bool has_minimum(Store store) {
 }
 
 int middle(Store store) {
-    return store == Store::q4_0 ? 8 : store == Store::q5_0 ? 16 : 0;
+    return store == Store::q4_0 || store == Store::iq4_nl ? 8 : store == Store::q5_0 ? 16 : 0;
 }
 
 float largest(Store store) {
-    require(block_channels(store) == 1, "oracle: a block has no largest value");
-    return store == Store::int8 ? 127.f
-                                : float(value_of(format_of(store), format_of(store).largest));
+    require(!has_blocks(store), "oracle: a block has no largest value");
+    return store == Store::int8   ? 127.f
+           : store == Store::int4 ? 7.f
+                                  : float(value_of(format_of(store), format_of(store).largest));
 }
 
 std::uint8_t code_of(Store store, float number) {
-    require(block_channels(store) == 1, "oracle: codes of a block depend on each other");
-    return store == Store::int8 ? nearest_int8(number) : nearest_float8(store, number);
+    require(!has_blocks(store), "oracle: codes of a block depend on each other");
+    if (store == Store::int8) return std::uint8_t(nearest_integer(number, 127));
+    if (store == Store::int4) return std::uint8_t(nearest_integer(number, 7) & 15);
+    return nearest_float8(store, number);
+}
+
+std::uint8_t code_at(Store store, std::span<const std::uint8_t> row, std::size_t channel) {
+    if (store != Store::int4) return row[channel];
+    return channel % 2 == 0 ? row[channel / 2] & 15 : row[channel / 2] >> 4;
 }
 
 std::vector<std::uint8_t> quantise_given(Store store, std::span<const float> row, float given) {
     std::vector<std::uint8_t> codes;
     for (const float x : row) codes.push_back(code_of(store, product(x, given)));
-    return codes;
+    return packed(store, codes);
 }
 
 float power_of_two_from(float least) {
@@ -214,11 +245,12 @@ MadeRow quantise_made(Store store, std::span<const float> row, float floor, bool
         const bool zero = made.scale == 0 && !std::isnan(x);
         made.codes.push_back(code_of(store, zero ? 0.f : quotient(x, made.scale)));
     }
+    made.codes = packed(store, made.codes);
     return made;
 }
 
 std::vector<std::uint8_t> quantise_blocks(Store store, std::span<const float> row) {
-    require(block_channels(store) == in_block, "oracle: not a type with blocks");
+    require(has_blocks(store), "oracle: not a type with blocks");
     require(row.size() % in_block == 0, "oracle: blocks have 32 channels");
     std::vector<std::uint8_t> bytes;
     for (std::size_t first = 0; first < row.size(); first += in_block)
@@ -226,8 +258,31 @@ std::vector<std::uint8_t> quantise_blocks(Store store, std::span<const float> ro
     return bytes;
 }
 
+int iq4_index(float number) {
+    int index = 0;
+    const auto value = [](int of) { return double(iq4_values[std::size_t(of)]); };
+    while (index < 15 && number - value(index) >= value(index + 1) - number) ++index;
+    return index;
+}
+
+float Iq4Sums::d() const {
+    const float d = quotient(of_x, of_v);
+    return std::isnan(d) ? std::numeric_limits<float>::quiet_NaN() : d;
+}
+
+Iq4Sums iq4_sums(std::span<const float> block, std::span<const int> codes) {
+    Iq4Sums sums;
+    for (std::size_t c = 0; c < block.size(); ++c) {
+        const float x = std::isnan(block[c]) ? 0 : block[c];
+        const auto v = float(iq4_values[std::size_t(codes[c])]);
+        const float weighed = product(product(x, x), v);
+        sums = {sum(sums.of_x, product(weighed, x)), sum(sums.of_v, product(weighed, v))};
+    }
+    return sums;
+}
+
 BlockFields fields_of(Store store, std::span<const std::uint8_t> block) {
-    require(block_channels(store) == in_block && block.size() == block_bytes(store),
+    require(has_blocks(store) && block.size() == block_bytes(store),
             "oracle: not the bytes of one block");
     const std::uint8_t* bytes = block.data();
     const auto field = [&bytes](int size) {
@@ -253,10 +308,12 @@ std::vector<float> dequantise(Store store, std::span<const std::uint8_t> bytes, 
     require(bytes.size() % block_bytes(store) == 0, "oracle: bytes must be whole blocks");
     std::vector<float> values;
     for (std::size_t at = 0; at < bytes.size(); at += block_bytes(store))
-        if (block_channels(store) == 1)
-            values.push_back(product(value_of(store, bytes[at]), scale));
-        else
+        if (has_blocks(store))
             append_values(store, &bytes[at], values);
+        else
+            for (std::size_t c = 0; c < block_channels(store); ++c)
+                values.push_back(
+                    product(value_of(store, code_at(store, bytes.subspan(at), c)), scale));
     return values;
 }
 

@@ -86,9 +86,9 @@ void compare_block(const QuantisedStore& store, std::span<const Interval> block,
         counter.scale(rounds_to(scales.m, fields.m), "m of block " + std::to_string(index),
                       widen(Type::f16, fields.m), scales.m);
     }
-    const Interval d = scales.negative_d ? scales.d.negated() : scales.d;
-    counter.scale(rounds_to(d, fields.d), "d of block " + std::to_string(index),
-                  widen(Type::f16, fields.d), d);
+    const std::optional<Interval> d = possible_d(store, block, fields.codes, scales);
+    counter.scale(!d || rounds_to(*d, fields.d), "d of block " + std::to_string(index),
+                  widen(Type::f16, fields.d), d.value_or(Interval()));
     for (std::size_t c = 0; c < block.size(); ++c) {
         counter.code(index * block.size() + c, fields.codes[c],
                      possible_codes(store, block[c], scales));
@@ -117,29 +117,35 @@ void CodesVerdict::add(const CodesVerdict& later) {
 }
 
 void compare_row(const QuantisedStore& store, float given, std::span<const Approximate> row,
-                 std::span<const std::uint8_t> bytes, float scale, const std::string& place,
-                 CodesVerdict& verdict) {
+                 std::span<const std::uint8_t> bytes, std::span<const float> scales,
+                 const std::string& place, CodesVerdict& verdict) {
     const std::uint64_t channels = block_channels(store.type), size = block_bytes(store.type);
     require(row.size() % channels == 0 && bytes.size() == row.size() / channels * size,
             "oracle: a row must have its bytes, whole blocks");
     Counter counter(verdict, store.type, place);
     std::vector<Interval> intervals;
     for (const Approximate& channel : row) intervals.push_back(interval_of(channel));
-    if (channels != 1) {
+    if (has_blocks(store.type)) {
         for (std::size_t i = 0; i * channels < row.size(); ++i) {
             compare_block(store, std::span(intervals).subspan(i * channels, channels),
                           bytes.subspan(i * size, size), i, counter);
         }
         return;
     }
-    if (store.made) {
-        const Interval possible = possible_scale(store, intervals);
+    require(!store.made || scales.size() == store.groups(row.size()),
+            "oracle: a row must have its scales");
+    const std::size_t group = store.made ? row.size() / scales.size() : 0;
+    for (std::size_t i = 0; store.made && i < scales.size(); ++i) {
+        const Interval possible = possible_scale(store,
+                                                 std::span(intervals).subspan(i * group, group));
+        const float scale = scales[i];
         counter.scale(scale >= possible.low && scale <= possible.high && !std::signbit(scale),
-                      "scale", scale, possible);
+                      scales.size() == 1 ? "scale" : "scale " + std::to_string(i), scale, possible);
     }
     for (std::size_t c = 0; c < row.size(); ++c) {
-        const Codes possible = possible_codes(store, intervals[c], given, scale);
-        counter.code(c, rank_of_code(store.type, bytes[c]), possible);
+        const Codes possible = possible_codes(store, intervals[c], given,
+                                              store.made ? scales[c / group] : 0);
+        counter.code(c, rank_of_code(store.type, code_at(store.type, bytes, c)), possible);
     }
 }
 
@@ -149,8 +155,9 @@ CodesVerdict compare_codes(const Definition& definition, const void* input, cons
     const Tensor &in = definition.in, &out = definition.out;
     const QuantisedStore& store = *definition.store;
     require(in.head_dim % block_channels(store.type) == 0, "oracle: a row must be whole blocks");
-    require(!store.made || scales.size() == in.batch * in.tokens * in.heads,
-            "oracle: scales must be [batch, tokens, heads]");
+    const std::uint64_t groups = store.groups(in.head_dim);
+    require(!store.made || scales.size() == in.batch * in.tokens * in.heads * groups,
+            "oracle: scales must be [batch, tokens, heads, groups]");
     require(store.given.size() <= 1 || store.given.size() == in.heads,
             "oracle: given scales must be one, or one for each head");
     // Where a device flushes subnormals, it also flushes inputs that no op changes.
@@ -159,33 +166,35 @@ CodesVerdict compare_codes(const Definition& definition, const void* input, cons
     const std::uint64_t row_bytes = in.head_dim / channels * size;
     CodesVerdict verdict;
     std::vector<Approximate> row;
-    apply_ops(definition, input,
-              [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
-                  const std::uint64_t index = batch * in.tokens + token;
-                  for (std::uint64_t head = 0; head < in.heads; ++head) {
-                      const Place place = {batch, token, head, 0};
-                      const std::uint64_t first = row_of(out, place);
-                      if (first == nowhere) continue;
-                      const auto exact = all.subspan(head * in.head_dim, in.head_dim);
-                      row.assign(exact.begin(), exact.end());
-                      for (Approximate& channel : row) {
-                          const long double magnitude = std::fabs(channel.value);
-                          if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L)
-                              channel.error = flushed;
-                      }
-                      const bool second = !store.given_second.empty() && token >= store.second_from;
-                      const std::vector<float>& factors = second ? store.given_second : store.given;
-                      const float given = factors.empty()       ? 1.f
-                                          : factors.size() == 1 ? factors.front()
-                                                                : factors[std::size_t(head)];
-                      const auto* bytes = static_cast<const std::uint8_t*>(codes) +
-                                          first / channels * size;
-                      compare_row(store, given, row, {bytes, row_bytes},
-                                  store.made ? scales[index * in.heads + head] : 0, text_of(place),
-                                  verdict);
-                  }
-                  if (progress) progress(double(index + 1) / double(in.batch * in.tokens));
-              });
+    apply_ops(
+        definition, input,
+        [&](std::uint64_t batch, std::uint64_t token, std::span<const Approximate> all) {
+            const std::uint64_t index = batch * in.tokens + token;
+            for (std::uint64_t head = 0; head < in.heads; ++head) {
+                const Place place = {batch, token, head, 0};
+                const std::uint64_t first = row_of(out, place);
+                if (first == nowhere) continue;
+                const auto exact = all.subspan(head * in.head_dim, in.head_dim);
+                row.assign(exact.begin(), exact.end());
+                for (Approximate& channel : row) {
+                    const long double magnitude = std::fabs(channel.value);
+                    if (channel.error == 0 && magnitude > 0 && magnitude < 0x1p-126L)
+                        channel.error = flushed;
+                }
+                const bool second = !store.given_second.empty() && token >= store.second_from;
+                const std::vector<float>& factors = second ? store.given_second : store.given;
+                const float given = factors.empty()       ? 1.f
+                                    : factors.size() == 1 ? factors.front()
+                                                          : factors[std::size_t(head)];
+                const auto* bytes = static_cast<const std::uint8_t*>(codes) +
+                                    first / channels * size;
+                const std::span<const float> of_row =
+                    store.made ? scales.subspan((index * in.heads + head) * groups, groups)
+                               : std::span<const float>();
+                compare_row(store, given, row, {bytes, row_bytes}, of_row, text_of(place), verdict);
+            }
+            if (progress) progress(double(index + 1) / double(in.batch * in.tokens));
+        });
     return verdict;
 }
 

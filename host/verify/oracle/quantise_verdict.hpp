@@ -31,10 +31,10 @@ struct CodesVerdict {
 // to f16 loses too much.
 //
 // given  the factor of the row; 1 if there is none
-// scale  the scale that was stored for the row, if scales are computed
+// scales the scales that were stored for the groups of the row, if scales are computed
 void compare_row(const QuantisedStore& store, float given, std::span<const Approximate> row,
-                 std::span<const std::uint8_t> bytes, float scale, const std::string& place,
-                 CodesVerdict& verdict);
+                 std::span<const std::uint8_t> bytes, std::span<const float> scales,
+                 const std::string& place, CodesVerdict& verdict);
 
 // Compares the codes of an output with apply_ops() of `input`, as compare() in verdict.hpp does.
 //

@@ -105,7 +105,7 @@ struct Verdict {
 // nearest even or quantised. Only stored rows are compared, not elements between them or rows
 // without a slot.
 //
-// scales    [batch, tokens, heads], if the store computes scales
+// scales    [batch, tokens, heads, groups], if the store computes scales
 // progress  called with the fraction done, 0 to 1
 Verdict compare(const Definition& definition, const void* input, const void* output,
                 std::span<const float> scales = {},

@@ -59,7 +59,7 @@ double relative_error(Store store, bool made, const std::vector<std::vector<floa
     for (const std::vector<float>& row : of) {
         const std::vector<float> given = with_hadamard ? transformed(row) : row;
         std::vector<float> back;
-        if (block_channels(store) != 1) {
+        if (has_blocks(store)) {
             back = dequantise(store, quantise_blocks(store, given));
         } else if (made) {
             const MadeRow codes = quantise_made(store, given, 0);
@@ -94,7 +94,9 @@ TEST_CASE("round trip: errors in percent, of normal rows and of rows with outlie
                              Line{Store::q5_1, true, {3.71, 3.78, 5.26, 2.86}},
                              Line{Store::q5_0, true, {4.15, 4.26, 8.97, 3.03}},
                              Line{Store::q4_1, true, {7.67, 7.77, 11.50, 5.94}},
-                             Line{Store::q4_0, true, {8.35, 8.61, 13.08, 6.26}}}) {
+                             Line{Store::q4_0, true, {8.35, 8.61, 13.08, 6.26}},
+                             Line{Store::iq4_nl, true, {7.76, 7.84, 11.74, 6.78}},
+                             Line{Store::int4, true, {11.34, 11.67, 23.26, 7.46}}}) {
         CAPTURE(int(line.store));
         for (int i = 0; i < 4; ++i) {
             CAPTURE(i);

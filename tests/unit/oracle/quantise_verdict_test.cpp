@@ -20,18 +20,26 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 constexpr Store every_store[] = {Store::e4m3fn, Store::e5m2, Store::int8, Store::q8_0,
-                                 Store::q4_0,   Store::q4_1, Store::q5_0, Store::q5_1};
+                                 Store::q4_0,   Store::q4_1, Store::q5_0, Store::q5_1,
+                                 Store::iq4_nl, Store::int4};
 
 struct Stored {
     Bytes bytes;
-    float scale = 0;
+    std::vector<float> scales = {};
 };
 
 Stored stored(const QuantisedStore& store, const Row& row) {
-    if (block_channels(store.type) != 1) return {quantise_blocks(store.type, row)};
+    if (has_blocks(store.type)) return {quantise_blocks(store.type, row)};
     if (store.made) {
-        const MadeRow made = quantise_made(store.type, row, store.floor);
-        return {made.codes, made.scale};
+        Stored all;
+        const std::size_t group = row.size() / store.groups(row.size());
+        for (std::size_t first = 0; first < row.size(); first += group) {
+            const MadeRow made = quantise_made(store.type, std::span(row).subspan(first, group),
+                                               store.floor);
+            all.bytes.insert(all.bytes.end(), made.codes.begin(), made.codes.end());
+            all.scales.push_back(made.scale);
+        }
+        return all;
     }
     return {quantise_given(store.type, row, store.given.empty() ? 1 : store.given[0])};
 }
@@ -48,7 +56,7 @@ CodesVerdict judged(const QuantisedStore& store, const Row& exact, double error,
                                           : 0});
     }
     CodesVerdict verdict;
-    compare_row(store, store.given.empty() ? 1 : store.given[0], row, got.bytes, got.scale, "",
+    compare_row(store, store.given.empty() ? 1 : store.given[0], row, got.bytes, got.scales, "",
                 verdict);
     return verdict;
 }
@@ -58,10 +66,11 @@ std::vector<QuantisedStore> every_way() {
     std::vector<QuantisedStore> ways;
     for (const Store type : every_store) {
         ways.push_back({.type = type});
-        if (block_channels(type) == 1) {
+        if (!has_blocks(type)) {
             ways.push_back({.type = type, .given = {-3.7f}});
             ways.push_back({.type = type, .made = true});
             ways.push_back({.type = type, .made = true, .floor = 0.01f});
+            ways.push_back({.type = type, .made = true, .group = 32});
         }
     }
     return ways;
@@ -105,19 +114,19 @@ TEST_CASE(
             CHECK(verdict.decided == row.size());
             std::size_t missed = 0;
             // Types without blocks treat all elements alike, so a share of their bits is enough.
-            const std::size_t step = block_channels(store.type) == 1 ? 7 : 1;
+            const std::size_t step = has_blocks(store.type) ? 1 : 7;
             for (std::size_t bit = 0; bit < 8 * right.bytes.size(); bit += step) {
                 Stored wrong = right;
                 wrong.bytes[bit / 8] ^= std::uint8_t(1u << bit % 8);
                 missed += judged(store, row, 0, wrong).right() ? 1 : 0;
             }
             CHECK(missed == 0);
-            if (store.made) {
+            for (std::size_t i = 0; i < right.scales.size(); ++i) {
                 Stored wrong = right;
-                wrong.scale = std::nextafter(right.scale, infinity);
+                wrong.scales[i] = std::nextafter(right.scales[i], infinity);
                 CHECK(judged(store, row, 0, wrong).wrong_scales ==
-                      (std::isinf(right.scale) ? 0u : 1u));
-                wrong.scale = not_a_number;
+                      (std::isinf(right.scales[i]) ? 0u : 1u));
+                wrong.scales[i] = not_a_number;
                 CHECK(judged(store, row, 0, wrong).wrong_scales == 1);
             }
         }
@@ -228,6 +237,43 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("verdict on codes: an iq4_nl block has the scale of least squares of its codes") {
+    Row row(32);
+    for (int c = 0; c < 32; ++c) row[std::size_t(c)] = float(c % 16) - 7.75f;
+    row[20] = 12.7f;  // gives d0 = -0.1
+    const auto first = [](const Row& of) { return quantise_blocks(Store::iq4_nl, of); };
+    const BlockFields fields = fields_of(Store::iq4_nl, first(row));
+    CHECK(fields.codes[20] == 0);  // 12.7 / -0.1 = -127
+    CHECK(fields.codes[0] == 13);  // 77.5 is nearer to 69 than to 89
+    double of_x = 0, of_v = 0;
+    for (std::size_t c = 0; c < 32; ++c) {
+        const double x = row[c], v = iq4_values[std::size_t(fields.codes[c])];
+        of_x += x * x * v * x;
+        of_v += x * x * v * v;
+    }
+    CHECK(std::fabs(widen(Type::f16, fields.d) - of_x / of_v) < 0.1 * 0x1p-11);
+    CHECK(first(Row(32, 0.9e-15f)) == Bytes(18, 0));
+    CHECK(first(Row(32, not_a_number)) == Bytes(18, 0));
+    row[5] = -infinity;
+    Bytes infinite(18, 0x88);
+    infinite[0] = 0;
+    infinite[1] = 0x7c;
+    CHECK(first(row) == infinite);
+    const BlockFields overflow = fields_of(Store::iq4_nl, first(Row(32, 1e20f)));
+    CHECK(overflow.d == 0x7e00);
+    CHECK(overflow.codes[7] == 0);
+}
+
+TEST_CASE("verdict on codes: the nearest value of iq4_nl, a tie goes up") {
+    CHECK(iq4_index(-1000) == 0);
+    CHECK(iq4_index(-115.5f) == 1);
+    CHECK(iq4_index(std::nextafter(-115.5f, -200.f)) == 0);
+    CHECK(iq4_index(0) == 8);
+    CHECK(iq4_index(-4.5f) == 8);
+    CHECK(iq4_index(7) == 9);
+    CHECK(iq4_index(1000) == 15);
+}
+
 TEST_CASE("verdict on codes: -0 is the minimum unless an earlier channel may be 0") {
     const QuantisedStore store = {.type = Store::q4_1};
     const auto right = [&](const Approximate& first, float stored_first) {
@@ -238,7 +284,7 @@ TEST_CASE("verdict on codes: -0 is the minimum unless an earlier channel may be 
         row[0] = stored_first;
         row[1] = -0.f;
         CodesVerdict verdict;
-        compare_row(store, 1, exact, stored(store, row).bytes, 0, "", verdict);
+        compare_row(store, 1, exact, stored(store, row).bytes, {}, "", verdict);
         return verdict.wrong_scales == 0;
     };
     const Approximate may_be_0 = {0, 0x1p-148L}, one = {1, 0};

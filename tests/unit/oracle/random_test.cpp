@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <map>
 #include <set>
@@ -105,11 +106,15 @@ void add_ops(SeenValues& seen, const std::string& name, const TensorInfo& of, bo
         seen.add(name + "norm of a part", norm.channels != 0 && norm.channels < of.head_dim);
         seen.add(name + "norm.first_channel", norm.first_channel % 2 != 0);
     }
-    if (is_quantised(of.out) && block_channels(of.out) == 1)
+    if (is_quantised(of.out) && !has_blocks(of.out))
         seen.add(name + "store_scale", ops.store_scale, 5);
     if (is_made(ops.store_scale)) {
         seen.add(name + "scale_floor", ops.scale_floor != 0);
         if (in_pages) seen.add(name + "scale_layout", ops.scale_layout, 2);
+        if (of.head_dim % 32 == 0)
+            seen.add(name + "store_scale_group", std::bit_width(ops.store_scale_group / 32), 4);
+        if (ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
+            seen.add(name + "scale_type", ops.scale_type, 2);
     }
 }
 
@@ -120,7 +125,7 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
         const std::string name = std::string(1, "QKV"[which]) + ' ';
         if (of.head_dim == 0) continue;
         seen.add(name + "in", of.in, 3);
-        seen.add(name + "out", of.out, 11);
+        seen.add(name + "out", of.out, VKROPE_INT4 + 1);
         seen.add(name + "heads", of.heads != 0);
         seen.add(name + "absent", operation.absent[which]);
         if (which != Q) seen.add(name + "second_of", of.second_of, 3);

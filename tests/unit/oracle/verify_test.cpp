@@ -65,10 +65,22 @@ Bytes done(const Operation& operation, vkrope_tensor_index which) {
                         put(after, byte, row);
                         return;
                     }
-                    const oracle::MadeRow made = oracle::quantise_made(of.store->type, row, 0);
-                    put(after, byte, made.codes);
-                    const auto place = verify::scale_of(operation, which, of.out, at);
-                    put<float>(after, scales_at + *place * sizeof(float), {made.scale});
+                    const std::size_t groups = of.store->groups(head_dim),
+                                      group = head_dim / groups,
+                                      bytes = verify::scale_bytes(operation, which);
+                    for (std::size_t i = 0; i < groups; ++i) {
+                        const oracle::MadeRow made = oracle::quantise_made(
+                            of.store->type, std::span(row).subspan(i * group, group), 0,
+                            of.store->power_of_two);
+                        put(after, byte + i * made.codes.size(), made.codes);
+                        const std::size_t place = *verify::scale_of(operation, which, of.out, at) +
+                                                  i;
+                        if (bytes == 4)
+                            put<float>(after, scales_at + place * bytes, {made.scale});
+                        else
+                            put<std::uint8_t>(after, scales_at + place,
+                                              {std::uint8_t(std::ilogb(made.scale) + 127)});
+                    }
                 });
             }
         });
@@ -142,6 +154,33 @@ TEST_CASE("verdict on an operation: computed scales, and codes in pages") {
     float of_second_head = 0;
     std::memcpy(&of_second_head, &after[scales_at + 7 * sizeof(float)], sizeof of_second_head);
     CHECK(scales == std::vector<float>{scales[0], of_second_head, 0, 0, 0, 0});
+}
+
+TEST_CASE("verdict on an operation: scales of groups in bytes, and two codes a byte in pages") {
+    Operation operation = operation_of(VKROPE_K, VKROPE_INT4);
+    operation.info.scatter_kv = true;
+    vkrope_ops& ops = operation.info.tensor[VKROPE_K].ops;
+    ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
+    ops.store_scale_group = 2;  // the library has only larger groups
+    ops.scale_type = VKROPE_SCALE_TYPE_UE8M0;
+    put<std::int32_t>(operation.memory, slots_at, {3, 4, -1});
+    vkrope_call& call = operation.call;
+    call.out[VKROPE_K].where.range = 4 * heads * head_dim / 2;
+    call.paged_cache = {.slot_mapping = {{}, slots_at, 12}, .page_size = 2};
+    for (const vkrope_scale_layout layout :
+         {VKROPE_SCALE_LAYOUT_SLOTS_HEADS, VKROPE_SCALE_LAYOUT_PAGES_HEADS}) {
+        ops.scale_layout = layout;
+        call.scales_out[VKROPE_K] = {{}, scales_at, 4 * heads * 2};
+        const Bytes after = done(operation, VKROPE_K);
+        check_bytes(operation, after);
+        // Slot 3 is row 1 of page 1; its heads are neighbours, or two rows apart.
+        const bool by_page = layout == VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+        const std::vector<float> scales = verify::made_scales(operation, VKROPE_K, after);
+        for (std::size_t i = 0; i < 4; ++i) {
+            const std::size_t at = by_page ? 8 + i / 2 * 4 + 2 + i % 2 : 12 + i;
+            CHECK(scales[i] == std::ldexp(1.f, int(after[scales_at + at]) - 127));
+        }
+    }
 }
 
 TEST_CASE("verdict on an operation: calls one after another, each with its own token") {
