@@ -36,30 +36,51 @@ std::uint32_t head_groups_of(const Operation& operation) {
     return std::max(operation.info.head_groups, 1u);
 }
 
-// Returns the number of pages that fit in the range of an output.
-std::uint64_t pages_of(const Operation& operation, vkrope_tensor_index which,
-                       const oracle::Tensor& rows, const oracle::Cache& cache) {
-    const vkrope_element element = operation.info.tensor[which].out;
+// The tensors of one side of a call.
+struct Side {
+    const Operation& operation;
+    bool output;
+
+    const vkrope_tensor& tensor(vkrope_tensor_index which) const {
+        return output ? operation.call.out[which] : operation.call.in[which];
+    }
+    vkrope_element element(vkrope_tensor_index which) const {
+        const vkrope_tensor_info& info = operation.info.tensor[which];
+        return output ? info.out : info.in;
+    }
+    bool has_slots(vkrope_tensor_index which) const {
+        const vkrope_kernel_info& info = operation.info;
+        return which != VKROPE_Q && (output ? info.scatter_kv : info.gather_kv) != 0;
+    }
+};
+
+// Returns the number of pages that fit in the range of a tensor.
+std::uint64_t pages_of(const Side& side, vkrope_tensor_index which, const oracle::Tensor& rows,
+                       const oracle::Cache& cache) {
+    const vkrope_element element = side.element(which);
     const std::uint64_t block = is_quantised(element) ? oracle::block_channels(store_of(element))
                                                       : 1;
-    const std::uint64_t channels = operation.call.out[which].where.range /
-                                   stored_bytes(element, block) * block;
+    const std::uint64_t channels = side.tensor(which).where.range / stored_bytes(element, block) *
+                                   block;
     const std::uint64_t page = (cache.page_size - 1) * cache.row_stride +
                                (rows.heads - 1) * rows.head_stride + rows.head_dim;
     return channels < page ? 0 : (channels - page) / cache.page_stride + 1;
 }
 
-oracle::Cache cache_of(const Operation& operation, const oracle::Tensor& rows) {
+oracle::Cache cache_of(const Side& side, const oracle::Tensor& rows) {
+    const Operation& operation = side.operation;
     const vkrope_paged_cache& paged = operation.call.paged_cache;
     oracle::Cache cache;
     cache.page_size = std::max(paged.page_size, 1u);
     cache.row_stride = stride_of(paged.row_stride, rows.heads * rows.head_dim);
     cache.page_stride = stride_of(paged.page_stride, cache.page_size * cache.row_stride);
     const std::uint64_t of_sequence = stride_of(paged.batch_stride, operation.call.tokens);
+    const bool own = !side.output && paged.source_mapping.range != 0;
+    const VkDescriptorBufferInfo& mapping = own ? paged.source_mapping : paged.slot_mapping;
     for (std::uint64_t batch = 0; batch < rows.batch; ++batch) {
         for (std::uint64_t token = 0; token < rows.tokens; ++token) {
-            cache.slot_mapping.push_back(integer_at(operation, paged.slot_mapping, paged.int64,
-                                                    batch * of_sequence + token));
+            cache.slot_mapping.push_back(
+                integer_at(operation, mapping, paged.int64, batch * of_sequence + token));
         }
     }
     return cache;
@@ -79,7 +100,8 @@ oracle::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameter
     made.weight = doubles(parameters.weight);
     made.weight_offset = norm.weight_offset;
     made.bias = doubles(parameters.norm_bias);
-    if (norm.round_between != 0 && info.in != VKROPE_F32)  // all ops are f32 then
+    // All ops are f32 then.
+    if (norm.round_between != 0 && info.in != VKROPE_F32 && !is_quantised(info.in))
         made.round_between = type_of(info.in);
     return made;
 }
@@ -100,6 +122,7 @@ oracle::Ops steps_of(const Operation& operation, vkrope_tensor_index which) {
                     factors.size() * sizeof(float));
         steps.scale_tokens = doubles(factors);
     }
+    steps.hadamard_of_input = ops.hadamard_of_input;
     steps.hadamard = ops.hadamard;
     if (operation.info.two_parameter_sets != 0) {
         const Parameters& second = operation.second[which];
@@ -125,6 +148,21 @@ oracle::QuantisedStore quantised_store(const Operation& operation, vkrope_tensor
     store.floor = info.ops.scale_floor;
     store.power_of_two = info.ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
     return store;
+}
+
+oracle::QuantisedInput quantised_input(const Operation& operation, vkrope_tensor_index which,
+                                       const oracle::Tensor& in) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    oracle::QuantisedInput read = {.type = store_of(info.in), .group = info.ops.store_scale_group};
+    if (info.ops.scales_in == 0) return read;
+    const std::uint64_t groups = scales_of_row(operation, which);
+    read.scales.resize(tokens_of(operation) * in.heads * groups);
+    for (std::uint64_t i = 0; i < read.scales.size(); ++i)
+        if (const auto at = scale_of(operation, which, in, i / groups))
+            read.scales[i] = scale_at(operation, which, operation.memory,
+                                      operation.call.scales_in[which].offset, *at + i % groups,
+                                      NAN);
+    return read;
 }
 
 // Returns the positions that the angles cover.
@@ -239,11 +277,12 @@ double bound_of(const Operation& operation) {
 }
 
 oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bool output) {
+    const Side side = {operation, output};
     const vkrope_tensor_info& info = operation.info.tensor[which];
-    const vkrope_tensor& tensor = output ? operation.call.out[which] : operation.call.in[which];
+    const vkrope_tensor& tensor = side.tensor(which);
     oracle::Tensor rows;
-    rows.type = is_quantised(info.out) && output ? oracle::Type::f32
-                                                 : type_of(output ? info.out : info.in);
+    rows.type = is_quantised(side.element(which)) ? oracle::Type::f32
+                                                  : type_of(side.element(which));
     rows.batch = batch_of(operation);
     rows.tokens = operation.call.tokens;
     rows.heads = tensor.heads;
@@ -251,19 +290,22 @@ oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bo
     rows.head_stride = stride_of(tensor.head_stride, info.head_dim);
     rows.heads_per_group = tensor.heads_per_group;
     rows.group_stride = stride_of(tensor.group_stride, tensor.heads_per_group * rows.head_stride);
-    if (output && which != VKROPE_Q && operation.info.scatter_kv != 0) {
-        rows.cache = cache_of(operation, rows);
-        rows.cache->pages = pages_of(operation, which, rows, *rows.cache);
+    if (output && Side{operation, false}.has_slots(which)) {
+        const oracle::Tensor from = rows_of(operation, which, false);
+        for (const std::int64_t slot : from.cache->slot_mapping)
+            rows.left_out.push_back(!oracle::has_row(*from.cache, slot));
+    }
+    if (side.has_slots(which)) {
+        rows.cache = cache_of(side, rows);
+        rows.cache->pages = pages_of(side, which, rows, *rows.cache);
         const vkrope_tensor_index other = which == VKROPE_K ? VKROPE_V : VKROPE_K;
         if (has(operation, other)) {
             oracle::Tensor of_other = rows;
-            of_other.heads = operation.call.out[other].heads;
+            of_other.heads = side.tensor(other).heads;
             of_other.head_dim = operation.info.tensor[other].head_dim;
-            of_other.head_stride = stride_of(operation.call.out[other].head_stride,
-                                             of_other.head_dim);
-            rows.cache->pages = std::min(
-                rows.cache->pages,
-                pages_of(operation, other, of_other, cache_of(operation, of_other)));
+            of_other.head_stride = stride_of(side.tensor(other).head_stride, of_other.head_dim);
+            rows.cache->pages = std::min(rows.cache->pages,
+                                         pages_of(side, other, of_other, cache_of(side, of_other)));
         }
         return rows;
     }
@@ -277,6 +319,13 @@ oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index
     oracle::Definition definition;
     definition.in = rows_of(operation, which, false);
     definition.out = rows_of(operation, which, true);
+    std::vector<bool>& left_out = definition.out.left_out;
+    const std::vector<bool> kept = kept_tokens(operation, which);
+    left_out.resize(std::max(left_out.size(), kept.size()));
+    for (std::size_t token = 0; token < kept.size(); ++token)
+        left_out[token] = left_out[token] || kept[token];
+    if (is_quantised(operation.info.tensor[which].in))
+        definition.read = quantised_input(operation, which, definition.in);
     definition.operation = rotation_of(operation, which, flushes);
     definition.ops = steps_of(operation, which);
     if (is_quantised(operation.info.tensor[which].out))
@@ -284,6 +333,39 @@ oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index
     definition.bound_u = bound_of(operation);
     definition.any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     return definition;
+}
+
+bool is_read_from_cache(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    return which != VKROPE_Q && has(operation, which) &&
+           (operation.info.gather_kv != 0 || is_quantised(info.in) ||
+            info.ops.hadamard_of_input != 0);
+}
+
+std::vector<bool> kept_tokens(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_kernel_info& info = operation.info;
+    const vkrope_tensor_info& of = info.tensor[which];
+    oracle::Ops steps = steps_of(operation, which);
+    if (steps.hadamard == steps.hadamard_of_input) steps.hadamard = steps.hadamard_of_input = 0;
+    const bool makes = of.ops.store_scale >= VKROPE_STORE_SCALE_MADE;
+    if (!is_read_from_cache(operation, which) || of.in != of.out || oracle::has_steps(steps) ||
+        makes != (of.ops.scales_in != 0) ||
+        (of.ops.store_scale != VKROPE_STORE_SCALE_NONE && !makes))
+        return {};
+    std::vector<bool> kept(tokens_of(operation), true);
+    if (which == VKROPE_V || info.rotary_dim == 0) return kept;
+    const bool rearranges = info.pairing_out != VKROPE_PAIRING_NONE &&
+                            info.pairing_out != info.pairing;
+    if (rearranges || info.phase != 0 || info.angles == VKROPE_ANGLES_COS_SIN_CACHE) return {};
+    const bool by_1 = operation.call.gain == VKROPE_GAIN_OMIT || operation.attention_factor == 1;
+    const oracle::Operation rotation = rotation_of(operation, which, false);
+    for (std::size_t token = 0; token < kept.size(); ++token) {
+        bool still = rotation.positions[token] == 0;
+        for (const std::vector<std::int64_t>& axis : rotation.further.positions)
+            still = still && axis[token] == 0;
+        kept[token] = !oracle::is_covered(rotation, token) || (still && by_1);
+    }
+    return kept;
 }
 
 bool has_second(const Operation& operation, vkrope_tensor_index which) {
@@ -313,25 +395,26 @@ oracle::Definition second_definition_of(const Operation& operation, vkrope_tenso
     return definition;
 }
 
-std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first) {
-    return operation.call.out[which].where.offset +
-           stored_bytes(operation.info.tensor[which].out, first);
+std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first,
+                    bool output) {
+    const Side side = {operation, output};
+    return side.tensor(which).where.offset + stored_bytes(side.element(which), first);
 }
 
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
-                                      const oracle::Tensor& out, std::uint64_t row) {
-    const std::uint64_t groups = scales_of_row(operation, which);
-    if (!out.cache) return row * groups;
-    const oracle::Cache& cache = *out.cache;
-    const std::int64_t slot = cache.slot_mapping[row / out.heads];
-    if (!oracle::has_row(cache, slot)) return std::nullopt;
-    const auto at = std::uint64_t(slot);
-    const std::uint64_t head = row % out.heads;
+                                      const oracle::Tensor& rows, std::uint64_t row) {
+    const std::uint64_t groups = scales_of_row(operation, which), token = row / rows.heads;
+    if (oracle::row_of(rows, {token / rows.tokens, token % rows.tokens, 0, 0}) == oracle::nowhere)
+        return std::nullopt;
+    if (!rows.cache) return row * groups;
+    const oracle::Cache& cache = *rows.cache;
+    const auto at = std::uint64_t(cache.slot_mapping[token]);
+    const std::uint64_t head = row % rows.heads;
     const bool by_page = operation.info.tensor[which].ops.scale_layout ==
                          VKROPE_SCALE_LAYOUT_PAGES_HEADS;
-    return groups * (by_page ? (at / cache.page_size * out.heads + head) * cache.page_size +
+    return groups * (by_page ? (at / cache.page_size * rows.heads + head) * cache.page_size +
                                    at % cache.page_size
-                             : at * out.heads + head);
+                             : at * rows.heads + head);
 }
 
 std::uint64_t scales_of_row(const Operation& operation, vkrope_tensor_index which) {
@@ -357,15 +440,21 @@ float scale_at(const Operation& operation, vkrope_tensor_index which, const Byte
 std::uint32_t tokens_out_of_range(const Operation& operation) {
     const oracle::Operation rotation = rotation_of(operation, VKROPE_V, false);
     const vkrope_tensor_index cached = has(operation, VKROPE_K) ? VKROPE_K : VKROPE_V;
-    const std::optional<oracle::Cache> cache = operation.info.scatter_kv != 0 &&
-                                                       has(operation, cached)
-                                                   ? rows_of(operation, cached, true).cache
-                                                   : std::nullopt;
+    std::vector<oracle::Cache> caches;
+    for (const bool output : {false, true}) {
+        if (!has(operation, cached)) break;
+        const std::optional<oracle::Cache> cache = rows_of(operation, cached, output).cache;
+        if (cache) caches.push_back(*cache);
+    }
     std::uint32_t count = 0;
     for (std::size_t token = 0; token < tokens_of(operation); ++token) {
-        const std::int64_t slot = cache ? cache->slot_mapping[token] : -1;
-        const bool outside = slot != -1 && !oracle::has_row(*cache, slot);
-        count += outside || !oracle::is_covered(rotation, token) ? 1 : 0;
+        bool skipped = false, outside = false;
+        for (const oracle::Cache& cache : caches) {
+            const std::int64_t slot = cache.slot_mapping[token];
+            skipped = skipped || slot == -1;
+            outside = outside || !oracle::has_row(cache, slot);
+        }
+        count += (outside && !skipped) || !oracle::is_covered(rotation, token) ? 1 : 0;
     }
     return count;
 }

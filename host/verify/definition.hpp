@@ -38,6 +38,13 @@ constexpr oracle::Store store_of(vkrope_element element) {
 // Returns the bytes of `channels` channels, which are whole blocks if the type has blocks.
 std::size_t stored_bytes(vkrope_element element, std::size_t channels);
 
+// Returns whether K or V comes from a cache: of slots, quantised or transformed.
+bool is_read_from_cache(const Operation& operation, vkrope_tensor_index which);
+
+// Returns the tokens [batch, tokens] whose rows of K or V keep their bytes because nothing changes
+// them. Empty: none.
+std::vector<bool> kept_tokens(const Operation& operation, vkrope_tensor_index which);
+
 // Returns whether a tensor has an op other than the rotation.
 bool has_steps(const Operation& operation, vkrope_tensor_index which);
 
@@ -67,18 +74,22 @@ bool has_second(const Operation& operation, vkrope_tensor_index which);
 oracle::Definition second_definition_of(const Operation& operation, vkrope_tensor_index which,
                                         bool flushes);
 
-// Returns the first byte in memory of channel `first` of an output; see oracle::each_row().
-std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first);
+// Returns the first byte in memory of channel `first` of an output or an input; see
+// oracle::each_row().
+std::size_t byte_of(const Operation& operation, vkrope_tensor_index which, std::uint64_t first,
+                    bool output = true);
 
-// Returns the number of computed scales of a row, or of its scales in a cache.
+// Returns the number of scales of a row, made or read.
 std::uint64_t scales_of_row(const Operation& operation, vkrope_tensor_index which);
 
 // Returns the bytes of a scale.
 std::size_t scale_bytes(const Operation& operation, vkrope_tensor_index which);
 
-// Returns the index of the first scale of a row in scales_out. None: the row is not stored.
+// Returns the index of the first scale of a row in scales_out or scales_in. None: there is no row.
+//
+// rows  the outputs or the inputs
 std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_index which,
-                                      const oracle::Tensor& out, std::uint64_t row);
+                                      const oracle::Tensor& rows, std::uint64_t row);
 
 // Returns scale `index` of an array of scales that starts at `first`. The byte 255 of UE8M0 is
 // `last`: NaN where it is read, infinity where an infinite scale has been stored.

@@ -29,7 +29,21 @@ void set(Element element, Bytes& bytes, std::size_t index, long double number) {
 
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed) {
     std::mt19937 random(seed);
-    Bytes bytes(count * element_bytes(element));
+    Bytes bytes(stored_bytes(element, count));
+    if (is_quantised(element)) {
+        for (std::byte& byte : bytes) byte = std::byte(random() >> 16);
+        const std::size_t fields = !has_blocks(element)                     ? 0
+                                   : oracle::has_minimum(store_of(element)) ? 2
+                                                                            : 1;
+        for (std::size_t block = 0; block < bytes.size(); block += element_bytes(element)) {
+            for (std::size_t field = 0; field < fields; ++field) {
+                const std::uint32_t bits = oracle::narrow(
+                    oracle::Type::f16, (static_cast<long double>(random()) / 0x1p32L - 0.5L) / 16);
+                std::memcpy(&bytes[block + 2 * field], &bits, 2);
+            }
+        }
+        return bytes;
+    }
     for (std::size_t i = 0; i < count; ++i)
         set(element, bytes, i, (static_cast<long double>(random()) / 0x1p32L - 0.5L) * 8);
     return bytes;

@@ -17,7 +17,8 @@ void store(Element element, Bytes& bytes, std::size_t index, std::uint32_t bits)
 float value(Element element, const Bytes& bytes, std::size_t index);
 void set(Element element, Bytes& bytes, std::size_t index, long double value);
 
-// Return `count` elements: uniform in [-4, 4], or random bits with either sign and all magnitudes.
+// Return `count` elements: uniform in [-4, 4], of a quantised type random codes with scales that
+// are small numbers; or random bits with either sign and all magnitudes.
 Bytes random_elements(Element element, std::size_t count, std::uint32_t seed);
 Bytes random_bits(Element element, std::size_t count, std::uint32_t seed);
 

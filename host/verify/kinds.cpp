@@ -146,6 +146,32 @@ bool has_lanes_of_several_heads(Whole operation) {
            !in_groups(operation.out);
 }
 
+// Keys of one type that rotate and have no other op.
+bool moves(Info info, Element element) {
+    TensorInfo k = info.tensor[K];
+    k.ops.hadamard = 0;
+    return moves_keys(info) && k.in == element && k.out == element && !has_steps(k) &&
+           info.rotary_dim != 0 && has_known_angles(info);
+}
+
+bool moves_in_place(Info info, Element element) {
+    return moves(info, element) && info.scatter_kv == info.gather_kv &&
+           output_pairing(info) == info.pairing;
+}
+
+// Keys that move from slots to slots.
+bool gathers_and_scatters(Info info, Tensors) {
+    return info.gather_kv && info.scatter_kv && info.rotary_dim != 0;
+}
+
+bool is_k_in_place(Whole operation) {
+    return operation.in_place[K] && !operation.absent[K];
+}
+
+bool has_other_slots(Whole operation) {
+    return !operation.absent[K] && !operation.sources.empty();
+}
+
 constexpr ReportedLimits few_workgroups = {.workgroups_x = 3, .workgroups_y = 2, .workgroups_z = 3};
 constexpr ReportedLimits short_range = {.storage_range = 1u << 14};
 
@@ -485,6 +511,60 @@ constexpr Kind all[] = {
      [](Whole operation) { return !operation.absent[Q] && !operation.absent[K]; },
      1500,
      {.storage_buffers = 4}},
+    // Keys that move
+    {"moved_in_place_q8_0",
+     [](Info info, Tensors) { return moves_in_place(info, VKROPE_Q8_0) && info.scatter_kv; }, is_k_in_place},
+    {"moved_in_place_e4m3fn",
+     [](Info info, Tensors) {
+         const Ops& ops = info.tensor[K].ops;
+         return moves_in_place(info, VKROPE_E4M3FN) && ops.scales_in && is_made(ops.store_scale);
+     },
+     is_k_in_place},
+    {"moved_in_place_with_hadamard",
+     [](Info info, Tensors) {
+         const Ops& ops = info.tensor[K].ops;
+         return moves_in_place(info, VKROPE_F16) && ops.hadamard_of_input > 2 &&
+                ops.hadamard_of_input == ops.hadamard;
+     },
+     is_k_in_place},
+    {"moved_to_other_slots",
+     [](Info info, Tensors shape) {
+         return gathers_and_scatters(info, shape) && info.tensor[K].in == info.tensor[K].out &&
+                output_pairing(info) == info.pairing;
+     },
+     [](Whole operation) { return is_k_in_place(operation) && has_other_slots(operation); }},
+    {"moved_to_another_cache", gathers_and_scatters,
+     [](Whole operation) { return !is_k_in_place(operation) && has_other_slots(operation); }},
+    {"moved_with_few_storage_buffers",
+     [](Info info, Tensors) {
+         return moves_keys(info) && info.angles != VKROPE_ANGLES_DIRECT_BUFFER &&
+                info.angles != VKROPE_ANGLES_COS_SIN_CACHE && has(info.tensor[V]);
+     },
+     [](Whole operation) { return !operation.absent[K] && !operation.absent[V]; },
+     1500,
+     {.storage_buffers = 8}},
+    {"gathered_rows",
+     [](Info info, Tensors) {
+         return info.gather_kv && !info.scatter_kv && is_quantised(info.tensor[K].in) &&
+                !is_quantised(info.tensor[K].out);
+     },
+     has_other_slots},
+    {"converted",
+     [](Info info, Tensors) {
+         const TensorInfo& k = info.tensor[K];
+         return is_quantised(k.in) && is_quantised(k.out) && k.in != k.out;
+     }},
+    {"kept_rows",
+     [](Info info, Tensors) {
+         const TensorInfo& k = info.tensor[K];
+         return gathers_and_scatters(info, {}) && moves(info, k.in) &&
+                k.ops.scales_in == is_made(k.ops.store_scale) &&
+                k.ops.hadamard_of_input == k.ops.hadamard && !info.phase &&
+                output_pairing(info) == info.pairing;
+     },
+     [](Whole operation) {
+         return has_other_slots(operation) && operation.call.gain == VKROPE_GAIN_OMIT;
+     }},
 };
 
 }  // namespace

@@ -65,9 +65,10 @@ void place(const Unplaced& operation, bool output, Memory& memory, Tensor (&tens
     }
 }
 
-// Places K and V in pages.
-void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, Call& call) {
+// Places K and V of the inputs or of the outputs in pages.
+void place_in_pages(const Unplaced& operation, bool output, Memory& memory, Call& call) {
     const KernelInfo& info = operation.info;
+    Tensor(&tensors)[3] = output ? call.out : call.in;
     const std::uint32_t of_both = info.tensor[K].head_dim + info.tensor[V].head_dim;
     const auto pages = [&](TensorIndex which, std::uint64_t heads) {
         return arrange_pages(
@@ -76,7 +77,7 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
     };
     std::uint64_t piece = 0;
     const auto take = [&](const Placed& placed, TensorIndex which) {
-        const Element element = info.tensor[which].out;
+        const Element element = output ? info.tensor[which].out : info.tensor[which].in;
         const std::uint64_t lead = std::uint64_t{operation.lead} * block_channels(element);
         Placed led = placed;
         led.first += lead;
@@ -87,15 +88,11 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
             led.rows.head_dim = info.tensor[which].head_dim;
             if (which == V) led.first += info.tensor[K].head_dim;
         }
-        call.out[which] = tensor_at(led, element, piece);
+        tensors[which] = tensor_at(led, element, piece);
     };
     call.paged_cache.page_size = std::max(call.paged_cache.page_size, 1u);
     const Placed k = pages(K, operation.shape.groups);
     const oracle::Cache& cache = *k.rows.cache;
-    const std::vector<std::int64_t> slots = operation.slots.empty()
-                                                ? random_slots(cache.pages * cache.page_size,
-                                                               operation.shape.rows(), random)
-                                                : operation.slots;
     if (operation.pages_by_head || operation.beside || operation.page_gaps) {
         call.paged_cache.page_stride = std::int64_t(cache.page_stride);
         call.paged_cache.row_stride = std::int64_t(cache.row_stride);
@@ -110,12 +107,23 @@ void place_in_pages(const Unplaced& operation, Memory& memory, Random& random, C
         }
         take(v, V);
     }
+}
+
+// Places slots with the stride of the call. Empty: random slots.
+VkDescriptorBufferInfo place_slots(const Unplaced& operation, const PagedCache& cache,
+                                   const std::vector<std::int64_t>& given, Memory& memory,
+                                   Random& random) {
     const std::uint64_t tokens = operation.shape.tokens;
-    const std::uint64_t of_sequence = stride_or(call.paged_cache.batch_stride, tokens);
+    const std::uint64_t page = cache.page_size,
+                        rows = (1 + 4 * std::uint64_t{operation.shape.rows()} / page) * page;
+    const std::vector<std::int64_t> slots = given.empty()
+                                                ? random_slots(rows, operation.shape.rows(), random)
+                                                : given;
+    const std::uint64_t of_sequence = stride_or(cache.batch_stride, tokens);
     std::vector<std::int64_t> stored((operation.shape.batch - 1) * of_sequence + tokens, -1);
     for (std::size_t i = 0; i < slots.size(); ++i)
         stored[i / tokens * of_sequence + i % tokens] = slots[i];
-    call.paged_cache.slot_mapping = memory.put(stored, call.paged_cache.int64 != 0);
+    return memory.put(stored, cache.int64 != 0);
 }
 
 // Places ids with the strides of the call; ids that belong to no token are 0.
@@ -140,13 +148,40 @@ void place_ids(const Unplaced& operation, Memory& memory, Call& call) {
 // Writes packed rows to an input.
 void fill(Operation& operation, TensorIndex which, const Bytes& rows) {
     const oracle::Tensor in = rows_of(operation, which, false);
-    const std::size_t size = oracle::bytes_of(in.type), bytes = in.head_dim * size;
-    std::byte* const start = &operation.memory[operation.call.in[which].where.offset];
+    const std::size_t bytes = stored_bytes(operation.info.tensor[which].in, in.head_dim);
     oracle::each_row(in, [&](std::uint64_t row, std::uint64_t first) {
         const std::uint64_t source = in.head_stride == 0 ? row / in.heads * in.heads
                                                          : row;  // broadcast: head 0
-        std::memcpy(start + first * size, &rows[source * bytes], bytes);
+        std::memcpy(&operation.memory[byte_of(operation, which, first, false)],
+                    &rows[source * bytes], bytes);
     });
+}
+
+// Returns the byte of UE8M0 for a power of two, for 0 or for a NaN.
+std::uint8_t ue8m0_of(float scale) {
+    return std::isnan(scale) ? 255 : std::uint8_t(std::max(std::ilogb(scale), -127) + 127);
+}
+
+// Writes the scales of the rows of an input.
+void fill_scales(Operation& operation, TensorIndex which, const std::vector<float>& scales) {
+    const oracle::Tensor in = rows_of(operation, which, false);
+    const std::uint64_t groups = scales_of_row(operation, which);
+    const std::size_t bytes = scale_bytes(operation, which);
+    std::byte* const start = &operation.memory[operation.call.scales_in[which].offset];
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+        const auto at = scale_of(operation, which, in, i / groups);
+        if (!at) continue;
+        const std::uint8_t ue8m0 = ue8m0_of(scales[i]);
+        std::memcpy(start + (*at + i % groups) * bytes,
+                    bytes == 1 ? static_cast<const void*>(&ue8m0) : &scales[i], bytes);
+    }
+}
+
+// Returns powers of two from 2^-6 to 2^-3.
+std::vector<float> random_scales(std::size_t count, Random& random) {
+    std::vector<float> scales(count);
+    for (float& scale : scales) scale = std::ldexp(1.f, -int(3 + random() % 4));
+    return scales;
 }
 
 // Returns the number of values of a parameter with this number of channels.
@@ -250,18 +285,27 @@ Operation placed(const Unplaced& unplaced) {
     Memory memory(random());
     place(unplaced, false, memory, call.in);
     if (unplaced.in_place != std::array{true, true, true}) place(unplaced, true, memory, call.out);
+    const bool has_kv = is_in_call(K) || is_in_call(V), scatters = info.scatter_kv && has_kv,
+               gathers = info.gather_kv && has_kv, slots = scatters || gathers;
+    if (!slots) call.paged_cache = {};
+    if (gathers) {
+        place_in_pages(unplaced, false, memory, call);
+        if (!scatters || !unplaced.sources.empty())
+            call.paged_cache.source_mapping = place_slots(unplaced, call.paged_cache,
+                                                          unplaced.sources, memory, random);
+    }
+    if (scatters) {
+        place_in_pages(unplaced, true, memory, call);
+        call.paged_cache.slot_mapping = place_slots(unplaced, call.paged_cache, unplaced.slots,
+                                                    memory, random);
+    }
     for (const TensorIndex which : every_tensor)
         if (unplaced.in_place[which]) call.out[which] = call.in[which];
-    if (info.scatter_kv && (is_in_call(K) || is_in_call(V)))
-        place_in_pages(unplaced, memory, random, call);
-    else
-        call.paged_cache = {};
     if (info.positions != VKROPE_POSITIONS_IMPLICIT)
         place_ids(unplaced, memory, call);
     else if (call.positions.batch_stride == 0 && info.rotary_dim != 0)
         call.positions.batch_stride = broadcast;
-    const bool slots = info.scatter_kv && (is_in_call(K) || is_in_call(V)),
-               rotates = info.rotary_dim != 0 && (is_in_call(Q) || is_in_call(K)),
+    const bool rotates = info.rotary_dim != 0 && (is_in_call(Q) || is_in_call(K)),
                can_count = (rotates &&
                             (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) ||
                            slots;
@@ -283,16 +327,20 @@ Operation placed(const Unplaced& unplaced) {
                                                      elements_of(unplaced, which));
             call.second[which] = memory.take((bytes + 3) / 4 * 4, 256);
         }
-        if (is_made(ops.store_scale)) {
-            const bool paged = info.scatter_kv && which != Q;
+        const auto take_scales = [&](bool paged) {
             const std::uint64_t rows = paged ? call.paged_cache.page_size +
                                                    4 * std::uint64_t{shape.rows()}
                                              : shape.rows();
             const std::uint64_t bytes = rows * call.in[which].heads *
                                         scales_of_row(operation, which) *
                                         scale_bytes(operation, which);
-            call.scales_out[which] = memory.take((bytes + 3) / 4 * 4);
-        }
+            return memory.take((bytes + 3) / 4 * 4);
+        };
+        if (ops.scales_in) call.scales_in[which] = take_scales(info.gather_kv && which != Q);
+        if (is_made(ops.store_scale))
+            call.scales_out[which] = ops.scales_in && unplaced.in_place[which]
+                                         ? call.scales_in[which]
+                                         : take_scales(info.scatter_kv && which != Q);
     }
     operation.memory = std::move(memory.bytes);
     auto seed = std::uint32_t(random());
@@ -303,6 +351,12 @@ Operation placed(const Unplaced& unplaced) {
                  rows.empty()
                      ? random_elements(info.tensor[which].in, elements_of(unplaced, which), seed)
                      : rows);
+            const std::size_t scales = elements_of(unplaced, which) / info.tensor[which].head_dim *
+                                       scales_of_row(operation, which);
+            if (info.tensor[which].ops.scales_in)
+                fill_scales(operation, which,
+                            unplaced.scales[which].empty() ? random_scales(scales, random)
+                                                           : unplaced.scales[which]);
         }
         ++seed;
     }

@@ -67,6 +67,7 @@ std::int64_t any_position(Random& random, const Unplaced& operation, bool int64)
                                  std::numeric_limits<std::int32_t>::max()};
     const std::int64_t beyond[] = {std::int64_t{1} << 31, (std::int64_t{1} << 32) + 1,
                                    -(std::int64_t{1} << 32), INT64_MIN, INT64_MAX};
+    if (moves_keys(operation.info) && random.one_in(2)) return 0;
     std::int64_t position = std::int64_t(random() % std::uint64_t(end));
     if (operation.info.angles != VKROPE_ANGLES_COS_SIN_CACHE && random.one_in(2))
         position = -position;
@@ -138,7 +139,7 @@ bool allows(const Unplaced& operation, Arrangement arrangement, bool output) {
     const KernelInfo& info = operation.info;
     bool blocks = false, whole_blocks = true, one_stride = false;
     for (const TensorIndex which : every_tensor) {
-        blocks = blocks || (output && is_block_type(info.tensor[which].out));
+        blocks = blocks || is_block_type(output ? info.tensor[which].out : info.tensor[which].in);
         // An absent Q or K takes up one channel in a row.
         whole_blocks = whole_blocks && info.tensor[which].head_dim % 32 == 0 &&
                        (which == V || is_present(info, which));
@@ -146,7 +147,7 @@ bool allows(const Unplaced& operation, Arrangement arrangement, bool output) {
     }
     const bool of_groups = operation.shape.own_q_heads == 0;
     switch (arrangement) {
-        case Arrangement::broadcast: return !output && is_present(info, K);
+        case Arrangement::broadcast: return !output && is_present(info, K) && !info.gather_kv;
         case Arrangement::thd: return operation.shape.batch == 1;
         case Arrangement::grouped_qkv: return of_groups && !one_stride && (!blocks || whole_blocks);
         case Arrangement::groups_first: return of_groups && !one_stride;
@@ -176,7 +177,7 @@ bool may_be_in_place(const Unplaced& operation, TensorIndex which) {
     const TensorInfo& of = info.tensor[which];
     return of.head_dim != 0 && of.in == of.out &&
            (which == V || output_pairing(info) == info.pairing) &&
-           (which == Q || !info.scatter_kv) &&
+           (which == Q || info.scatter_kv == info.gather_kv) &&
            !(which != Q && operation.in == Arrangement::broadcast);
 }
 
@@ -203,7 +204,9 @@ bool are_alike(const Unplaced& operation) {
 
 bool may_be_beside(const Unplaced& operation) {
     const KernelInfo& info = operation.info;
-    return are_alike(operation) && is_present(info, V) && info.tensor[V].out == info.tensor[K].out;
+    const TensorInfo &k = info.tensor[K], &v = info.tensor[V];
+    return are_alike(operation) && is_present(info, V) && (!info.scatter_kv || v.out == k.out) &&
+           (!info.gather_kv || v.in == k.in);
 }
 
 // A page of one row has no gaps between its heads.
@@ -212,9 +215,11 @@ bool may_be_by_head(const Unplaced& operation) {
 }
 
 bool may_have_gaps(const Unplaced& operation) {
-    return are_alike(operation) && !operation.beside &&
-           !is_block_type(operation.info.tensor[K].out) &&
-           !is_block_type(operation.info.tensor[V].out);
+    const auto has_block = [](const TensorInfo& of) {
+        return is_block_type(of.in) || is_block_type(of.out);
+    };
+    return are_alike(operation) && !operation.beside && !has_block(operation.info.tensor[K]) &&
+           !has_block(operation.info.tensor[V]);
 }
 
 void draw_slots(Random& random, Unplaced& operation) {
@@ -232,14 +237,25 @@ void draw_slots(Random& random, Unplaced& operation) {
                                     INT64_MIN,
                                     0xffffffff,
                                     -(std::int64_t{1} << 32)};
+    // No token's source is the destination of another one, even if both are one cache.
+    const KernelInfo& info = operation.info;
+    const std::uint32_t count = shape.rows();
+    const bool own_sources = info.gather_kv && !(info.scatter_kv && random.one_in(3));
     std::vector<std::int64_t> free(rows);
     for (std::uint32_t row = 0; row < rows; ++row) free[row] = row;
-    for (std::uint32_t i = 0; i < shape.rows(); ++i) {
+    for (std::uint32_t i = 0; i < 2 * count; ++i)
         std::swap(free[i], free[i + random.below(rows - i)]);
-        const std::uint32_t kind = random.below(8);
-        operation.slots.push_back(kind == 0   ? -1
-                                  : kind == 1 ? outside[random.below(cache.int64 ? 8 : 4)]
-                                              : free[i]);
+    const auto any_outside = [&] { return outside[random.below(cache.int64 ? 8 : 4)]; };
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const std::uint32_t kind = random.below(8), of_source = random.below(12);
+        if (info.scatter_kv)
+            operation.slots.push_back(kind == 0 ? -1 : kind == 1 ? any_outside() : free[i]);
+        if (own_sources)
+            operation.sources.push_back(of_source == 0   ? -1
+                                        : of_source == 1 ? any_outside()
+                                        : of_source < 4  ? free[i]
+                                        : of_source == 4 ? free[count + random.below(count)]
+                                                         : free[count + i]);
     }
     operation.beside = may_be_beside(operation) && random.one_in(3);
     operation.pages_by_head = may_be_by_head(operation) && random.one_in(2);
@@ -285,6 +301,47 @@ std::vector<float> edges_of(Element element) {
     return oracle::code_edges(store, 1.25f * oracle::largest_for_ties(store), false);
 }
 
+// Draws rows of codes, and scales. `special`: some d, m, scales and codes are zeros, subnormal
+// numbers, infinities and NaNs.
+void draw_codes(Random& random, Unplaced& operation, TensorIndex which, bool special,
+                bool may_be_largest) {
+    const TensorInfo& of = operation.info.tensor[which];
+    const std::size_t count = elements_of(operation, which), bytes = element_bytes(of.in);
+    Bytes& rows = operation.rows[which];
+    rows = random_elements(of.in, count, std::uint32_t(random()));
+    const auto is_special = [&] { return special && random.one_in(24); };
+    if (has_blocks(of.in)) {
+        const std::size_t fields = oracle::has_minimum(store_of(of.in)) ? 2 : 1;
+        for (std::size_t block = 0; block < rows.size(); block += bytes) {
+            for (std::size_t field = 0; field < fields; ++field) {
+                const std::uint32_t bits = special_bits(random, VKROPE_F16);
+                if (is_special()) std::memcpy(&rows[block + 2 * field], &bits, 2);
+            }
+        }
+        return;
+    }
+    if (of.in == VKROPE_E4M3FN || of.in == VKROPE_E5M2)  // most rows have no NaN
+        for (std::byte& code : rows)
+            while (
+                !is_special() &&
+                !std::isfinite(oracle::dequantise(store_of(of.in), {{std::uint8_t(code)}}).front()))
+                code = std::byte(random());
+    if (!of.ops.scales_in) return;
+    const bool powers = of.ops.scale_type == VKROPE_SCALE_TYPE_UE8M0;
+    const float largest = may_be_largest ? 0x1p127f : 1.f;
+    const float extremes[] = {0,
+                              NAN,
+                              powers ? 0.f : INFINITY,
+                              powers ? 0x1p-126f : 0x1p-140f,
+                              largest,
+                              powers ? 1.f : -0.5f};
+    for (std::size_t i = 0; i < count / of.head_dim * scale_groups(of); ++i) {
+        const float drawn = std::ldexp(powers ? 1.f : float(1 + random.number()),
+                                       -int(random.below(9)));
+        operation.scales[which].push_back(is_special() ? random.any_of(extremes) : drawn);
+    }
+}
+
 void draw_values(Random& random, Unplaced& operation) {
     for (const TensorIndex which : every_tensor) {
         const TensorInfo& of = operation.info.tensor[which];
@@ -292,7 +349,12 @@ void draw_values(Random& random, Unplaced& operation) {
         // a layer norm and in a Hadamard transform, and both products of a rotation with a factor
         // above 1 overflow too.
         const bool may_be_largest = operation.attention_factor == 1 && of.ops.hadamard == 0 &&
+                                    of.ops.hadamard_of_input == 0 &&
                                     of.ops.norm.kind != VKROPE_NORM_LAYER;
+        if (of.head_dim != 0 && is_quantised(of.in)) {
+            draw_codes(random, operation, which, random.one_in(2), may_be_largest);
+            continue;
+        }
         const auto values = Values(random.below(may_be_largest ? 5 : 4));
         const bool at_edges = is_quantised(of.out) && random.one_in(2);
         const std::vector<float> edges = at_edges ? edges_of(of.out) : std::vector<float>();
@@ -338,9 +400,10 @@ void draw_call(Random& random, Unplaced& operation, std::uint32_t elements) {
         draw_angles(random, operation);
         draw_positions(random, operation);
         call.direction = random.up_to(VKROPE_INVERSE);
-        call.gain = random.up_to(VKROPE_GAIN_DIVIDE_OUT);
+        call.gain = moves_keys(info) && !random.one_in(3) ? VKROPE_GAIN_OMIT
+                                                          : random.up_to(VKROPE_GAIN_DIVIDE_OUT);
     }
-    if (info.scatter_kv) draw_slots(random, operation);
+    if (info.scatter_kv || info.gather_kv) draw_slots(random, operation);
     const bool whole = random.one_in(2);
     for (const TensorIndex which : every_tensor)
         operation.absent[which] = !is_present(info, which) || (!whole && random.one_in(4));
@@ -352,7 +415,7 @@ void draw_call(Random& random, Unplaced& operation, std::uint32_t elements) {
     if (info.two_parameter_sets) call.first_set_tokens = 1 + random.below(shape.tokens - 1);
     const bool may_be_outside = (rotates && (info.angles != VKROPE_ANGLES_COMPUTED ||
                                              info.positions != VKROPE_POSITIONS_IMPLICIT)) ||
-                                info.scatter_kv;
+                                info.scatter_kv || info.gather_kv;
     operation.counts = may_be_outside && random.one_in(2);
     operation.seed = std::uint32_t(random());
 }
@@ -380,10 +443,18 @@ Unplaced random_operation(std::uint64_t seed, const Kind& kind) {
 }
 
 bool rows_are_apart(const Unplaced& operation) {
+    const std::vector<std::int64_t>&slots = operation.slots, &sources = operation.sources;
+    const auto is_row = [&](std::int64_t slot) { return slot >= 0 && slot < slots_of(operation); };
     std::vector<std::int64_t> used;
-    for (const std::int64_t slot : operation.slots)
-        if (slot >= 0 && slot < slots_of(operation)) used.push_back(slot);
+    for (const std::int64_t slot : slots)
+        if (is_row(slot)) used.push_back(slot);
     std::sort(used.begin(), used.end());
+    if (operation.info.scatter_kv && slots.empty() && !sources.empty())
+        return false;  // random slots may be sources
+    for (std::size_t i = 0; i < std::min(slots.size(), sources.size()); ++i)
+        if (is_row(sources[i]) && sources[i] != slots[i] &&
+            std::binary_search(used.begin(), used.end(), sources[i]))
+            return false;
     return allows(operation, operation.in, false) && allows(operation, operation.out, true) &&
            std::all_of(std::begin(every_tensor), std::end(every_tensor),
                        [&](TensorIndex of) {

@@ -110,29 +110,52 @@ void draw_ops(Random& random, KernelInfo& info, TensorIndex which) {
     }
 }
 
-// Draws the groups of scales.
-void draw_groups(Random& random, TensorInfo& of) {
-    for (const std::uint32_t group : {32u, 64u, 128u})
-        if (of.head_dim % group == 0 && !random.one_in(3)) of.ops.store_scale_group = group;
-}
-
 void draw_store_scale(Random& random, KernelInfo& info, TensorIndex which) {
     TensorInfo& of = info.tensor[which];
     Ops& ops = of.ops;
-    if (!is_quantised(of.out) || has_blocks(of.out)) return;
-    ops.store_scale = random.up_to(VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
-    if (is_made(ops.store_scale)) {
-        ops.scale_floor = random.any_of({0.0f, 0.01f});
-        draw_groups(random, of);
-        if (ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
-            ops.scale_type = random.up_to(VKROPE_SCALE_TYPE_UE8M0);
-        if (info.scatter_kv && which != Q)
-            ops.scale_layout = random.up_to(VKROPE_SCALE_LAYOUT_PAGES_HEADS);
+    const auto has_scale = [](Element type) { return is_quantised(type) && !has_blocks(type); };
+    ops.scales_in = has_scale(of.in) && !random.one_in(3);
+    if (has_scale(of.out)) ops.store_scale = random.up_to(VKROPE_STORE_SCALE_MADE_POWER_OF_TWO);
+    if (ops.scales_in && of.in == of.out && !random.one_in(4))
+        ops.store_scale = random.any_of(
+            {VKROPE_STORE_SCALE_MADE, VKROPE_STORE_SCALE_MADE_POWER_OF_TWO});
+    const bool made = is_made(ops.store_scale);
+    if (made) ops.scale_floor = random.any_of({0.0f, 0.01f});
+    if (!made && !ops.scales_in) return;
+    for (const std::uint32_t group : {32u, 64u, 128u})
+        if (of.head_dim % group == 0 && !random.one_in(3)) ops.store_scale_group = group;
+    if (!made || ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
+        ops.scale_type = random.up_to(VKROPE_SCALE_TYPE_UE8M0);
+    if ((info.scatter_kv || info.gather_kv) && which != Q)
+        ops.scale_layout = random.up_to(VKROPE_SCALE_LAYOUT_PAGES_HEADS);
+}
+
+// Gives K and V of a kernel that moves keys any types, mostly one for input and output.
+void draw_cached_elements(Random& random, KernelInfo& info) {
+    for (const TensorIndex which : {K, V}) {
+        TensorInfo& of = info.tensor[which];
+        if (of.head_dim == 0) continue;
+        const auto draw = [&] {
+            return random.one_in(4) ? random.up_to(VKROPE_BF16)
+                                    : any_quantised(random, of.head_dim);
+        };
+        of.out = draw();
+        of.in = random.one_in(4) ? draw() : of.out;
     }
 }
 
+// Draws the transform that the rows of a cache have, mostly that of the output, too.
+void draw_transform_of_input(Random& random, const KernelInfo& info, TensorInfo& of) {
+    Ops& ops = of.ops;
+    const std::uint32_t largest = of.head_dim & (~of.head_dim + 1);  // a power of 2
+    if (largest < 2 || output_pairing(info) != info.pairing || random.one_in(2)) return;
+    ops.norm.span = VKROPE_NORM_SPAN_HEAD;
+    ops.hadamard_of_input = std::min(largest, 2u << random.below(9));
+    if (!random.one_in(3)) ops.hadamard = ops.hadamard_of_input;
+}
+
 bool needs_heads(const Ops& ops) {
-    return ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
+    return ops.scales_in || ops.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.bias == VKROPE_PARAMETER_HEAD_CHANNEL ||
            ops.norm.span == VKROPE_NORM_SPAN_TOKEN ||
@@ -178,6 +201,7 @@ void make_latent(KernelInfo& info) {
         of.head_dim = before + info.rotary_dim;
         of.rotary_offset = before;
         of.ops.hadamard = std::min(of.ops.hadamard, 64u);
+        of.ops.hadamard_of_input = std::min(of.ops.hadamard_of_input, 64u);
         of.ops.store_scale_group = std::min(of.ops.store_scale_group, 64u);
     }
     info.tensor[K].ops.norm.channels = info.tensor[K].rotary_offset;
@@ -214,6 +238,7 @@ void leave_out_rotation(KernelInfo& info) {
     info.mapping = rotation.mapping;
     info.conversion = rotation.conversion;
     info.scatter_kv = rotation.scatter_kv;
+    info.gather_kv = rotation.gather_kv;
     info.two_parameter_sets = rotation.two_parameter_sets;
 }
 
@@ -232,7 +257,7 @@ void draw_heads(Random& random, Unplaced& operation) {
 
 void draw_kernel(Random& random, Unplaced& operation) {
     KernelInfo& info = operation.info;
-    const bool with_ops = random.one_in(2);
+    const bool moves = random.one_in(6), with_ops = moves || random.one_in(2);
     info.pairing = random.any_of({VKROPE_HALF_SPLIT, VKROPE_INTERLEAVED});
     info.pairing_out = random.one_in(3) ? random.up_to(VKROPE_INTERLEAVED) : VKROPE_PAIRING_NONE;
     info.angles = AngleSource(1 + random.below(VKROPE_ANGLES_COS_SIN_CACHE));
@@ -248,8 +273,14 @@ void draw_kernel(Random& random, Unplaced& operation) {
         info.head_groups = 1 + random.below(3);
     if (info.positions == VKROPE_POSITIONS_AXIS_IDS) draw_sections(random, info);
     draw_rows(random, info, with_ops);
+    if (moves) {
+        if (!is_present(info, K)) info.tensor[K] = info.tensor[Q];
+        info.tensor[Q] = {};
+        info.gather_kv = !random.one_in(3);
+    }
     info.scatter_kv = is_present(info, K) && random.one_in(2);
     draw_elements(random, info, with_ops);
+    if (moves) draw_cached_elements(random, info);
     draw_heads(random, operation);
     const std::uint32_t heads[] = {operation.shape.q_heads(), operation.shape.groups,
                                    operation.shape.v_heads()};
@@ -257,7 +288,8 @@ void draw_kernel(Random& random, Unplaced& operation) {
     bool parameters = false;
     for (const TensorIndex which : every_tensor) {
         if (!is_present(info, which)) continue;
-        if (with_ops && !random.one_in(4)) draw_ops(random, info, which);
+        if (moves ? random.one_in(4) : with_ops && !random.one_in(4)) draw_ops(random, info, which);
+        if (moves) draw_transform_of_input(random, info, info.tensor[which]);
         draw_store_scale(random, info, which);
         const Ops& ops = info.tensor[which].ops;
         info.tensor[which].heads = know_heads || needs_heads(ops) ? heads[which] : 0;
@@ -269,9 +301,9 @@ void draw_kernel(Random& random, Unplaced& operation) {
         if (info.tensor[which].ops.norm.kind != VKROPE_NORM_NONE && random.one_in(3))
             draw_part(random, info.tensor[which]);
     for (const TensorIndex which : {K, V})
-        if (is_present(info, which) && random.one_in(5))
+        if (is_present(info, which) && !moves && random.one_in(5))
             draw_second(random, info.tensor[which], heads[which]);
-    if (random.one_in(6)) leave_out_rotation(info);
+    if (random.one_in(moves ? 4 : 6)) leave_out_rotation(info);
 }
 
 }  // namespace vkrope::verify

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/meaning.hpp"
+#include "verify/definition.hpp"
 #include "verify/random.hpp"
 #include "verify/random_kernel.hpp"
 #include "verify/text.hpp"
@@ -50,9 +51,16 @@ void cut(std::vector<T>& numbers, const Cut& by) {
     numbers = std::move(made);
 }
 
-// Cuts an array of elements, converted to another type. An empty array stays empty.
+// Cuts an array of elements, converted to another type. An empty array stays empty, and one of a
+// quantised type whose rows change becomes empty.
 void cut(Bytes& bytes, Element old, Element element, const Cut& by) {
     if (bytes.empty() || (old == element && by.from == by.to)) return;
+    if (is_quantised(old) || is_quantised(element)) {
+        if (old != element || by.from[3] != by.to[3]) return bytes.clear();
+        Cut of_bytes = by;  // by rows
+        of_bytes.from[3] = of_bytes.to[3] = stored_bytes(element, by.from[3]);
+        return cut(bytes, of_bytes);
+    }
     Bytes made(product(by.to) * element_bytes(element));
     by.each_common([&](std::size_t i, std::size_t j) {
         if (old == element)
@@ -67,6 +75,11 @@ Extents rows_of(const Unplaced& operation, TensorIndex which) {
     const Shape& shape = operation.shape;
     const std::size_t heads[] = {shape.q_heads(), shape.groups, shape.v_heads()};
     return {shape.batch, shape.tokens, heads[which], operation.info.tensor[which].head_dim};
+}
+Extents scales_of(const Unplaced& operation, TensorIndex which) {
+    Extents extents = rows_of(operation, which);
+    extents[3] = scale_groups(operation.info.tensor[which]);
+    return extents;
 }
 Extents ids_of(const Unplaced& operation) {
     const std::size_t axes = std::max(operation.info.sections.axes, 1u);
@@ -124,8 +137,17 @@ void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
         cut(operation.ids, change_of(ids_of));
     if (!info.scatter_kv) operation.slots.clear();
     if (!operation.slots.empty()) cut(operation.slots, change_of(slots_of));
+    if (!info.gather_kv) operation.sources.clear();
+    if (!operation.sources.empty()) cut(operation.sources, change_of(slots_of));
     if (!operation.call.paged_cache.int64)  // the call stores them in 32 bits
-        for (std::int64_t& slot : operation.slots) slot = std::int32_t(slot);
+        for (std::vector<std::int64_t>* slots : {&operation.slots, &operation.sources})
+            for (std::int64_t& slot : *slots) slot = std::int32_t(slot);
+    for (const TensorIndex which : {K, V}) {
+        std::vector<float>& scales = operation.scales[which];
+        const Cut change = change_of([which](const Unplaced& of) { return scales_of(of, which); });
+        if (!info.tensor[which].ops.scales_in || change.from[3] != change.to[3]) scales.clear();
+        if (!scales.empty()) cut(scales, change);
+    }
     if (info.phase)
         cut(operation.phase, change_of(phases_of));
     else
@@ -316,6 +338,12 @@ class Shrinker {
                 any |= set_elements(count, [&](Unplaced& of, std::size_t i) {
                     const Element element = element_of(of, array);
                     Bytes& bytes = array_of(of, array);
+                    if (is_quantised(element)) {
+                        if (number == 0)
+                            std::fill_n(&bytes[i * element_bytes(element)], element_bytes(element),
+                                        std::byte());
+                        return;
+                    }
                     if (number == 0 || stored(element, bytes, i) != 0)
                         set(element, bytes, i, number);
                 });

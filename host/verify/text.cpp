@@ -56,6 +56,8 @@ void each_field(Unplaced& of, const Visit& visit) {
     visit("counts", of.counts);
     visit("ids", of.ids);
     visit("slots", of.slots);
+    visit("sources", of.sources);
+    visit("scales", of.scales);
     visit("pages_by_head", of.pages_by_head);
     visit("page_gaps", of.page_gaps);
     visit("beside", of.beside);

@@ -31,7 +31,8 @@ struct Unplaced : Operation {
     std::array<bool, 3> in_place = {};
     std::array<bool, 3> absent = {};  // absent from the call, though not from the kernel
     std::uint32_t lead = 0;           // elements, or blocks, before the tensors of bshd
-    std::array<Bytes, 3> rows = {};   // [batch, tokens, heads, head_dim]; empty: random
+    // [batch, tokens, heads, head_dim], whole blocks if the type has them; empty: random
+    std::array<Bytes, 3> rows = {};
     std::uint32_t seed = 1;
     bool counts = false;  // the call has vkrope_call::out_of_range, if a token can be out of range
     // [axes, batch, tokens], if info.positions uses ids; stored with the strides of call.positions.
@@ -39,6 +40,11 @@ struct Unplaced : Operation {
     // For info.scatter_kv, stored with the stride of call.paged_cache. Empty: random, some of them
     // outside the cache.
     std::vector<std::int64_t> slots = {};
+    // For info.gather_kv, in the same way. Empty: with info.scatter_kv the call has none, so that
+    // rows come from `slots`. In a tensor that is in place, source and destination are one cache.
+    std::vector<std::int64_t> sources = {};
+    // [batch, tokens, heads, groups] of call.scales_in; empty: random.
+    std::array<std::vector<float>, 3> scales = {};
     bool pages_by_head = false;
     bool page_gaps = false;    // gaps after each row and each page, unless a page is one row
     bool beside = false;       // a row of a cache contains K and V of a token and head side by side

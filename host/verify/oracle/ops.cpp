@@ -67,8 +67,9 @@ std::uint64_t normed_channels(const Norm& norm, const Tensor& in) {
 class Token {
    public:
     explicit Token(const Definition& definition)
-        : in_(definition.in), operation_(definition.operation), steps_(definition.ops),
-          bound_u_(definition.bound_u), allowance_(operation_.absolute_allowance),
+        : definition_(definition), in_(definition.in), operation_(definition.operation),
+          steps_(definition.ops), bound_u_(definition.bound_u),
+          allowance_(operation_.absolute_allowance),
           flushed_(has_steps(steps_) && allowance_ > 0x1p-148L ? 0x1p-123L : 0),
           factor_(factor_of(operation_)), pairs_(pairs_of(operation_)),
           normed_(normed_channels(steps_.norm, in_)), channels_(in_.heads * in_.head_dim) {}
@@ -76,6 +77,7 @@ class Token {
     std::span<const Approximate> finished(std::uint64_t batch, std::uint64_t token,
                                           const void* input) {
         load_rows(batch, token, input);
+        transform(steps_.hadamard_of_input);
         const std::uint64_t index = batch * in_.tokens + token;
         second_ = steps_.second && token >= steps_.second->from_token ? &*steps_.second : nullptr;
         if (!steps_.bias.empty()) {
@@ -96,26 +98,23 @@ class Token {
         rotate(index);
         if (steps_.norm.after) norm();
         scale(index);
-        if (steps_.hadamard != 0) {
-            for (std::size_t first = 0; first < channels_.size(); first += in_.head_dim) {
-                hadamard(std::span(channels_).subspan(first, in_.head_dim), steps_.hadamard,
-                         operation_.absolute_allowance);
-            }
-        }
+        transform(steps_.hadamard);
         return channels_;
     }
 
    private:
     void load_rows(std::uint64_t batch, std::uint64_t token, const void* input) {
-        const ElementTable& elements = table_of(in_.type);
         for (std::uint64_t head = 0; head < in_.heads; ++head) {
-            const std::uint64_t from = row_of(in_, {batch, token, head, 0}),
-                                bytes = bytes_of(in_.type);
-            for (std::uint64_t c = 0; c < in_.head_dim; ++c) {
-                channels_[head * in_.head_dim + c] = {elements.widen(load(input, bytes, from + c)),
-                                                      flushed_};
-            }
+            const auto row = std::span(channels_).subspan(head * in_.head_dim, in_.head_dim);
+            read_row(definition_, input, {batch, token, head, 0}, row);
+            for (Approximate& channel : row) channel.error += flushed_;
         }
+    }
+
+    void transform(std::uint64_t block) {
+        for (std::size_t first = 0; block != 0 && first < channels_.size(); first += in_.head_dim)
+            hadamard(std::span(channels_).subspan(first, in_.head_dim), block,
+                     operation_.absolute_allowance);
     }
 
     // Returns the parameter of channel i of the token; heads have one each or share one.
@@ -292,6 +291,7 @@ class Token {
         }
     }
 
+    const Definition& definition_;
     const Tensor& in_;
     const Operation& operation_;
     const Ops& steps_;
@@ -339,7 +339,38 @@ void check_steps(const Tensor& in, const Ops& steps) {
 
 bool has_steps(const Ops& steps) {
     return !steps.bias.empty() || steps.norm.kind != NormKind::none || steps.clip != 0 ||
-           steps.scale != 1 || !steps.scale_tokens.empty() || steps.hadamard != 0;
+           steps.scale != 1 || !steps.scale_tokens.empty() || steps.hadamard != 0 ||
+           steps.hadamard_of_input != 0;
+}
+
+void read_row(const Definition& definition, const void* input, const Place& place,
+              std::span<Approximate> row) {
+    const Tensor& in = definition.in;
+    const std::uint64_t first = row_of(in, place);
+    if (!definition.read) {
+        const ElementTable& elements = table_of(in.type);
+        for (std::uint64_t c = 0; c < row.size(); ++c)
+            row[c] = {elements.widen(load(input, bytes_of(in.type), first + c)), 0};
+        return;
+    }
+    const QuantisedInput& read = *definition.read;
+    const bool flushes = definition.operation.absolute_allowance > 0x1p-148;
+    const std::uint64_t channels = block_channels(read.type), size = block_bytes(read.type),
+                        group = read.group == 0 ? row.size() : read.group,
+                        index = (place.batch * in.tokens + place.token) * in.heads + place.head;
+    const std::span bytes(static_cast<const std::uint8_t*>(input) + first / channels * size,
+                          row.size() / channels * size);
+    for (std::uint64_t start = 0; start < row.size(); start += group) {
+        const float scale = read.scales.empty() ? 1.f
+                                                : read.scales[(index * row.size() + start) / group];
+        const std::vector<float> values = dequantise(
+            read.type, bytes.subspan(start / channels * size, group / channels * size), scale);
+        for (std::uint64_t c = 0; c < group; ++c) {
+            const bool lost = flushes && (std::fpclassify(scale) == FP_SUBNORMAL ||
+                                          std::fpclassify(values[c]) == FP_SUBNORMAL);
+            row[start + c] = {values[c], lost ? std::fabs(values[c]) : 0.f};
+        }
+    }
 }
 
 void apply_ops(const Definition& definition, const void* input,
@@ -350,7 +381,9 @@ void apply_ops(const Definition& definition, const void* input,
     check_steps(in, definition.ops);
     Token token(definition);
     for (std::uint64_t i = 0; i < in.batch * in.tokens; ++i)
-        visit(i / in.tokens, i % in.tokens, token.finished(i / in.tokens, i % in.tokens, input));
+        if (row_of(in, {i / in.tokens, i % in.tokens, 0, 0}) != nowhere)
+            visit(i / in.tokens, i % in.tokens,
+                  token.finished(i / in.tokens, i % in.tokens, input));
 }
 
 }  // namespace vkrope::oracle

@@ -33,15 +33,18 @@ struct Norm {
     std::function<long double(long double square, std::uint64_t n)> reciprocal_root = {};
 };
 
-// The ops before and after the rotation, in the order of execution: bias, norm before, clip,
-// rotation, norm after, scale, Hadamard transform. Ops also apply to channels outside the windows.
+// The ops before and after the rotation, in the order of execution: Hadamard transform of the input
+// undone, bias, norm before, clip, rotation, norm after, scale, Hadamard transform. Ops also apply
+// to channels outside the windows.
 struct Ops {
     std::vector<double> bias = {};  // [head_dim] or [heads, head_dim]; empty: none
     Norm norm = {};
     double clip = 0;                        // limit of the magnitude; 0: none
     double scale = 1;                       // exact product of the constant factors
     std::vector<double> scale_tokens = {};  // [batch, tokens]; empty: none
-    std::uint64_t hadamard = 0;  // block size in channels, see hadamard() in quantise.hpp; 0: none
+    // Block sizes in channels, see hadamard() in quantise.hpp; 0: none. The transform of the input
+    // is its own inverse.
+    std::uint64_t hadamard_of_input = 0, hadamard = 0;
     // Parameters of the tokens from `from_token` of their sequence on; each replaces `bias`,
     // `norm.weight` or `norm.bias` unless it is empty.
     struct Second {
@@ -57,6 +60,13 @@ struct Ops {
 // Returns whether any of the ops changes a channel.
 bool has_steps(const Ops& steps);
 
+// Rows of a quantised type that are read.
+struct QuantisedInput {
+    Store type = Store::q8_0;
+    std::uint64_t group = 0;         // channels of a scale; 0: the row
+    std::vector<float> scales = {};  // [batch, tokens, heads, groups]; empty: none
+};
+
 // One tensor of an operation: its layouts, its rotation, the ops around it and its store.
 struct Definition {
     Tensor in, out;       // of one shape; the strides of a quantised output count channels
@@ -67,10 +77,17 @@ struct Definition {
                          // with u = 2^-24 and the factor a that `gain` selects
     bool any_angles = false;  // the angles are not known: only channels that no op changes are
                               // compared
+    std::optional<QuantisedInput> read = {};  // of a quantised input; its strides count channels
 };
 
-// Applies the ops to each token and calls visit(batch, token, [heads, head_dim]) with its channels
-// before they are stored. With u = 2^-24, the error of a channel is carried from op to op:
+// Reads a row. Each channel of a quantised type is rounded as in dequantise(). Its error is that of
+// a device that flushes subnormal scales and products, if the operation allows for one.
+void read_row(const Definition& definition, const void* input, const Place& place,
+              std::span<Approximate> row);
+
+// Applies the ops to each token that has input rows, and calls visit(batch, token, [heads,
+// head_dim]) with its channels before they are stored. With u = 2^-24, the error of a channel is
+// carried from op to op:
 //
 // - bias, scale: u for each addition, product and factor that is not a float.
 // - rms norm: (k/2 + 5) u, and 2 u for the weight, relative to the result, where k is
@@ -79,7 +96,7 @@ struct Definition {
 //   eps contribute 0.5 each, the root 1.8 and the product 1.
 // - layer norm: the same with absolute errors, because its sums cancel.
 // - rotation: bound_u * u * attention factor * (|x0| + |x1|).
-// - Hadamard transform: see hadamard() in quantise.hpp.
+// - Hadamard transforms: see hadamard() in quantise.hpp.
 //
 // Each op adds Operation::absolute_allowance. Values beyond the range of f32 between the ops are
 // not covered.

@@ -23,11 +23,10 @@ inline std::size_t bytes_of(Type type) {
 float widen(Type type, std::uint32_t bits);
 std::uint32_t narrow(Type type, long double value);
 
-// A paged cache [pages, page_size] for the rows of an output, with one row per token; strides are
-// in elements.
+// A paged cache [pages, page_size] with one row per token; strides are in elements.
 struct Cache {
     // [batch, tokens]; a slot is page * page_size + row. A token whose slot is -1 or outside the
-    // cache is not stored.
+    // cache has no row.
     std::vector<std::int64_t> slot_mapping = {};
     std::uint64_t pages = 0, page_size = 1;
     std::uint64_t page_stride = 0, row_stride = 0;
@@ -40,9 +39,9 @@ struct Tensor {
     std::uint64_t batch = 1, tokens = 0, heads = 0, head_dim = 0;
     std::uint64_t batch_stride = 0, token_stride = 0, head_stride = 0;
     std::uint64_t heads_per_group = 0,
-                  group_stride = 0;  // heads_per_group 0: one group
-    // Replaces batch_stride and token_stride of an output.
-    std::optional<Cache> cache = {};
+                  group_stride = 0;   // heads_per_group 0: one group
+    std::optional<Cache> cache = {};  // replaces batch_stride and token_stride
+    std::vector<bool> left_out = {};  // [batch, tokens] tokens without a row; empty: none
 };
 
 // Calls visit(row, first) for each stored row with its index in [batch, tokens, heads] and its

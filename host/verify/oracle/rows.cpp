@@ -18,10 +18,12 @@ std::uint64_t row_of(const Tensor& tensor, const Place& place) {
     const std::uint64_t group = tensor.heads_per_group == 0 ? tensor.heads : tensor.heads_per_group;
     const std::uint64_t head = place.head / group * tensor.group_stride +
                                place.head % group * tensor.head_stride;
+    const std::uint64_t token = place.batch * tensor.tokens + place.token;
+    if (!tensor.left_out.empty() && tensor.left_out[token]) return nowhere;
     if (!tensor.cache)
         return place.batch * tensor.batch_stride + place.token * tensor.token_stride + head;
     const Cache& cache = *tensor.cache;
-    const std::int64_t slot = cache.slot_mapping[place.batch * tensor.tokens + place.token];
+    const std::int64_t slot = cache.slot_mapping[token];
     if (!has_row(cache, slot)) return nowhere;
     return std::uint64_t(slot) / cache.page_size * cache.page_stride +
            std::uint64_t(slot) % cache.page_size * cache.row_stride + head;
@@ -54,7 +56,6 @@ void check_tensors(const Tensor& in, const Tensor& out) {
     require(in.batch == out.batch && in.tokens == out.tokens && in.heads == out.heads &&
                 in.head_dim == out.head_dim,
             "oracle: input and output must have one shape");
-    require(!in.cache, "oracle: only an output has slots");
     if (!out.cache) return;
     std::vector<std::int64_t> slots = out.cache->slot_mapping;
     require(slots.size() == out.batch * out.tokens,

@@ -36,8 +36,8 @@ const ElementTable& table_of(Type type);
 // Throws std::invalid_argument unless `holds`.
 void require(bool holds, const char* rule);
 
-// Throws std::invalid_argument unless input and output have the same shape, only the output has
-// slots, and no slot is used twice.
+// Throws std::invalid_argument unless input and output have the same shape, and no slot of the
+// output is used twice.
 void check_tensors(const Tensor& in, const Tensor& out);
 
 }  // namespace vkrope::oracle

@@ -65,10 +65,12 @@ void ElementJudge::compare(std::uint64_t source, Compared& one) const {
                                        : elements_.distance(one.got, one.exact.value);
     if (!one.computed) {
         // A NaN that changes its type must stay a NaN; its payload may change.
-        const bool is_same = in == out ? one.got == load(input_, bytes_of(in),
-                                                         row_of(definition_.in, one.place) + source)
-                             : is_nan  ? got_nan
-                                       : one.got == narrow(out, one.exact.value);
+        const bool keeps = in == out && !definition_.read;
+        const bool is_same = keeps                 ? one.got == load(input_, bytes_of(in),
+                                                                     row_of(definition_.in, one.place) + source)
+                             : is_nan              ? got_nan
+                             : one.exact.error > 0 ? one.distance <= one.exact.error
+                                                   : one.got == narrow(out, one.exact.value);
         one.share = is_same ? 0 : infinity;
     } else if (is_nan || got_nan) {
         one.nan_mismatch = is_nan != got_nan;

@@ -264,6 +264,30 @@ TEST_CASE("verdict on codes: an iq4_nl block has the scale of least squares of i
     CHECK(overflow.codes[7] == 0);
 }
 
+TEST_CASE("verdict on codes: what bytes stand for") {
+    const auto block = [](Store store, Bytes head, std::uint8_t codes) {
+        head.resize(block_bytes(store), codes);
+        return dequantise(store, head);
+    };
+    // d = 0.5, m = -2
+    CHECK(block(Store::q8_0, {0, 0x38}, 0x83)[5] == -62.5f);
+    CHECK(block(Store::q4_0, {0, 0x38}, 0x9f)[3] == 3.5f);   // (15 - 8) d
+    CHECK(block(Store::q4_0, {0, 0x38}, 0x9f)[19] == 0.5f);  // (9 - 8) d
+    CHECK(block(Store::q4_1, {0, 0x38, 0, 0xc0}, 0x9f)[31] == 2.5f);
+    CHECK(block(Store::q5_0, {0, 0x38, 2, 0, 0, 0}, 0x9f)[1] == 7.5f);  // (31 - 16) d
+    CHECK(block(Store::q5_0, {0, 0x38, 2, 0, 0, 0}, 0x9f)[2] == -0.5f);
+    CHECK(block(Store::q5_1, {0, 0x38, 0, 0xc0, 0, 0, 8, 0}, 0x9f)[19] == 10.5f);
+    CHECK(block(Store::iq4_nl, {0, 0x38}, 0x0f)[0] == 56.5f);    // 113 d
+    CHECK(block(Store::iq4_nl, {0, 0x38}, 0x0f)[16] == -63.5f);  // -127 d
+    CHECK(std::isnan(block(Store::q4_0, {1, 0x7c}, 0)[0]));
+    CHECK(std::isnan(block(Store::q8_0, {0, 0x7c}, 0)[0]));  // infinity times 0
+    CHECK(dequantise(Store::int4, {{0x8f, 0x71}}, 0.5f) == Row{-0.5f, -4, 0.5f, 3.5f});
+    CHECK(dequantise(Store::int8, {{0x80, 0x7f}}, 2) == Row{-256, 254});
+    CHECK(dequantise(Store::e4m3fn, {{0x38, 0xfe}}, 2) == Row{2, -896});
+    CHECK(dequantise(Store::e5m2, {{0x3c, 0xfc}}, 3) == Row{3, -infinity});
+    CHECK(dequantise(Store::int8, {{1}}, 1e-45f) == Row{1e-45f});
+}
+
 TEST_CASE("verdict on codes: the nearest value of iq4_nl, a tie goes up") {
     CHECK(iq4_index(-1000) == 0);
     CHECK(iq4_index(-115.5f) == 1);

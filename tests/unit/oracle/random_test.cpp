@@ -84,10 +84,14 @@ void add_kernel(SeenValues& seen, const KernelInfo& info) {
     seen.add("mapping", info.mapping, 3);
     seen.add("conversion", info.conversion, 3);
     seen.add("scatter_kv", info.scatter_kv);
+    seen.add("gather_kv", info.gather_kv);
+    seen.add("gather_kv and scatter_kv", info.gather_kv && info.scatter_kv);
     seen.add("two_parameter_sets", info.two_parameter_sets);
 }
 
-void add_ops(SeenValues& seen, const std::string& name, const TensorInfo& of, bool in_pages) {
+void add_ops(SeenValues& seen, const std::string& name, const KernelInfo& info, TensorIndex which) {
+    const TensorInfo& of = info.tensor[which];
+    const bool in_pages = which != Q && (info.scatter_kv || info.gather_kv);
     const Ops& ops = of.ops;
     const Norm& norm = ops.norm;
     seen.add(name + "bias", ops.bias, 3);
@@ -106,6 +110,12 @@ void add_ops(SeenValues& seen, const std::string& name, const TensorInfo& of, bo
         seen.add(name + "norm of a part", norm.channels != 0 && norm.channels < of.head_dim);
         seen.add(name + "norm.first_channel", norm.first_channel % 2 != 0);
     }
+    if (moves_keys(info)) {
+        seen.add("moved " + name + "in", of.in, VKROPE_INT4 + 1);
+        seen.add("moved " + name + "hadamard",
+                 (ops.hadamard != 0 ? 1 : 0) + (ops.hadamard_of_input != 0 ? 2 : 0), 4);
+    }
+    if (is_quantised(of.in) && !has_blocks(of.in)) seen.add(name + "scales_in", ops.scales_in);
     if (is_quantised(of.out) && !has_blocks(of.out))
         seen.add(name + "store_scale", ops.store_scale, 5);
     if (is_made(ops.store_scale)) {
@@ -124,7 +134,7 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
         const TensorInfo& of = info.tensor[which];
         const std::string name = std::string(1, "QKV"[which]) + ' ';
         if (of.head_dim == 0) continue;
-        seen.add(name + "in", of.in, 3);
+        if (!is_quantised(of.in)) seen.add(name + "in", of.in, 3);
         seen.add(name + "out", of.out, VKROPE_INT4 + 1);
         seen.add(name + "heads", of.heads != 0);
         seen.add(name + "absent", operation.absent[which]);
@@ -132,7 +142,7 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
         if (of.second_of != VKROPE_SECOND_NONE) seen.add(name + "second", of.second, 3);
         seen.add(name + "in_place", operation.in_place[which]);
         if (which != V) seen.add(name + "rotary_offset", of.rotary_offset != 0);
-        add_ops(seen, name, of, which != Q && info.scatter_kv);
+        add_ops(seen, name, info, which);
     }
     if (info.tensor[V].head_dim != 0) {
         seen.add("V has heads of its own", operation.shape.own_v_heads != 0);
@@ -151,6 +161,7 @@ void add_rows(SeenValues& seen, const Unplaced& operation) {
     bool nan = false, infinity = false, subnormal = false, minus_zero = false, zeros = false;
     for (const TensorIndex which : every_tensor) {
         const Element element = operation.info.tensor[which].in;
+        if (is_quantised(element)) continue;
         const verify::Bytes& rows = operation.rows[which];
         const float least = element == VKROPE_F16 ? 0x1p-14f : 0x1p-126f;
         std::size_t in_a_row = 0;
@@ -198,6 +209,27 @@ void add_call(SeenValues& seen, const Unplaced& operation) {
     }
     if (info.positions == VKROPE_POSITIONS_AXIS_IDS)
         seen.add("positions.axis_stride", kind_of(call.positions.axis_stride), 3);
+    if (info.gather_kv) {
+        seen.add("source_mapping", !operation.sources.empty());
+        if (info.scatter_kv) seen.add("one cache", operation.in_place[K] || operation.in_place[V]);
+        bool stays = false, moves = false, outside = false;
+        for (std::size_t i = 0; i < operation.sources.size(); ++i) {
+            const std::int64_t source = operation.sources[i];
+            outside = outside || source < -1 || source > 100000;
+            stays = stays || (info.scatter_kv && source == operation.slots[i]);
+            moves = moves || (info.scatter_kv && source != operation.slots[i]);
+        }
+        seen.add("a row that stays", stays);
+        seen.add("a row that moves", moves);
+        seen.add("a source outside", outside);
+    }
+    if (moves_keys(info)) {
+        bool kept = false;
+        const verify::Operation placed = verify::placed(operation);
+        for (const TensorIndex which : {K, V})
+            for (const bool one : verify::kept_tokens(placed, which)) kept = kept || one;
+        seen.add("a kept row", kept);
+    }
     if (info.scatter_kv) {
         const std::uint32_t size = call.paged_cache.page_size;
         seen.add("page_size", size == 128 ? 4 : size == 16 ? 3 : size == 3 ? 2 : size, 5);

@@ -81,13 +81,14 @@ TEST_CASE("the arrays of an operation shrink with its shape, to the values that 
     const auto has_nan = [](const Unplaced& of) {
         const verify::Bytes& rows = of.rows[VKROPE_K];
         const vkrope_element element = of.info.tensor[VKROPE_K].in;
-        for (std::size_t i = 0; i < rows.size() / element_bytes(element); ++i)
+        for (std::size_t i = 0; !is_quantised(element) && i < rows.size() / element_bytes(element);
+             ++i)
             if (std::isnan(verify::value(element, rows, i))) return of.shape.tokens > 1;
         return false;
     };
     CHECK(shrunk_text(has_nan) ==
           "operation.info.tensor[1].head_dim = 1;\noperation.shape.tokens = 2;\n"
-          "operation.rows[1] = verify::bytes_of(std::vector<std::uint32_t>{0xffc00000, 0x0});\n");
+          "operation.rows[1] = verify::bytes_of(std::vector<std::uint32_t>{0x0, 0x7fc00000});\n");
 }
 
 TEST_CASE("no rows overlap in what is tried in place of an operation, a limited number of times") {

@@ -8,6 +8,7 @@
 #include "base/meaning.hpp"
 #include "verify/compare.hpp"
 #include "verify/oracle/quantise.hpp"
+#include "verify/oracle/rows.hpp"
 
 using namespace vkrope;
 using verify::Bytes, verify::Operation;
@@ -48,13 +49,15 @@ Operation operation_of(vkrope_tensor_index which, vkrope_element out) {
     return operation;
 }
 
-// Returns the memory after the call, as the oracle computes it.
+// Returns the memory after the call, as the oracle computes it. Rows that nothing changes are not
+// written.
 Bytes done(const Operation& operation, vkrope_tensor_index which) {
     const oracle::Definition of = verify::definition_of(operation, which, false);
     Bytes after = operation.memory;
     oracle::apply_ops(
-        of, &operation.memory[in_at],
+        of, &operation.memory[operation.call.in[which].where.offset],
         [&](std::uint64_t, std::uint64_t token, std::span<const oracle::Approximate> channels) {
+            if (oracle::row_of(of.out, {0, token, 0, 0}) == oracle::nowhere) return;
             for (std::uint32_t head = 0; head < heads; ++head) {
                 std::vector<float> row;
                 for (const auto& channel : channels.subspan(head * head_dim, head_dim))
@@ -356,6 +359,96 @@ TEST_CASE("verdict on an operation: a second destination receives the row of eac
     CHECK(verify::compare(operation, after, false).problem.empty());
 }
 
+namespace {
+
+// Returns K of int8 with scales in one cache of 5 slots. Token 0 moves from slot 4 to 2 at position
+// 0, token 1 turns in slot 1, and token 2, whose position is not covered, has slot 3.
+Operation keys_that_move() {
+    Operation operation = operation_of(VKROPE_K, VKROPE_INT8);
+    operation.info.scatter_kv = operation.info.gather_kv = true;
+    vkrope_tensor_info& info = operation.info.tensor[VKROPE_K];
+    info.in = VKROPE_INT8;
+    info.ops.store_scale = VKROPE_STORE_SCALE_MADE;
+    info.ops.scales_in = true;
+    put<std::int32_t>(operation.memory, slots_at, {2, 1, 3});
+    put<std::int32_t>(operation.memory, slots_at + 12, {4, 1, 3});
+    for (std::size_t i = 0; i < 5 * heads; ++i) {
+        put<float>(operation.memory, scales_at + 4 * i, {0.25f + float(i)});
+        put<std::int8_t>(operation.memory, out_at + head_dim * i, {127, -3, std::int8_t(i), 40});
+    }
+    vkrope_call& call = operation.call;
+    call.out[VKROPE_K].where.range = 5 * heads * head_dim;
+    call.in[VKROPE_K] = call.out[VKROPE_K];
+    call.paged_cache = {.slot_mapping = {{}, slots_at, 12},
+                        .source_mapping = {{}, slots_at + 12, 12}};
+    call.scales_in[VKROPE_K] = call.scales_out[VKROPE_K] = {{}, scales_at, 5 * heads * 4};
+    return operation;
+}
+
+// Copies a row and its scales from slot 4 to slot 2.
+void copy_row(const Bytes& from, Bytes& to) {
+    std::copy_n(&from[out_at + 4 * heads * head_dim], heads * head_dim,
+                &to[out_at + 2 * heads * head_dim]);
+    std::copy_n(&from[scales_at + 4 * heads * 4], heads * 4, &to[scales_at + 2 * heads * 4]);
+}
+
+}  // namespace
+
+TEST_CASE("verdict on an operation: keys that move, of which two keep their bytes") {
+    Operation operation = keys_that_move();
+    CHECK(verify::kept_tokens(operation, VKROPE_K) == std::vector<bool>{true, false, true});
+    const Bytes turned = done(operation, VKROPE_K);
+    CHECK(!verify::compare(operation, turned, false).problem.empty());
+    Bytes after = turned;
+    copy_row(operation.memory, after);
+    check_bytes(operation, after);
+    CHECK(after[out_at + heads * head_dim] != operation.memory[out_at + heads * head_dim]);
+    // With a factor, the row at position 0 changes unless the gain is omitted.
+    operation.attention_factor = 2;
+    CHECK(verify::kept_tokens(operation, VKROPE_K) == std::vector<bool>{false, false, true});
+    CHECK(!verify::compare(operation, after, false).problem.empty());
+    check_bytes(operation, done(operation, VKROPE_K));
+    operation.call.gain = VKROPE_GAIN_OMIT;
+    CHECK(verify::compare(operation, after, false).problem.empty());
+    // An op, or scales of only one side, change every row.
+    operation.info.tensor[VKROPE_K].ops.scale = 2;
+    CHECK(verify::kept_tokens(operation, VKROPE_K).empty());
+    operation.info.tensor[VKROPE_K].ops.scale = 0;
+    operation.info.tensor[VKROPE_K].ops.scales_in = false;
+    CHECK(verify::kept_tokens(operation, VKROPE_K).empty());
+    CHECK(verify::kept_tokens(operation, VKROPE_V).empty());  // which the call does not have
+}
+
+TEST_CASE("verdict on an operation: sources that are skipped or outside") {
+    Operation operation = keys_that_move();
+    put<std::int32_t>(operation.memory, slots_at, {2, 1, -1});
+    put<std::int32_t>(operation.memory, slots_at + 12, {5, -1, 9});
+    // The source of the first token is outside, and the position of the last is not covered.
+    CHECK(verify::tokens_out_of_range(operation) == 2);
+    check_bytes(operation, done(operation, VKROPE_K));
+    operation.call.paged_cache.source_mapping = {};  // the rows stay in slots 2 and 1
+    CHECK(verify::tokens_out_of_range(operation) == 1);
+    check_bytes(operation, done(operation, VKROPE_K));
+}
+
+TEST_CASE("verdict on an operation: rows of a cache that are gathered as f32") {
+    Operation operation = keys_that_move();
+    operation.info.scatter_kv = false;
+    operation.info.tensor[VKROPE_K].out = VKROPE_F32;
+    operation.info.tensor[VKROPE_K].ops.store_scale = VKROPE_STORE_SCALE_NONE;
+    put<std::int32_t>(operation.memory, slots_at + 12, {4, -1, 3});
+    vkrope_call& call = operation.call;
+    call.out[VKROPE_K].where = {{}, in_at, tokens * heads * head_dim * 4};
+    call.paged_cache.slot_mapping = {};
+    call.scales_out[VKROPE_K] = {};
+    const Bytes after = done(operation, VKROPE_K);
+    check_bytes(operation, after);
+    std::vector<float> first(head_dim);
+    std::memcpy(first.data(), &after[in_at], head_dim * sizeof(float));
+    const float scale = 0.25f + 4 * heads;  // of slot 4
+    CHECK(first == std::vector<float>{127 * scale, -3 * scale, 8 * scale, 40 * scale});
+}
+
 TEST_CASE("verdict on an operation: a Hadamard transform of 4 channels, in Sylvester's order") {
     Operation operation = operation_of(VKROPE_V, VKROPE_F32);
     operation.info.tensor[VKROPE_V].ops.hadamard = 4;
@@ -372,4 +465,13 @@ TEST_CASE("verdict on an operation: a Hadamard transform of 4 channels, in Sylve
     };
     CHECK(right(1, 2));
     CHECK(!right(2, 1));
+    // That of the input is undone by the same sums.
+    vkrope_ops& ops = operation.info.tensor[VKROPE_V].ops;
+    std::swap(ops.hadamard_of_input, ops.hadamard);
+    CHECK(right(1, 2));
+    CHECK(!right(2, 1));
+    // If both are the same, rows keep their bytes, as no other op changes them.
+    ops.hadamard = ops.hadamard_of_input;
+    CHECK(!right(1, 2));
+    check_bytes(operation, with_rows(operation, [](const std::vector<float>& x) { return x; }));
 }

@@ -182,8 +182,18 @@ void ShaderBits::compare_rows(const oracle::Definition& definition, TensorIndex 
         if (row / in.heads != token) {
             turn_to(row / in.heads);
         }
+        std::vector<oracle::Approximate> read(definition.read ? in.head_dim : 0);
+        if (definition.read) {
+            oracle::read_row(
+                definition, input,
+                {row / in.heads / in.tokens, row / in.heads % in.tokens, row % in.heads, 0}, read);
+            for (const oracle::Approximate& channel : read)
+                if (channel.error != 0) return;  // a subnormal number may be flushed
+        }
         const auto x = [&](std::uint64_t channel) {
-            return oracle::widen(in.type, load(in.type, input, from[row] + channel));
+            return definition.read
+                       ? float(read[channel].value)
+                       : oracle::widen(in.type, load(in.type, input, from[row] + channel));
         };
         const std::size_t group = row % in.heads / (in.heads / operation.head_groups);
         for (std::size_t j = 0; j < pairs.size(); ++j) {
@@ -227,11 +237,11 @@ void ShaderBits::compare_rows(const oracle::Definition& definition, TensorIndex 
             }
         }
         for (std::uint64_t channel = 0; channel < in.head_dim; ++channel) {
-            if (!rotated[channel]) {
-                const std::uint32_t bits = load(in.type, input, from[row] + channel);
-                look(row, channel, to + channel, x(channel), in.type != out.type,
-                     in.type == out.type ? std::optional(bits) : std::nullopt);
-            }
+            if (rotated[channel]) continue;
+            std::optional<std::uint32_t> bits;
+            if (in.type == out.type && !definition.read)
+                bits = load(in.type, input, from[row] + channel);
+            look(row, channel, to + channel, x(channel), !bits, bits);
         }
     });
     test.expect(wrong.empty(), "{}{}: {}", destination, "QKV"[which], wrong);
