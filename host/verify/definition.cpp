@@ -218,6 +218,14 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
     return rotation;
 }
 
+// Returns whether the rows of a tensor are in place, and no call of the kernel changes them.
+bool stays(const Operation& operation, vkrope_tensor_index which) {
+    const bool turns = which != VKROPE_V && operation.info.rotary_dim != 0;
+    return !turns && operation.call.paged_cache.source_mapping.range == 0 &&
+           operation.call.in[which].where.offset == operation.call.out[which].where.offset &&
+           !kept_tokens(operation, which).empty();
+}
+
 }  // namespace
 
 std::size_t stored_bytes(vkrope_element element, std::size_t channels) {
@@ -440,6 +448,10 @@ float scale_at(const Operation& operation, vkrope_tensor_index which, const Byte
 std::uint32_t tokens_out_of_range(const Operation& operation) {
     const oracle::Operation rotation = rotation_of(operation, VKROPE_V, false);
     const vkrope_tensor_index cached = has(operation, VKROPE_K) ? VKROPE_K : VKROPE_V;
+    bool all_stay = has(operation, VKROPE_K) || has(operation, VKROPE_V);
+    for (const vkrope_tensor_index which : {VKROPE_Q, VKROPE_K, VKROPE_V})
+        all_stay = all_stay && (!has(operation, which) || stays(operation, which));
+    if (all_stay) return 0;
     std::vector<oracle::Cache> caches;
     for (const bool output : {false, true}) {
         if (!has(operation, cached)) break;

@@ -96,7 +96,8 @@ std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_
 float scale_at(const Operation& operation, vkrope_tensor_index which, const Bytes& memory,
                std::uint64_t first, std::uint64_t index, float last);
 
-// Returns the number of tokens that vkrope_call::out_of_range counts.
+// Returns the number of tokens that vkrope_call::out_of_range counts: none if the call records
+// nothing, because all rows are in place and nothing changes them.
 std::uint32_t tokens_out_of_range(const Operation& operation);
 
 }  // namespace vkrope::verify

@@ -535,14 +535,12 @@ constexpr Kind all[] = {
      [](Whole operation) { return is_k_in_place(operation) && has_other_slots(operation); }},
     {"moved_to_another_cache", gathers_and_scatters,
      [](Whole operation) { return !is_k_in_place(operation) && has_other_slots(operation); }},
-    {"moved_with_few_storage_buffers",
-     [](Info info, Tensors) {
-         return moves_keys(info) && info.angles != VKROPE_ANGLES_DIRECT_BUFFER &&
-                info.angles != VKROPE_ANGLES_COS_SIN_CACHE && has(info.tensor[V]);
+    {"moved_in_parts",
+     [](Info info, Tensors shape) {
+         return gathers_and_scatters(info, shape) && is_quantised(info.tensor[K].in) &&
+                info.angles == VKROPE_ANGLES_COMPUTED;
      },
-     [](Whole operation) { return !operation.absent[K] && !operation.absent[V]; },
-     1500,
-     {.storage_buffers = 8}},
+     has_other_slots, 20000, short_range},
     {"gathered_rows",
      [](Info info, Tensors) {
          return info.gather_kv && !info.scatter_kv && is_quantised(info.tensor[K].in) &&

@@ -1,32 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Compares calls of layers without a rotation, of latent rows and of second destinations with other
 // calls that must give the same bits.
-#include "support/recording.hpp"
-#include "verify/compare.hpp"
-#include "verify/on_device.hpp"
+#include "ran_on_device.hpp"
 #include "verify/place.hpp"
 
 namespace vkrope::test {
 namespace {
 
 using verify::Operation, verify::Unplaced;
-
-struct Ran {
-    Bytes after;  // the memory after the call
-    std::uint64_t dispatches = 0;
-};
-
-// Runs an operation, and compares the memory with its definition.
-Ran ran_on_device(const Operation& operation, const ReportedLimits& limits = {}) {
-    verify::OnDevice there = must(verify::OnDevice::make(device(), operation));
-    const Owned<Kernel> kernel(must(create(reporting(device(), limits), operation.info)));
-    const Call call = there.call(operation.call);
-    Ran ran = {.after = {}, .dispatches = must(dispatches(kernel.get(), call))};
-    run(device(), kernel, call);
-    ran.after = download(there.memory(), operation.memory.size());
-    CHECK(verify::compare(operation, ran.after, true).problem == "");  // subnormals may be flushed
-    return ran;
-}
 
 // Returns Q and K of a layer without RoPE: Q has a norm and a temperature, K is stored as `k_out`.
 Unplaced layer_without_rope(Element element, Element k_out, Mapping mapping) {

@@ -32,8 +32,8 @@ ReportedLimits other_limits(std::uint64_t seed, const KernelInfo& info) {
                            info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
     switch (random() % 4) {
         case 0:
-            limits.storage_buffers = (info.scatter_kv ? 8 : 4) + (in_buffer ? 2 : 0) +
-                                     2 * std::uint32_t(random() % 4);
+            limits.storage_buffers = (info.scatter_kv || info.gather_kv ? 8 : 4) +
+                                     (in_buffer ? 2 : 0) + 2 * std::uint32_t(random() % 4);
             break;
         case 1:
             limits.workgroups_x = limits.workgroups_z = 3;

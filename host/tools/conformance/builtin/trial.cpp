@@ -30,7 +30,8 @@ std::vector<float> angle_pairs(const Trial& trial) {
 bool has_counter(const DeviceUnderTest& device, const Trial& trial) {
     const std::uint32_t of_device = device.info().limits->maxPerStageDescriptorStorageBuffers;
     return (trial.limits.storage_buffers != 0 ? trial.limits.storage_buffers : of_device) >= 8 ||
-           (trial.info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !trial.info.scatter_kv);
+           (trial.info.angles < VKROPE_ANGLES_DIRECT_BUFFER && !trial.info.scatter_kv &&
+            !trial.info.gather_kv);
 }
 
 }  // namespace
