@@ -540,7 +540,7 @@ constexpr Kind all[] = {
          return gathers_and_scatters(info, shape) && is_quantised(info.tensor[K].in) &&
                 info.angles == VKROPE_ANGLES_COMPUTED;
      },
-     has_other_slots, 20000, short_range},
+     has_other_slots, 6000, short_range},
     {"gathered_rows",
      [](Info info, Tensors) {
          return info.gather_kv && !info.scatter_kv && is_quantised(info.tensor[K].in) &&

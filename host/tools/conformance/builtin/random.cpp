@@ -42,6 +42,8 @@ ReportedLimits other_limits(std::uint64_t seed, const KernelInfo& info) {
         default:
             if (!in_buffer) limits.storage_range = 4096 + 256 * std::uint32_t(random() % 16);
     }
+    // Each part of the source is combined with each part of the destination.
+    if (info.gather_kv) limits.storage_range *= 16;
     return limits;
 }
 
