@@ -6,10 +6,11 @@
 
 namespace my {
 
-vkrope::RopeParams rope;
+vkrope::RopeParams rope, longer_rope;
 vkrope::AngleTableLayout plan;
 std::vector<vkrope::AngleTableLayout> plans;
 vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
+vkrope::Call shift;
 std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 vkrope::DeviceRef ref;
 Owned<vkrope::Kernel> kernel, qkv_kernel, no_rope_kernel;

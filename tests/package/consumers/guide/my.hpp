@@ -16,6 +16,7 @@
 
 struct vkrope_angle_table_layout;
 struct vkrope_arena;
+struct vkrope_call;
 struct vkrope_device_ref;
 struct vkrope_kernel;
 struct vkrope_kernel_info;
@@ -23,6 +24,7 @@ struct vkrope_position_kernel;
 
 namespace vkrope {
 using AngleTableLayout = vkrope_angle_table_layout;
+using Call = vkrope_call;
 using DescriptorArena = vkrope_arena;
 using DeviceRef = vkrope_device_ref;
 using Kernel = vkrope_kernel;
@@ -56,8 +58,8 @@ inline VkPipelineCache pipeline_cache;
 inline VkCommandBuffer commands;
 inline std::string_view config_json;
 inline std::vector<const char*> extensions;
-inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, ids, seconds, cu_seqlens, offsets,
-    cos_cache, sin_cache, parameters;
+inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, source_mapping, ids, deltas, seconds,
+    cu_seqlens, offsets, cos_cache, sin_cache, parameters;
 inline VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 inline bool has_debug_utils, no_rope;
 inline VkBuffer staging;
@@ -77,10 +79,11 @@ inline std::function<VkImageView(const vkrope::RopeParams&, const vkrope::AngleT
     make_table;
 inline std::function<void(VkAccessFlags from, VkAccessFlags to)> barrier;
 
-extern vkrope::RopeParams rope;
+extern vkrope::RopeParams rope, longer_rope;
 extern vkrope::AngleTableLayout plan;
 extern std::vector<vkrope::AngleTableLayout> plans;
 extern vkrope::KernelInfo info;
+extern vkrope::Call shift;
 extern std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 extern vkrope::DeviceRef ref;
 extern Owned<vkrope::Kernel> kernel, qkv_kernel, no_rope_kernel;
