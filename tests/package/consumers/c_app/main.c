@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Uses every tier from C, on a device that vkrope opens: a model file, the table of its angles,
    tensors in host memory, and kernels in a command buffer: a layer without RoPE with second
-   destinations, a latent row, a plain row. VKROPE_DEVICE names the device; without this variable
-   the program takes the best one. */
+   destinations, a latent row, a plain row, keys that move in a cache, scales of groups.
+   VKROPE_DEVICE names the device; without this variable the program takes the best one. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,8 +157,10 @@ static void submit_host(vkrope_device* device, const vkrope_kernel_info* info, v
     check(vkrope_buffer_create(device, sizeof host, &buffer, &error), "vkrope_buffer_create",
           &error);
     const VkBuffer handle = vkrope_buffer_whole(buffer).buffer;
-    VkDescriptorBufferInfo* const small[] = {&call->paged_cache.slot_mapping, &call->parameters};
-    for (int i = 0; i < 2; ++i)
+    VkDescriptorBufferInfo* const small[] = {
+        &call->paged_cache.slot_mapping, &call->paged_cache.source_mapping, &call->positions.ids,
+        &call->parameters, &call->scales_out[VKROPE_K]};
+    for (size_t i = 0; i < sizeof small / sizeof *small; ++i)
         if (small[i]->range) small[i]->buffer = handle;
     for (int i = 0; i < VKROPE_TENSORS; ++i) {
         if (call->in[i].heads) call->in[i].where.buffer = call->out[i].where.buffer = handle;
@@ -272,6 +274,105 @@ static void use_rotations(vkrope_device* device, const vkrope_rope_params* rotat
     vkrope_angle_table_destroy(table);
 }
 
+/* A cache of q8_0 for K and of iq4_nl for V: token 0 moves to another slot and turns, token 1 stays
+   as it is, token 2 turns in place. Quarter turns exchange the blocks of a key; V is copied. */
+static void use_moved_keys(vkrope_device* device) {
+    enum {
+        channels = 64,
+        slots = 4,
+        k_row = 2 * 34,
+        v_row = 2 * 18,
+        k_at = k_cache_at,
+        v_at = k_at + slots * k_row
+    };
+    const int32_t to[] = {3, 1, 2}, from[] = {0, 1, 2}, deltas[] = {1, 0, -1};
+    double quarters[channels / 2];
+    for (int j = 0; j < channels / 2; ++j) quarters[j] = 1.5707963267948966; /* pi / 2 */
+    const vkrope_rope_params rotation = {.pairing = VKROPE_HALF_SPLIT,
+                                         .head_dim = channels,
+                                         .rotary_dim = channels,
+                                         .inv_freq = quarters,
+                                         .inv_freq_count = channels / 2};
+    const vkrope_element q8_0 = VKROPE_Q8_0, iq4_nl = VKROPE_IQ4_NL;
+    vkrope_error error;
+    vkrope_angle_table* table = NULL;
+    vkrope_kernel_info info;
+    check(vkrope_angle_table_create(device, &rotation, VKROPE_ANGLES_FACTORED_TEXTURE, 8, &table,
+                                    &error),
+          "vkrope_angle_table_create", &error);
+    check(vkrope_get_kernel_info(&rotation, vkrope_angle_table_get(table)->layout, NULL, &q8_0,
+                                 &iq4_nl, &info, &error),
+          "vkrope_get_kernel_info", &error);
+    info.positions = VKROPE_POSITIONS_IDS;
+    info.gather_kv = info.scatter_kv = VK_TRUE;
+    vkrope_call call = {
+        .tokens = 3,
+        .in[VKROPE_K] = {.where = {.offset = k_at, .range = slots * k_row}, .heads = 1},
+        .in[VKROPE_V] = {.where = {.offset = v_at, .range = slots * v_row}, .heads = 1},
+        .positions.ids = {.offset = small_at, .range = sizeof deltas},
+        .angles = *vkrope_angle_table_get(table),
+        .gain = VKROPE_GAIN_OMIT,
+        .paged_cache = {.slot_mapping = {.offset = small_at + 16, .range = sizeof to},
+                        .source_mapping = {.offset = small_at + 32, .range = sizeof from}},
+    };
+    for (int i = VKROPE_K; i <= VKROPE_V; ++i) call.out[i] = call.in[i];
+    /* A row of any bytes keeps them unless it turns; a row that turns has a code of 127 in each
+       block, so that the turned block has the same scale. */
+    for (int i = 0; i < buffer_bytes; ++i) host.bytes[i] = (unsigned char)(151 * i + i / 7);
+    unsigned char* const k = host.bytes + k_at;
+    for (int block = 0; block < 2 * slots; ++block) {
+        if (block / 2 == 1) continue;
+        k[34 * block] = (unsigned char)(29 * block);
+        k[34 * block + 1] = 0x2d; /* f16, about 0.07 */
+        for (int c = 0; c < 32; ++c)
+            k[34 * block + 2 + c] = (unsigned char)(c == 3 ? 127 : (59 * c + block) % 255 - 127);
+    }
+    memcpy(host.bytes + small_at, deltas, sizeof deltas);
+    memcpy(host.bytes + small_at + 16, to, sizeof to);
+    memcpy(host.bytes + small_at + 32, from, sizeof from);
+    unsigned char expected[buffer_bytes], old[k_row];
+    memcpy(expected, host.bytes, sizeof expected);
+    for (int t = 0; t < 3; ++t) {
+        unsigned char* const row = expected + k_at + k_row * to[t];
+        memcpy(old, expected + k_at + k_row * from[t], sizeof old);
+        memcpy(row, old, sizeof old);
+        for (int block = 0; deltas[t] != 0 && block < 2; ++block) { /* (x0, x1) to (-x1, x0) */
+            memcpy(row + 34 * block, old + 34 * !block, 34);
+            for (int c = 2; block == (deltas[t] < 0) && c < 34; ++c)
+                row[34 * block + c] = (unsigned char)-row[34 * block + c];
+        }
+        memmove(expected + v_at + v_row * to[t], expected + v_at + v_row * from[t], v_row);
+    }
+    submit_host(device, &info, &call);
+    require(memcmp(host.bytes, expected, sizeof expected) == 0, "moved keys differ");
+    vkrope_angle_table_destroy(table);
+}
+
+/* A row of int8 with a UE8M0 scale for each 32 channels. */
+static void use_scales_of_groups(vkrope_device* device) {
+    enum { channels = 64 };
+    vkrope_kernel_info info = {
+        .tensor[VKROPE_K] = {.out = VKROPE_INT8, .head_dim = channels, .heads = 1}};
+    info.tensor[VKROPE_K].ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
+    info.tensor[VKROPE_K].ops.store_scale_group = 32;
+    info.tensor[VKROPE_K].ops.scale_type = VKROPE_SCALE_TYPE_UE8M0;
+    vkrope_call call = {
+        .tokens = 1,
+        .in[VKROPE_K] = {.where = {.offset = rows_at, .range = 4 * channels}, .heads = 1},
+        .out[VKROPE_K] = {.where = {.offset = k_cache_at, .range = channels}, .heads = 1},
+        .scales_out[VKROPE_K] = {.offset = small_at, .range = 4},
+    };
+    memset(&host, 0, sizeof host);
+    for (int c = 0; c < channels; ++c) /* codes times 1/4 and 1/8 */
+        host.numbers[c] = (float)((47 * c) % 190 - 95) / (c < 32 ? 4 : 8);
+    submit_host(device, &info, &call);
+    require(host.bytes[small_at] == 127 - 2 && host.bytes[small_at + 1] == 127 - 3,
+            "a scale of a group differs");
+    for (int c = 0; c < channels; ++c)
+        require(host.bytes[k_cache_at + c] == (unsigned char)((47 * c) % 190 - 95),
+                "a code of a group differs");
+}
+
 static void count_errors(void* user_data, VkBool32 is_error, const char* id, const char* text) {
     fprintf(stderr, "%s: %s: %s\n", is_error ? "error" : "warning", id, text);
     if (is_error) ++*(int*)user_data;
@@ -301,6 +402,8 @@ int main(void) {
         use_host_memory(device, rotation);
         use_layer_without_rope(device);
         use_rotations(device, rotation);
+        use_moved_keys(device);
+        use_scales_of_groups(device);
         vkrope_device_destroy(device);
     }
     vkrope_model_destroy(model);

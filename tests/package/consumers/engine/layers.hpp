@@ -3,29 +3,22 @@
 // with second destinations, and the latent row of MLA. Every cache has one row for each slot.
 #pragma once
 
-#include <cmath>
-#include <cstring>
-#include <deque>
-
 #include "table.hpp"
+#include "trial.hpp"
 
 namespace engine {
 
-class Layers {
+class Layers : public Trial {
    public:
     // rotation, table  half_split channels of a head of 64, and their angles
     Layers(const Gpu& gpu, VkCommandPool pool, const vkrope::RopeParams& rotation,
            const Table& table)
-        : gpu_(gpu), pool_(pool), rotation_(rotation), table_(table),
+        : Trial(gpu, pool), rotation_(rotation), table_(table),
           bound_(0x1p-24 * vkrope_error_bound(table.plan.source, 1)) {
         without_rope();
         with_second();
         latent();
-        for (Buffer& buffer : buffers_) gpu_.destroy(buffer);
     }
-
-    unsigned wrong() const { return wrong_; }
-    std::size_t values() const { return values_; }
 
    private:
     static constexpr std::uint32_t head_dim = 64, heads = 2, tokens = 7, rows = tokens * heads,
@@ -45,14 +38,6 @@ class Layers {
         return token == 0 ? -1 : std::int32_t(tokens - token);
     }
 
-    template <class T, class Make>
-    Buffer& fill(std::size_t numbers, const Make& make) {
-        buffers_.push_back(
-            gpu_.make_buffer(numbers * sizeof(T), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, true));
-        for (std::size_t i = 0; i < numbers; ++i)
-            static_cast<T*>(buffers_.back().mapped)[i] = T(make(i));
-        return buffers_.back();
-    }
     Buffer& inputs(std::size_t numbers) { return fill<float>(numbers, input); }
     Buffer& destination(std::size_t numbers) {
         return fill<float>(
@@ -62,13 +47,6 @@ class Layers {
     Buffer& blocks() {
         return fill<unsigned char>(
             count / 32 * 34, [](std::size_t) { return 0xa5; });
-    }
-
-    static vkrope::Tensor tensor(const Buffer& buffer, std::uint32_t of = heads) {
-        vkrope::Tensor made;
-        made.where = buffer.whole();
-        made.heads = of;
-        return made;
     }
 
     vkrope::Call call() {
@@ -82,32 +60,6 @@ class Layers {
         call.angles = table_.angles();
     }
 
-    void run(const vkrope::KernelInfo& info, const vkrope::Call& call) const {
-        const auto kernel = vkrope::own(vkrope::create(gpu_.ref(), info));
-        check(kernel.status, "create, of a layer");
-        vkrope::Owned<vkrope::DescriptorArena> arena;
-        if (!(gpu_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
-            const auto sets = vkrope::dispatches(kernel.value.get(), call);
-            check(sets.status, "dispatches, of a layer");
-            auto made = vkrope::own(
-                vkrope::create_arena(kernel.value.get(), std::uint32_t(sets.value)));
-            check(made.status, "create_arena, of a layer");
-            arena = std::move(made.value);
-        }
-        const VkCommandBuffer commands = gpu_.begin(pool_);
-        check(vkrope::record(commands, kernel.value.get(), call, arena.get()), "record, a layer");
-        memory_barrier(commands, vkrope::boundary().stage, vkrope::boundary().output_access,
-                       VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-        gpu_.submit_and_wait(commands);
-    }
-
-    void is(double got, double exact, double bound = 0) {
-        wrong_ += !(std::fabs(got - exact) <= bound);
-        ++values_;
-    }
-    static const float* floats(const Buffer& buffer) {
-        return static_cast<const float*>(buffer.mapped);
-    }
     // Calls `with` for every channel, with the index of its row in the cache: -1 if it has none.
     template <class With>
     static void for_channels(const With& with) {
@@ -119,11 +71,10 @@ class Layers {
     }
     // Compares a cache of q8_0 with the inputs: the scale of each block is 1/64.
     void has_codes(const Buffer& cache) {
-        const auto* bytes = static_cast<const unsigned char*>(cache.mapped);
         for_channels([&](std::size_t i, std::int32_t row) {
             const std::size_t channel = i % head_dim;
-            if (row < 0) return is(bytes[i / 32 * 34], 0xa5);  // no token has slot 0
-            const auto* block = bytes + (std::size_t(row) * head_dim + channel) / 32 * 34;
+            if (row < 0) return is(bytes(cache)[i / 32 * 34], 0xa5);  // no token has slot 0
+            const auto* block = bytes(cache) + (std::size_t(row) * head_dim + channel) / 32 * 34;
             is(block[0] | block[1] << 8, 0x2400);
             is(static_cast<signed char>(block[2 + channel % 32]), input(i) * 64);
         });
@@ -151,10 +102,10 @@ class Layers {
         const Buffer &q = inputs(count), &k = inputs(count), &k_cache = destination(count),
                      &v_cache = blocks();
         vkrope::Call layer = call();
-        layer.in[vkrope::Q] = layer.out[vkrope::Q] = tensor(q);
-        layer.in[vkrope::K] = layer.in[vkrope::V] = tensor(k);
-        layer.out[vkrope::K] = tensor(k_cache);
-        layer.out[vkrope::V] = tensor(v_cache);
+        layer.in[vkrope::Q] = layer.out[vkrope::Q] = tensor(q, heads);
+        layer.in[vkrope::K] = layer.in[vkrope::V] = tensor(k, heads);
+        layer.out[vkrope::K] = tensor(k_cache, heads);
+        layer.out[vkrope::V] = tensor(v_cache, heads);
         layer.scale_tokens[vkrope::Q] = fill<float>(tokens, factor).whole();
         run(info.value, layer);
         for_channels([&](std::size_t i, std::int32_t row) {
@@ -180,9 +131,9 @@ class Layers {
                      &k_cache = destination(count), &v_cache = blocks();
         vkrope::Call layer = call();
         rotate(layer);
-        layer.in[vkrope::K] = layer.in[vkrope::V] = tensor(k);
-        layer.out[vkrope::K] = tensor(k_cache);
-        layer.out[vkrope::V] = tensor(v_cache);
+        layer.in[vkrope::K] = layer.in[vkrope::V] = tensor(k, heads);
+        layer.out[vkrope::K] = tensor(k_cache, heads);
+        layer.out[vkrope::V] = tensor(v_cache, heads);
         layer.second[vkrope::K] = raw.whole();
         layer.second[vkrope::V] = packed.whole();
         run(info.value, layer);
@@ -243,14 +194,9 @@ class Layers {
         for (std::uint32_t c = 0; c < latent_dim; ++c) is(floats(cache)[c], unwritten);
     }
 
-    const Gpu& gpu_;
-    VkCommandPool pool_;
     const vkrope::RopeParams& rotation_;
     const Table& table_;
     double bound_;
-    std::deque<Buffer> buffers_;
-    unsigned wrong_ = 0;
-    std::size_t values_ = 0;
 };
 
 }  // namespace engine

@@ -3,7 +3,7 @@
 // command buffer between two copies, and compares every value with cos and sin. The engine is built
 // with the loader, with volk (ENGINE_VOLK), with no features enabled (ENGINE_NO_PUSH), without
 // extensions on Vulkan 1.2 (ENGINE_VULKAN_1_2), and in C++17 with the library's sources. Then it
-// runs the layers of layers.hpp.
+// runs the layers of layers.hpp, and moves.hpp.
 //
 //     engine                      the test
 //     engine --without-a-barrier  breaks the rule on purpose: reads Q and K back too early, which
@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "layers.hpp"
+#include "moves.hpp"
 
 namespace {
 
@@ -157,7 +158,8 @@ int main(int argc, char** argv) {
     }
 
     const engine::Layers layers(gpu, pool, rotation, table);
-    wrong += layers.wrong();
+    const engine::Moves moves(gpu, pool);
+    wrong += layers.wrong() + moves.wrong();
 
     gpu.destroy(table.image);
     for (engine::Buffer* buffer : {&upload, &qkv, &readback}) gpu.destroy(*buffer);
@@ -167,7 +169,7 @@ int main(int argc, char** argv) {
         "%s: %s, %s: %u frames, %u of %zu values wrong, %u validation messages, "
         "bits %llx\n",
         ENGINE_NAME, gpu.properties().deviceName, arena ? "descriptor arena" : "push descriptors",
-        frames, wrong, frames * values + layers.values(), gpu.messages(),
+        frames, wrong, frames * values + layers.values() + moves.values(), gpu.messages(),
         static_cast<unsigned long long>(bits));
     if (enable != engine::Enable::extensions && !arena)
         engine::fail("push descriptors were enabled");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rotates Q and K in host memory on the best Vulkan device, through the C interface. Then records
-// two calls with kernels of its own: a layer without RoPE with second destinations, a latent row.
+// calls with kernels of its own: a layer without RoPE with second destinations, a latent row, keys
+// that move in a cache, int4 with scales of groups.
 //
 // The program uses structs that the library makes only through pointers; it declares all fields of
 // structs that it makes itself.
@@ -78,6 +79,10 @@ struct Ops {
     store_scale: u32,
     scale_floor: f32,
     scale_layout: u32,
+    hadamard_of_input: u32,
+    store_scale_group: u32,
+    scale_type: u32,
+    scales_in: u32,
 }
 
 #[repr(C)]
@@ -104,6 +109,7 @@ struct KernelInfo {
     mapping: u32,
     pairing_out: u32,
     scatter_kv: u32,
+    gather_kv: u32,
     windows: [[u32; 2]; 4],
     sections: [u32; 11],
     phase: u32,
@@ -149,6 +155,7 @@ struct Angles {
 #[derive(Clone, Copy, Default)]
 struct PagedCache {
     slot_mapping: Part,
+    source_mapping: Part,
     int64: u32,
     page_size: u32,
     strides: [i64; 3],
@@ -172,6 +179,7 @@ struct Call {
     q_scale: f32,
     scale_tokens: [Part; 3],
     scales_out: [Part; 3],
+    scales_in: [Part; 3],
     second: [Part; 3],
 }
 
@@ -325,6 +333,11 @@ fn make(
 
 const HALF_SPLIT: u32 = 1;
 const Q8_0: u32 = 6;
+const IQ4_NL: u32 = 11;
+const INT4: u32 = 12;
+const POSITIONS_IDS: u32 = 1;
+const GAIN_OMIT: u32 = 1;
+const STORE_SCALE_MADE: u32 = 3;
 const FACTORED_TEXTURE: u32 = 1;
 const RMS: u32 = 1;
 const SECOND_RESULT: u32 = 1;
@@ -355,7 +368,13 @@ fn submit(device: Handle, info: &KernelInfo, call: &Call, memory: &mut [u8]) -> 
     let parts = tensors.map(|tensor| &mut tensor.place);
     for part in parts
         .chain(call.second.iter_mut())
-        .chain([&mut call.paged_cache.slot_mapping])
+        .chain(call.scales_in.iter_mut())
+        .chain(call.scales_out.iter_mut())
+        .chain([
+            &mut call.paged_cache.slot_mapping,
+            &mut call.paged_cache.source_mapping,
+            &mut call.positions.ids,
+        ])
     {
         part.buffer = if part.range > 0 { handle } else { 0 };
     }
@@ -403,6 +422,22 @@ fn tensor(offset: u64, range: u64) -> Tensor {
 
 fn bytes_of(row: &[f32]) -> Vec<u8> {
     row.iter().flat_map(|x| x.to_ne_bytes()).collect()
+}
+
+fn bytes_of_ids(ids: &[i32]) -> Vec<u8> {
+    ids.iter().flat_map(|id| id.to_ne_bytes()).collect()
+}
+
+/// Compares all bytes of a buffer. Returns their number.
+fn same(what: &str, memory: &[u8], expected: &[u8]) -> Result<usize, String> {
+    match memory
+        .iter()
+        .zip(expected)
+        .position(|(got, right)| got != right)
+    {
+        Some(at) => Err(format!("{what}: byte {at} differs")),
+        None => Ok(memory.len()),
+    }
 }
 
 /// K goes to a cache of q8_0, V to one of f32, and both, packed, to second destinations. Of two
@@ -459,14 +494,7 @@ fn layer_without_rope(device: Handle) -> Result<usize, String> {
     }
     expected[1024 + 3 * 128..1536].copy_from_slice(&rows[..128]);
     submit(device, &info, &call, &mut memory)?;
-    match memory
-        .iter()
-        .zip(&expected)
-        .position(|(got, right)| got != right)
-    {
-        Some(at) => Err(format!("a layer without RoPE: byte {at} differs")),
-        None => Ok(memory.len()),
-    }
+    same("a layer without RoPE", &memory, &expected)
 }
 
 /// The channels up to HEAD_DIM of a row have a norm, the others rotate: in place, in one dispatch.
@@ -525,6 +553,157 @@ fn latent_row(device: Handle, rotation: *const c_void) -> Result<usize, String> 
         }
     }
     Ok(memory.len())
+}
+
+/// The first fields of vkrope_rope_params, and more bytes than the others need, which are 0.
+#[repr(C)]
+struct RopeParams {
+    pairing: u32,
+    head_dim: u32,
+    rotary_dim: u32,
+    offsets: [u32; 2],
+    no_rope: u32,
+    inv_freq: *const f64,
+    inv_freq_count: usize,
+    rest: [u64; 256],
+}
+
+/// A cache of q8_0 for K, of iq4_nl for V: token 0 moves to another slot and turns, token 1 stays
+/// as it is, token 2 turns in place. Quarter turns exchange the blocks of a key; V is copied.
+fn moved_keys(device: Handle) -> Result<usize, String> {
+    const K_ROW: usize = 2 * 34;
+    const V_ROW: usize = 2 * 18;
+    const V_CACHE: usize = 4 * K_ROW;
+    const IDS: usize = V_CACHE + 4 * V_ROW;
+    let (to, from, deltas) = ([3i32, 1, 2], [0i32, 1, 2], [1i32, 0, -1]);
+    let quarters = [std::f64::consts::FRAC_PI_2; HEAD_DIM / 2];
+    let rotation = RopeParams {
+        pairing: HALF_SPLIT,
+        head_dim: HEAD_DIM as u32,
+        rotary_dim: HEAD_DIM as u32,
+        offsets: [0; 2],
+        no_rope: 0,
+        inv_freq: quarters.as_ptr(),
+        inv_freq_count: quarters.len(),
+        rest: [0; 256],
+    };
+    let table = make(vkrope_angle_table_destroy, |made, error| unsafe {
+        let rotation = (&rotation as *const RopeParams).cast();
+        vkrope_angle_table_create(device, rotation, FACTORED_TEXTURE, 8, made, error)
+    })?;
+    let mut info = KernelInfo {
+        pairing: HALF_SPLIT,
+        rotary_dim: HEAD_DIM as u32,
+        angles: FACTORED_TEXTURE,
+        positions: POSITIONS_IDS,
+        scatter_kv: 1,
+        gather_kv: 1,
+        ..Default::default()
+    };
+    let mut call = Call {
+        tokens: 3,
+        angles: unsafe { *vkrope_angle_table_get(table.0) },
+        gain: GAIN_OMIT,
+        ..Default::default()
+    };
+    for (t, element, cache, bytes) in [(K, Q8_0, 0, 4 * K_ROW), (V, IQ4_NL, V_CACHE, 4 * V_ROW)] {
+        info.tensor[t].input = element;
+        info.tensor[t].output = element;
+        info.tensor[t].head_dim = HEAD_DIM as u32;
+        call.input[t] = tensor(cache as u64, bytes as u64);
+        call.output[t] = call.input[t];
+    }
+    call.positions.ids = part(IDS as u64, 12);
+    call.paged_cache.slot_mapping = part(IDS as u64 + 12, 12);
+    call.paged_cache.source_mapping = part(IDS as u64 + 24, 12);
+    // A row of any bytes keeps them unless it turns; a row that turns has a code of 127 in each
+    // block, so that the turned block has the same scale.
+    let mut memory: Vec<u8> = (0..IDS).map(|i| (157 * i + i / 5) as u8).collect();
+    for block in (0..8).filter(|block| block / 2 != 1) {
+        let bytes = &mut memory[34 * block..34 * (block + 1)];
+        bytes[0] = 31 * block as u8;
+        bytes[1] = 0x2c; // f16, about 1/16
+        for (c, code) in bytes[2..].iter_mut().enumerate() {
+            *code = if c == 7 {
+                127
+            } else {
+                ((61 * c + block) % 255) as u8
+            };
+            *code = if *code == 128 { 0 } else { *code }; // -128 is no code
+        }
+    }
+    for ids in [&deltas, &to, &from] {
+        memory.extend(bytes_of_ids(ids));
+    }
+    let mut expected = memory.clone();
+    for t in 0..3 {
+        let (to, from) = (to[t] as usize, from[t] as usize);
+        let old = memory[K_ROW * from..K_ROW * (from + 1)].to_vec();
+        let row = &mut expected[K_ROW * to..K_ROW * (to + 1)];
+        row.copy_from_slice(&old);
+        if deltas[t] != 0 {
+            // (x0, x1) becomes (-x1, x0), or (x1, -x0).
+            row.rotate_left(34);
+            let negated = if deltas[t] > 0 { 2..34 } else { 36..68 };
+            for code in &mut row[negated] {
+                *code = code.wrapping_neg();
+            }
+        }
+        expected.copy_within(
+            V_CACHE + V_ROW * from..V_CACHE + V_ROW * (from + 1),
+            V_CACHE + V_ROW * to,
+        );
+    }
+    submit(device, &info, &call, &mut memory)?;
+    same("moved keys", &memory, &expected)
+}
+
+/// K goes to int4 with a scale for 32 channels, and comes back.
+fn scales_of_groups(device: Handle) -> Result<usize, String> {
+    const ROW: usize = 4 * HEAD_DIM;
+    const CODES: usize = 2 * ROW;
+    const SCALES: usize = CODES + HEAD_DIM / 2;
+    let mut info = KernelInfo::default();
+    info.tensor[K] = TensorInfo {
+        output: INT4,
+        head_dim: HEAD_DIM as u32,
+        heads: 1,
+        ..Default::default()
+    };
+    info.tensor[K].ops.store_scale = STORE_SCALE_MADE;
+    info.tensor[K].ops.store_scale_group = 32;
+    let mut call = Call {
+        tokens: 1,
+        ..Default::default()
+    };
+    call.input[K] = tensor(0, ROW as u64);
+    call.output[K] = tensor(CODES as u64, HEAD_DIM as u64 / 2);
+    call.scales_out[K] = part(SCALES as u64, 8);
+    // Each group has a code of 7 or -7.
+    let code = |c: usize| (11 * c % 15) as i32 - 7;
+    let scale = |c: usize| if c < 32 { 0.5 } else { 0.125f32 };
+    let row: Vec<f32> = (0..HEAD_DIM).map(|c| code(c) as f32 * scale(c)).collect();
+    let mut memory = bytes_of(&row);
+    memory.resize(SCALES + 8, 0);
+    let mut expected = memory.clone();
+    for c in 0..HEAD_DIM {
+        expected[CODES + c / 2] |= (code(c) as u8 & 15) << (4 * (c % 2));
+    }
+    expected[SCALES..].copy_from_slice(&bytes_of(&[0.5, 0.125]));
+    submit(device, &info, &call, &mut memory)?;
+    same("int4", &memory, &expected)?;
+    let ops = &mut info.tensor[K].ops;
+    ops.store_scale = 0;
+    ops.scales_in = 1;
+    info.tensor[K].input = INT4;
+    info.tensor[K].output = 0;
+    call.input[K] = call.output[K];
+    call.output[K] = tensor(ROW as u64, ROW as u64);
+    call.scales_in = call.scales_out;
+    call.scales_out = Default::default();
+    expected[ROW..2 * ROW].copy_from_slice(&bytes_of(&row));
+    submit(device, &info, &call, &mut memory)?;
+    same("int4 that is read", &memory, &expected)
 }
 
 const CONFIG: &str = r#"{"model_type": "llama", "hidden_size": 256, "num_attention_heads": 4,
@@ -593,7 +772,10 @@ fn run() -> Result<String, String> {
     }
     let name =
         unsafe { CStr::from_ptr((*vkrope_device_get_info(device.0)).name) }.to_string_lossy();
-    let layers = layer_without_rope(device.0)? + latent_row(device.0, rotation)?;
+    let layers = layer_without_rope(device.0)?
+        + latent_row(device.0, rotation)?
+        + moved_keys(device.0)?
+        + scales_of_groups(device.0)?;
     Ok(format!(
         "Rust: {} values rotated on {name}, {layers} bytes of layers compared",
         q.len() + k.len()
