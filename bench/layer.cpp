@@ -22,7 +22,7 @@ Buffer make_buffer(Device& device, std::uint64_t bytes) {
 
 // Writes the whole buffer. `part` returns any range of its bytes.
 void upload(Buffer& buffer, const ReadBytes& part) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 25;
+    constexpr std::uint64_t most = std::uint64_t{67320} * 512;  // whole blocks of every type
     const std::uint64_t size = buffer.whole().range;
     for (std::uint64_t first = 0; first < size; first += most) {
         const verify::Bytes bytes = part(first, std::min(most, size - first));
@@ -39,15 +39,17 @@ Layer::Layer(Device& device, const verify::Operation& operation, bool in_place)
         in_[which] = make_buffer(device, input_bytes(operation, which));
         out_[which] = make_buffer(device, output_bytes(operation, which));
         const Element element = operation.info.tensor[which].in;
-        const std::uint32_t each = element_bytes(element);
+        const std::uint32_t each = element_bytes(element), channels = block_channels(element);
         upload(in_[which],
                [&, pattern = Pattern(element)](std::uint64_t first, std::uint64_t bytes) {
-                   return pattern.at(first / each, bytes / each);
+                   return pattern.at(first / each * channels, bytes / each * channels);
                });
         operation_.call.in[which].where = in_[which].whole();
         operation_.call.out[which].where = (this->in_place(which) ? in_ : out_)[which].whole();
         second_[which] = make_buffer(device, second_bytes(operation, which));
         operation_.call.second[which] = second_[which].whole();
+        scales_[which] = make_buffer(device, made_scale_bytes(operation, which));
+        operation_.call.scales_out[which] = scales_[which].whole();
     }
     clear();
 }
@@ -104,7 +106,12 @@ Checked Layer::check_outputs(const verify::Operation& operation, std::optional<d
             const auto read = [&](std::uint64_t first, std::uint64_t bytes) {
                 return output(which, first, bytes, second);
             };
-            const Checked checked = check_output(operation, which, read, bound_u, second);
+            const auto scales = [&](std::uint64_t first, std::uint64_t bytes) {
+                verify::Bytes content(bytes);
+                check(scales_[which].download(content.data(), bytes, first), Subject::device);
+                return content;
+            };
+            const Checked checked = check_output(operation, which, read, bound_u, second, scales);
             if (!checked.failure.empty())
                 tools::fail(tools::ExitCode::verification_failed, "{}{}{}: {}", what,
                             second ? "second destination of " : "", "QKV"[which], checked.failure);

@@ -47,6 +47,7 @@ class Layer {
     bool in_place_;
     Buffer in_[tensor_count], out_[tensor_count];  // in place, `out_` is the target of the copy
     Buffer second_[tensor_count];                  // second destinations
+    Buffer scales_[tensor_count];                  // made scales
 };
 
 // An operation with its angle table, ids, slots, parameters and kernel: objects that an engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Times one dispatch from the projection to the cache, and the passes that it replaces: norms of Q
 // and K, the rotation, Hadamard transforms, and the store of K and V. Also times layers without
-// RoPE, the latent row of MLA, and second destinations.
+// RoPE, the latent row of MLA, second destinations, scales of groups, and keys that move.
 #include <deque>
 
 #include "cli/failure.hpp"
@@ -59,17 +59,23 @@ std::vector<Shape> layer_shapes() {
                     rotation(tokens, {}, {1, 576, 512}, 64, 10000, VKROPE_INTERLEAVED)};
     add_norm(latent.operation, K, {.channels = 512});
     store_in_cache(latent.operation);
-    std::vector<Shape> all = {no_rope, second, latent};
+    const Shape groups = layer("groups_llama3_1_8b/int8", "Llama 3.1 8B", tokens, 32, 8, 128,
+                               std::nullopt);
+    std::vector<Shape> all = {no_rope, second, groups, latent};
     for (Shape& shape : all) shape.operation = of_type(shape.operation, VKROPE_F16);
-    for (Shape* shape : {&all[0], &all[1]}) {
-        add_v(shape->operation, VKROPE_Q8_0);
+    for (Shape* shape : {&all[0], &all[1], &all[2]}) {
+        add_v(shape->operation, shape == &all[2] ? VKROPE_INT8 : VKROPE_Q8_0);
         for (TensorInfo& tensor : shape->operation.info.tensor) tensor.ops.hadamard = 0;
     }
     remove_rotation(all[0].operation);
     for (const TensorIndex which : {K, V}) {
         all[1].operation.info.tensor[which].second_of = VKROPE_SECOND_RESULT;
         all[1].operation.info.tensor[which].second = VKROPE_F16;
+        all[2].operation.info.tensor[which].ops.store_scale = VKROPE_STORE_SCALE_MADE;
+        all[2].operation.info.tensor[which].ops.store_scale_group = 32;
     }
+    all.push_back(
+        {"moved_llama3_1_8b/q8_0", "Llama 3.1 8B", moved_keys(8192, {8, 128}, VKROPE_Q8_0)});
     return all;
 }
 
@@ -77,8 +83,9 @@ std::vector<Shape> layer_shapes() {
 double moved(const Call& call) {
     double sum = 0;
     for (const TensorIndex which : every_tensor)
-        sum += double(call.in[which].where.range) + double(call.out[which].where.range) +
-               double(call.second[which].range);
+        for (const auto& part : {call.in[which].where, call.out[which].where, call.second[which],
+                                 call.scales_out[which]})
+            sum += double(part.range);
     return sum;
 }
 
@@ -88,7 +95,9 @@ std::vector<tools::Copied> copies_of(const Call& call, const std::deque<Buffer>&
     std::vector<tools::Copied> all;
     for (const TensorIndex which : every_tensor) {
         const VkDescriptorBufferInfo& in = call.in[which].where;
-        VkDeviceSize left = (in.range + call.out[which].where.range + call.second[which].range) / 2;
+        VkDeviceSize left = (in.range + call.out[which].where.range + call.second[which].range +
+                             call.scales_out[which].range) /
+                            2;
         while (left >= 16) {
             const VkDeviceSize bytes = std::min(left, in.range) / 16 * 16;
             all.push_back({{in.buffer, 0, bytes}, {scratch[which].handle(), 0, bytes}});
@@ -309,7 +318,7 @@ class LayerWithOps {
     std::vector<Record> steps_[methods];
 };
 
-// A layer whose K and V may have second destinations.
+// A layer whose K and V may have second destinations, or whose keys move.
 struct OneCall {
     OneCall(Device& device, const verify::Operation& operation)
         : layer(device, operation), one(device, layer.operation()) {
@@ -318,7 +327,11 @@ struct OneCall {
             scratch.push_back(bytes == 0 ? Buffer()
                                          : value_of(Buffer::make(device, bytes), Subject::device));
         }
-        if (!verify::has_second(operation, K)) return;
+        if (verify::is_quantised(operation.info.tensor[K].in)) add_passes_of_move(device);
+        if (verify::has_second(operation, K)) add_calls_of_second(device);
+    }
+
+    void add_calls_of_second(Device& device) {
         verify::Operation packed = layer.operation(), stored = packed;
         packed.info.scatter_kv = false;
         packed.call.paged_cache = {};
@@ -333,21 +346,57 @@ struct OneCall {
                 each->call.second[which] = {};
             }
         }
-        two.emplace_back(device, packed);
-        two.emplace_back(device, stored);
+        parts.emplace_back(device, packed);
+        parts.emplace_back(device, stored);
     }
 
-    Status record_two(VkCommandBuffer commands) const {
+    // The keys in f32, their rotation in place, the cache. llama.cpp also has two nodes for the
+    // transforms.
+    void add_passes_of_move(Device& device) {
+        verify::Operation read = layer.operation(), turned = read, stored = read;
+        for (verify::Operation* each : {&read, &stored}) {
+            remove_rotation(*each);
+            each->info.positions = VKROPE_POSITIONS_IMPLICIT;
+            each->call.gain = VKROPE_GAIN_APPLY;
+        }
+        const TensorInfo& k = read.info.tensor[K];
+        const std::uint64_t channels = verify::tokens_of(read) * k.heads * k.head_dim;
+        keys = value_of(Buffer::make(device, channels * sizeof(float)), Subject::device);
+        const Tensor rows = {.where = keys.whole(), .heads = k.heads};
+        for (verify::Operation* each : {&read, &turned}) {
+            each->info.tensor[K].out = VKROPE_F32;
+            each->info.tensor[K].ops.hadamard = 0;
+            each->info.scatter_kv = false;
+            each->call.out[K] = rows;
+            each->call.paged_cache.slot_mapping = {};
+        }
+        for (verify::Operation* each : {&turned, &stored}) {
+            each->info.tensor[K].in = VKROPE_F32;
+            each->info.tensor[K].ops.hadamard_of_input = 0;
+            each->info.gather_kv = false;
+            each->call.in[K] = rows;
+            each->call.paged_cache.source_mapping = {};
+        }
+        for (const verify::Operation* each : {&read, &turned, &stored})
+            parts.emplace_back(device, *each);
+        between = barrier(device);
+    }
+
+    Status record_parts(VkCommandBuffer commands) const {
         Status status;
-        for (const Pass& pass : two)
-            if (status) status = pass.record(commands);
+        for (const Pass& part : parts) {
+            if (status && between && &part != &parts.front()) status = between(commands);
+            if (status) status = part.record(commands);
+        }
         return status;
     }
 
     Layer layer;
     Pass one;
-    std::deque<Pass> two;  // calls that together write the same; none without second destinations
+    std::deque<Pass> parts;      // calls that together write the same, if it is known how
+    Record between;              // null, or the barrier between the parts
     std::deque<Buffer> scratch;  // targets of the copies
+    Buffer keys;                 // in f32, between the parts
 };
 
 }  // namespace
@@ -362,18 +411,19 @@ Bench::Row Bench::layer_row(const Shape& shape) {
             .time = running([=](VkCommandBuffer commands) { return of->one.record(commands); })};
     row.first_ns = row.time();
     of->layer.check_outputs(of->layer.operation());
-    if (of->two.empty()) return row;
+    if (of->parts.empty()) return row;
     const std::vector<verify::Bytes> by_one = outputs_of(of->layer);
     of->layer.clear();
     row.others = {{"passes_over_fused",
-                   running([=](VkCommandBuffer commands) { return of->record_two(commands); })}};
+                   running([=](VkCommandBuffer commands) { return of->record_parts(commands); })}};
     row.others[0].time();
     if (outputs_of(of->layer) != by_one)
         tools::fail(tools::ExitCode::verification_failed,
-                    "the one call and the two that it replaces have other bits");
-    double bytes_of_two = 0;
-    for (const Pass& pass : of->two) bytes_of_two += moved(pass.operation().call);
-    row.counters = {{"bytes_of_passes", bytes_of_two / bytes}, {"passes", 2}};
+                    "the one call and those that it replaces have other bits");
+    double bytes_of_parts = 0;
+    for (const Pass& part : of->parts) bytes_of_parts += moved(part.operation().call);
+    row.counters = {{"bytes_of_passes", bytes_of_parts / bytes},
+                    {"passes", double(of->parts.size())}};
     return row;
 }
 

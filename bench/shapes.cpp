@@ -5,6 +5,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/meaning.hpp"
 #include "verify/definition.hpp"
 #include "verify/memory.hpp"
 
@@ -175,6 +176,26 @@ void store_in_cache(Operation& operation) {
     set_ids(operation, {}, slots);
 }
 
+Operation moved_keys(std::uint32_t tokens, const Heads& k, Element cache) {
+    Operation operation = rotation(tokens, {}, k, k.head_dim, 500000);
+    TensorInfo& info = operation.info.tensor[K];
+    info.in = info.out = cache;
+    info.ops.hadamard_of_input = info.ops.hadamard =
+        vkrope_hadamard_of_llama_cpp(k.head_dim, true, k.head_dim, true).q_and_k;
+    operation.call.gain = VKROPE_GAIN_OMIT;
+    operation.call.positions = {};
+    Ids slots(tokens);
+    std::iota(slots.begin(), slots.end(), 0);
+    verify::Memory memory(1);
+    operation.info.positions = VKROPE_POSITIONS_IDS;
+    operation.call.positions.ids = memory.put(Ids(tokens, -1000), false);
+    operation.info.gather_kv = operation.info.scatter_kv = true;
+    operation.call.paged_cache.slot_mapping = memory.put(slots, false);
+    operation.call.paged_cache.source_mapping = memory.put(slots, false);
+    operation.memory = std::move(memory.bytes);
+    return operation;
+}
+
 std::span<const Shape> shapes() {
     static const Shape all[] = {
         {"prefill_llama3_8b", "Llama 3.1 8B", llama3_8b(4096)},
@@ -222,11 +243,17 @@ std::uint64_t second_bytes(const Operation& operation, TensorIndex which) {
                                 verify::tokens_of(operation) * info.heads * info.head_dim);
 }
 
+std::uint64_t made_scale_bytes(const Operation& operation, TensorIndex which) {
+    const TensorInfo& info = operation.info.tensor[which];
+    if (!is_made(info.ops.store_scale)) return 0;
+    return verify::tokens_of(operation) * info.heads * scale_groups(info) * sizeof(float);
+}
+
 std::uint64_t device_bytes(const Operation& operation) {
     std::uint64_t sum = 0;
     for (const TensorIndex which : every_tensor)
         sum += input_bytes(operation, which) + output_bytes(operation, which) +
-               second_bytes(operation, which);
+               second_bytes(operation, which) + made_scale_bytes(operation, which);
     return sum;
 }
 

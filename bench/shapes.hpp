@@ -41,6 +41,8 @@ void add_v(verify::Operation& operation, Element cache);
 void remove_rotation(verify::Operation& operation);
 // Stores K and V in a cache that has a row for each token, in the order of the tokens.
 void store_in_cache(verify::Operation& operation);
+// Returns a call that moves this many keys by -1000 positions, from a cache to another one.
+verify::Operation moved_keys(std::uint32_t tokens, const Heads& k, Element cache);
 
 std::span<const Shape> shapes();
 
@@ -53,6 +55,8 @@ std::uint64_t input_bytes(const verify::Operation& operation, TensorIndex which)
 std::uint64_t output_bytes(const verify::Operation& operation, TensorIndex which);
 // Returns the bytes of the second destination of a tensor.
 std::uint64_t second_bytes(const verify::Operation& operation, TensorIndex which);
+// Returns the bytes of the scales that a tensor's store makes.
+std::uint64_t made_scale_bytes(const verify::Operation& operation, TensorIndex which);
 // Returns the bytes of all inputs and outputs.
 std::uint64_t device_bytes(const verify::Operation& operation);
 

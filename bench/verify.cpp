@@ -13,8 +13,8 @@
 namespace vkrope::bench {
 namespace {
 
-// A prime, so that all rows of a tensor differ.
-constexpr std::uint64_t period = 262147;
+// Primes, so that all rows of a tensor differ.
+constexpr std::uint64_t period = 262147, period_of_blocks = 8209;
 // Most elements that are compared; ops cost more time.
 constexpr std::uint64_t max_elements = std::uint64_t{1} << 20, max_elements_of_ops = 1 << 15;
 constexpr std::uint64_t max_blocks = 8;
@@ -52,9 +52,13 @@ verify::Operation part_of(const verify::Operation& whole, TensorIndex which, con
         part.call.positions.ids = memory.put(chosen(verify::positions_of(whole)), true);
         part.call.positions.int64 = true;
     }
-    if (const auto cache = verify::rows_of(whole, which, true).cache) {
-        part.call.paged_cache.slot_mapping = memory.put(chosen(cache->slot_mapping), true);
-        part.call.paged_cache.int64 = true;
+    vkrope_paged_cache& paged = part.call.paged_cache;
+    for (const bool output : {false, true}) {
+        const auto cache = verify::rows_of(whole, which, output).cache;
+        if (!cache) continue;
+        (output ? paged.slot_mapping : paged.source_mapping) = memory.put(
+            chosen(cache->slot_mapping), true);
+        paged.int64 = true;
     }
     part.memory = std::move(memory.bytes);
     return part;
@@ -62,34 +66,45 @@ verify::Operation part_of(const verify::Operation& whole, TensorIndex which, con
 
 }  // namespace
 
-Pattern::Pattern(Element element) : bytes_(element_bytes(element)), period_(period * bytes_) {
+Pattern::Pattern(Element element)
+    : channels_(block_channels(element)), bytes_(element_bytes(element)) {
     std::mt19937 generator(3);
     std::uniform_real_distribution<float> values(-4, 4);
-    for (std::uint64_t i = 0; i < period; ++i) {
-        const std::uint32_t bits = oracle::narrow(verify::type_of(element), values(generator));
+    std::vector<float> numbers(channels_ == 1 ? period : period_of_blocks * channels_);
+    for (float& number : numbers) number = values(generator);
+    period_.resize(numbers.size() / channels_ * bytes_);
+    if (has_blocks(element)) {
+        const auto blocks = oracle::quantise_blocks(verify::store_of(element), numbers);
+        std::memcpy(period_.data(), blocks.data(), blocks.size());
+        return;
+    }
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const std::uint32_t bits = oracle::narrow(verify::type_of(element), numbers[i]);
         std::memcpy(period_.data() + i * bytes_, &bits, bytes_);
     }
 }
 
 verify::Bytes Pattern::at(std::uint64_t first, std::uint64_t count) const {
-    verify::Bytes bytes(count * bytes_);
-    for (std::uint64_t done = 0; done < count;) {
-        const std::uint64_t from = (first + done) % period,
-                            run = std::min(period - from, count - done);
-        std::memcpy(bytes.data() + done * bytes_, period_.data() + from * bytes_, run * bytes_);
+    const std::uint64_t from = first / channels_ * bytes_;
+    verify::Bytes bytes(count / channels_ * bytes_);
+    for (std::uint64_t done = 0; done < bytes.size();) {
+        const std::uint64_t at = (from + done) % period_.size(),
+                            run = std::min(period_.size() - at, bytes.size() - done);
+        std::memcpy(bytes.data() + done, period_.data() + at, run);
         done += run;
     }
     return bytes;
 }
 
 Checked check_output(const verify::Operation& operation, TensorIndex which, const ReadBytes& output,
-                     std::optional<double> bound_u, bool second) {
+                     std::optional<double> bound_u, bool second, const ReadBytes& scales) {
     const TensorInfo& info = operation.info.tensor[which];
     const Pattern pattern(info.in);
     const std::uint64_t channels = std::uint64_t{info.heads} * info.head_dim;
     const Element stored = second ? info.second : info.out;
     const bool ops = verify::has_steps(operation, which) || verify::is_quantised(stored),
-               cached = operation.info.scatter_kv && which != Q && !second;
+               cached = operation.info.scatter_kv && which != Q && !second,
+               gathered = operation.info.gather_kv && which != Q;
     const std::uint64_t fit = (ops ? max_elements_of_ops : max_elements) / channels;
     Checked checked;
     for (const Block& block :
@@ -103,8 +118,16 @@ Checked check_output(const verify::Operation& operation, TensorIndex which, cons
         oracle::Definition definition = second ? verify::second_definition_of(part, which, true)
                                                : verify::definition_of(part, which, true);
         if (bound_u) definition.bound_u = *bound_u;
-        const oracle::Verdict verdict = oracle::compare(definition, pattern.at(first, count).data(),
-                                                        got.data());
+        const verify::Bytes rows = gathered ? pattern.at(0, verify::tokens_of(operation) * channels)
+                                            : pattern.at(first, count);
+        std::vector<float> made;
+        if (is_made(info.ops.store_scale) && !second) {  // a row of the cache is that of a token
+            const std::uint64_t of_token = info.heads * scale_groups(info) * sizeof(float);
+            const verify::Bytes read = scales(block.first * of_token, block.tokens * of_token);
+            made.resize(read.size() / sizeof(float));
+            std::memcpy(made.data(), read.data(), read.size());
+        }
+        const oracle::Verdict verdict = oracle::compare(definition, rows.data(), got.data(), made);
         checked.elements += verdict.elements;
         checked.error_u = std::max(checked.error_u, verdict.largest_error_u);
         if (checked.failure.empty()) checked.failure = problem_of(definition, verdict);

@@ -16,11 +16,11 @@ namespace vkrope::bench {
 class Pattern {
    public:
     explicit Pattern(Element element);
-    // Returns `count` elements from index `first` on, in the stored type.
+    // Returns `count` elements from index `first` on, in the stored type; both are whole blocks.
     verify::Bytes at(std::uint64_t first, std::uint64_t count) const;
 
    private:
-    std::uint32_t bytes_;
+    std::uint32_t channels_, bytes_;  // of a block
     verify::Bytes period_;
 };
 
@@ -38,7 +38,9 @@ using ReadBytes = std::function<verify::Bytes(std::uint64_t first, std::uint64_t
 //
 // bound_u  replaces the contract's bound of the rotation
 // second   the output is the second destination
+// scales   reads the made scales, if the store has them
 Checked check_output(const verify::Operation& operation, TensorIndex which, const ReadBytes& output,
-                     std::optional<double> bound_u = {}, bool second = false);
+                     std::optional<double> bound_u = {}, bool second = false,
+                     const ReadBytes& scales = nullptr);
 
 }  // namespace vkrope::bench

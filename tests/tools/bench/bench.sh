@@ -47,7 +47,8 @@ for shape in decode_b1 decode_b64 decode_b256; do has "rope/$shape/bf16/computed
 for who in ggml ggml_along_x onnxruntime ncnn unfused; do
     has "rival/$who/prefill_llama3_8b/f16"; done
 for shape in decode_b1 decode_b64 decode_b256; do has "rival/unfused/$shape/f16"; done
-has layer/no_rope_exaone4_32b/q8_0 layer/second_llama3_1_8b/q8_0 layer/latent_deepseek_v3/f16
+has layer/no_rope_exaone4_32b/q8_0 layer/second_llama3_1_8b/q8_0 layer/latent_deepseek_v3/f16 \
+    layer/groups_llama3_1_8b/int8 layer/moved_llama3_1_8b/q8_0 cache/decode_qwen3_8b/iq4_nl
 has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 host/fill_factored_131072
 for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" \
     "host/create_warm/$kind" "host/record_of/$kind"; done
@@ -96,7 +97,7 @@ holds 'the table has a line a row' [ "$(grep -c manual_time table)" = \
 # The summaries of two devices with the same name: this run, with a report in which one check fails,
 # and the same figures with another driver and with rivals that win.
 rows='rope/(prefill_llama3_8b/(f32|f16|bf16)/factored_texture/out_of_place|decode_b1/f16/factored_texture)'
-rows="$rows|layer/latent|ops/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
+rows="$rows|layer/(latent|groups|moved)|ops/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
 works "$bench" --benchmark_filter="$rows|rival/$who/prefill_llama3_8b/f32" \
     --benchmark_min_time=0.001 --benchmark_repetitions=2 \
     --commit abc123 --benchmark_out=medians.json
@@ -143,9 +144,10 @@ done
 same decode_b1/f16 2 rope/decode_b1/f16/factored_texture/in_place real_time 1e-3
 same prefill_llama3_8b/f32 6 rival/ggml_along_x/prefill_llama3_8b/f32 vkrope_speedup 1
 same prefill_llama3_8b/f32 9 rival/unfused/prefill_llama3_8b/f32 vkrope_speedup 1
-for row in ops/decode_qwen3_8b/f16 cache/decode_llama3_1_8b/q8_0; do
+for row in ops/decode_qwen3_8b/f16 cache/decode_llama3_1_8b/q8_0 layer/moved_llama3_1_8b/q8_0; do
     same $row 5 $row passes 1
     same $row 7 $row passes_over_fused 1
+    [ $row != layer/moved_llama3_1_8b/q8_0 ] || continue
     same $row 9 $row ggml_over_fused 1
 done
 same layer/latent_deepseek_v3/f16 4 layer/latent_deepseek_v3/f16 roof 100
@@ -175,7 +177,7 @@ holds 'they are Markdown' awk -F '|' '{ gsub(/\\\|/, "") }
     /^  \* .* µs for 4096 tokens, [0-9]+ %$/ { next }
     !/^\|.*\|$/ || (line > 1 && NF != cells) || (line == 2) != /^\|(---\|)+$/ { exit wrong = 1 }
     line == 1 { cells = NF }
-    END { exit wrong || lines != "4 0 1 0 10 0 4 0 3 0 " || rest != 10 }' tree/README.md
+    END { exit wrong || lines != "4 0 1 0 10 0 5 0 3 0 " || rest != 10 }' tree/README.md
 holds 'a | of a name is not a cell' grep -qF '| another \| one |' tree/README.md
 holds 'a loss is bold' [ "$(grep -cE 'b/f32 .* \| *(\| \*\*0\.50 x\*\* ){3}' tree/README.md)" = 1 ]
 holds 'a name leads to its summary' grep -qF "(../../${other#tree/})" tree/host/guide/performance.md
