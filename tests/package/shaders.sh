@@ -137,7 +137,8 @@ $turns" 'vkrope_factored_angles(row, 131072, at, 8, 11, 32, c, s); vkrope_buffer
 # or specialised as in rope.comp.
 tokens='#define VKROPE_PUSH their_push
 #define VKROPE_ID_WORD(index) their_cos[index]
-#define VKROPE_SLOT_WORD(index) their_sin[index]'
+#define VKROPE_SLOT_WORD(index) their_sin[index]
+#define VKROPE_SOURCE_WORD(index) their_sin[index]'
 tensor='#define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_ROTATES 1
 #define VKROPE_TENSOR_LAYOUT(side) k_##side
@@ -145,7 +146,7 @@ tensor='#define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
-#define VKROPE_TENSOR_SECOND 1'
+#define VKROPE_TENSOR_OF_CACHE 1'
 # tensor_shader NAME MACROS: compiles a shader that declares the names that tensor.glsl needs, and
 # processes a token.
 tensor_shader() {
@@ -211,7 +212,7 @@ refuses 'angles.glsl: include interface.h, element.glsl and turns.glsl first' no
 # Quantised stores and the Hadamard transform, for a unit that is a whole row.
 files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl hadamard.glsl quantise.glsl
     blocks.glsl'
-for type in q8_0 q4_0 q4_1 q5_0 q5_1; do
+for type in q8_0 q4_0 q4_1 q5_0 q5_1 iq4_nl; do
     compiles "$type" "$turns" "const uint type = element_$type;"'
     c = vkrope_scale(vkrope_butterfly(at > 32, vkrope_butterflies(4, 2, c), s),
                      vkrope_hadamard_factor(3));
@@ -221,7 +222,7 @@ for type in q8_0 q4_0 q4_1 q5_0 q5_1; do
     words[row].x = vkrope_scales_word(type, block) + vkrope_block_halves(type);
     words[row].y = vkrope_join_nibbles(word, word) + vkrope_join_fifth_bits(word, word);'
 done
-for type in e4m3fn e5m2 int8; do
+for type in e4m3fn e5m2 int8 int4; do
     compiles "$type" "$turns" "const uint type = element_$type;"'
     const VkropeMadeScale scale = vkrope_made_scale(type, vkrope_extremes(type, 4, c), 1e-8);
     words[row] = vkrope_codes(type, vkrope_quotient(c.a, scale)) +
@@ -231,6 +232,16 @@ files='interface.h quantise.glsl'
 refuses 'quantise.glsl: include interface.h and element.glsl first' no_element_to_quantise '' ''
 files='interface.h element.glsl blocks.glsl'
 refuses 'blocks.glsl: include interface.h, element.glsl and quantise.glsl first' no_codes '' ''
+files='interface.h element.glsl pairing.glsl turns.glsl angles.glsl quantise.glsl blocks.glsl
+    dequantise.glsl'
+for type in e4m3fn int8 int4 q8_0 q4_0 iq4_nl; do
+    compiles "read_$type" "$turns" "const uint type = element_$type;"'
+    const uint codes = vkrope_spread_nibbles(words[row].x) | vkrope_spread_fifth_bits(at);
+    c = Unit(vkrope_numbers(type, codes), vkrope_numbers(type, words[row].y));'
+done
+files='interface.h element.glsl quantise.glsl dequantise.glsl'
+refuses 'dequantise.glsl: include interface.h, element.glsl, quantise.glsl and blocks.glsl first' \
+    no_blocks_to_read '' ''
 files='interface.h hadamard.glsl'
 refuses 'hadamard.glsl: include interface.h and element.glsl first' no_element_to_transform '' ''
 
@@ -240,7 +251,7 @@ shared='#define VKROPE_STAGED(index) words[index].w'
 files='interface.h element.glsl pairing.glsl norm.glsl hadamard.glsl quantise.glsl blocks.glsl
     staging.glsl'
 files="$files turns.glsl angles.glsl"
-for type in q5_1 e4m3fn; do
+for type in q5_1 iq4_nl e4m3fn int4; do
     compiles "staged_$type" "$turns
 $shared
 $gaps" "const uint type = element_$type;"'

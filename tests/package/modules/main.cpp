@@ -82,16 +82,39 @@ std::vector<NamedKernel> kernels_of(Element element) {
     add("layer", with_ops(computed, full_ops(VKROPE_NORM_LAYER, VKROPE_NORM_SPAN_TOKEN,
                                              VKROPE_NORM_PLACE_AFTER)));
     const std::pair<const char*, Element> stores[] = {
-        {"q8_0", VKROPE_Q8_0}, {"q4_0", VKROPE_Q4_0}, {"q4_1", VKROPE_Q4_1},
-        {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}, {"e4m3fn", VKROPE_E4M3FN},
-        {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8}};
+        {"q8_0", VKROPE_Q8_0},     {"q4_0", VKROPE_Q4_0}, {"q4_1", VKROPE_Q4_1},
+        {"q5_0", VKROPE_Q5_0},     {"q5_1", VKROPE_Q5_1}, {"iq4_nl", VKROPE_IQ4_NL},
+        {"e4m3fn", VKROPE_E4M3FN}, {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8},
+        {"int4", VKROPE_INT4}};
     for (const auto& [name, type] : stores) {
         info = computed;
         info.tensor[Q] = {};
-        info.tensor[K].out = type;
-        info.tensor[K].ops.hadamard = 128;
+        TensorInfo& k = info.tensor[K];
+        k.out = type;
+        k.ops.hadamard = 128;
         add(name, info);
+        std::swap(k.in, k.out);
+        k.ops.hadamard_of_input = std::exchange(k.ops.hadamard, 0);
+        all.push_back({std::string("read_") + name, info});
     }
+    info = computed;
+    info.tensor[Q] = {};
+    info.positions = VKROPE_POSITIONS_IDS;
+    info.gather_kv = info.scatter_kv = true;
+    info.tensor[K].in = info.tensor[K].out = VKROPE_Q8_0;
+    info.tensor[K].ops.hadamard_of_input = info.tensor[K].ops.hadamard = 128;
+    TensorInfo& v = info.tensor[V];
+    v = {.in = VKROPE_INT8, .out = element, .head_dim = 128, .heads = 2};
+    v.ops.scales_in = true;
+    v.ops.store_scale_group = 32;
+    v.ops.scale_type = VKROPE_SCALE_TYPE_UE8M0;
+    add("moved", info);
+    std::swap(v.in, v.out);
+    v.ops.scales_in = false;
+    v.ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
+    info.tensor[K] = {.in = element, .out = element, .head_dim = 128};
+    info.gather_kv = false;
+    add("groups", info);
     return all;
 }
 
