@@ -53,7 +53,7 @@ plain --q-norm w_k.npy --norm-eps 1e-6
 3 |                                    | plain --second f16 --second-of input --out-k-second s.npy
 2 | --scale-floor:*--store-scale row makes them | plain --scale-floor 1
 3 |                                    | row --scale-floor 1
-2 | --store-scale:*Q*q8_0*e4m3fn, e5m2 and int8 | plain --store q=q8_0,k=int8 --store-scale q=2
+2 | --store-scale:*Q*q8_0*int8 and int4 | plain --store q=q8_0,k=int8 --store-scale q=2
 3 |                                    | plain --store {} --store-scale q=2 | e4m3fn e5m2 int8
 2 | --hadamard:*--k is missing         | q q.npy --hadamard llama.cpp
 3 |                                    | plain --hadamard llama.cpp

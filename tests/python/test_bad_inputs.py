@@ -98,6 +98,35 @@ s.npy
 2 | --out-v-second:*V                      | v k.npy --second k=f16 --out-k-second s.npy \
 --out-v-second t.npy
 2 | --roof:*K                              | with --second f16 --out-k-second s.npy --roof
+2 | --dtype:*'{}'                          | with --dtype {} | q6_k x=f16 k=f16,k=f16
+2 | --dtype:*--q                           | rows_of u1_1x5x2x68.npy --dtype k=q8_0 --q q.npy \
+--out-q oq.npy
+2 | --hadamard-of-input:*--q               | with --hadamard-of-input 64
+2 | --dtype:*--q is missing                | k --dtype q=f32
+5 | --k:*'u1_1x5x2x68.npy'*|u1*--dtype     | rows_of u1_1x5x2x68.npy
+5 | --k:*'k.npy'*f32*q8_0                  | rows_of k.npy --dtype q8_0
+5 | --k:*'u1_1x5x2x70.npy'*70*34*32        | rows_of u1_1x5x2x70.npy --dtype k=q8_0
+5 | --k:*'u1_1x5x2x34.npy'*head_dim 32     | rows_of u1_1x5x2x34.npy --dtype q8_0
+2 | --dtype:*--second                      | moves --second k=f16 --out-k-second s.npy
+2 | --hadamard-of-input:*'{}'              | k --hadamard-of-input {} | 3 1024 k=64,64
+2 | --hadamard-of-input:*128*'k.npy'*64    | k --hadamard-of-input 128
+2 | --hadamard-of-input:*--v               | k --hadamard-of-input v=64
+2 | --hadamard-of-input:*all heads         | k --hadamard-of-input 64 --k-norm f4_64.npy \
+--norm-eps 1e-6 --norm-span token
+2 | --k-scales:*K*q8_0                     | moves --k-scales f4_1x5x2.npy
+2 | --v-scales:*--v is missing             | moves --v-scales f4_1x5x2.npy
+5 | --k-scales:*(1, 5, 3)*(1, 5, 2)*<f4    | scaled f4_1x5x3.npy
+5 | --k-scales:*|u1*<f4                    | scaled u1_1x5x2.npy
+5 | --k-scales:*<f4*|u1                    | scaled f4_1x5x2.npy --scale-type ue8m0
+5 | --k-scales:*(1, 5, 2)*(1, 5, 2, 2)     | scaled f4_1x5x2.npy --store-scale-group 32
+2 | --out-k-scales:*--k-scales             | scaled f4_1x5x2.npy --store-scale row \
+--out-k-scales f4_1x5x2.npy
+2 | --store-scale-group:*'{}'              | rows --store-scale-group {} | 0 16 48 256
+2 | --store-scale-group:*128*64            | scaled f4_1x5x2.npy --store-scale-group 128
+2 | --{0}:*no scales                       | with --{0} {1} | store-scale-group=32 scale-type=f32
+2 | --scale-type:*row_power_of_two         | rows --scale-type ue8m0 --out-q-scales s.npy \
+--out-k-scales t.npy
+2 | --store:*int4*'f4_1x5x2x7.npy'*7       | v f4_1x5x2x7.npy --store v=int4
 2 | ok.npy*--out-k                         | with --second f16 --out-k-second ok.npy
 2 | --out-k-second:*--k                    | with --second f16 --out-k-second k.npy
 5 | --q-norm:*'missing.npy'                | with --q-norm missing.npy --norm-eps 1e-6
@@ -122,6 +151,9 @@ STARTS = {
     "with": "rotate --model model.json --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy",
     "qwen3": "rotate --model qwen3.json --q q.npy --k k.npy --out-q oq.npy --out-k ok.npy",
 }
+STARTS["rows_of"] = "rotate --model model.json --out-k ok.npy --k"
+STARTS["moves"] = f"{STARTS['rows_of']} u1_1x5x2x68.npy --dtype q8_0"
+STARTS["scaled"] = f"{STARTS['rows_of']} u1_1x5x2x64.npy --dtype int8 --k-scales"
 STARTS["v"] = f"{STARTS['with']} --out-v ov.npy --v"
 STARTS["part"] = f"{STARTS['with']} --k-norm f4_8.npy --norm-eps 1e-6 --k-norm-channels"
 STARTS["rows"] = f"{STARTS['with']} --store int8 --store-scale row"
@@ -142,7 +174,7 @@ def inputs(vkrope):
 @pytest.mark.parametrize("code, words, line", rows(REFUSED, **STARTS))
 def test_refused(inputs, code, words, line):
     """Makes each file f4_2x64.npy, or the like, with zeros of this type and shape."""
-    for name, dtype, shape in re.findall(r"((f2|f4|f8|u2|i4)_([0-9x]+))\.npy", line):
+    for name, dtype, shape in re.findall(r"((f2|f4|f8|u1|u2|i4)_([0-9x]+))\.npy", line):
         save(**{name: np.zeros([int(size) for size in shape.split("x")], dtype)})
     inputs.refuse(code, words, line)
 

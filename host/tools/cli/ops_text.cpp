@@ -65,6 +65,8 @@ std::string ops_text(const Ops& ops, bool rotates) {
     };
     const bool has_norm = ops.norm.kind != VKROPE_NORM_NONE,
                after = ops.norm.place == VKROPE_NORM_PLACE_AFTER;
+    add_if(ops.hadamard_of_input != 0,
+           fmt::format("undo the Hadamard transform of {}", ops.hadamard_of_input));
     add_if(ops.bias != VKROPE_PARAMETER_NONE, "bias");
     add_if(has_norm && !after, norm_text(ops.norm));
     add_if(ops.clip != 0, fmt::format("clip to +-{:g}", ops.clip));

@@ -20,14 +20,17 @@ inline constexpr Choice<Layout> layouts[] = {{"bshd", VKROPE_LAYOUT_BSHD},
                                              {"bhsd", VKROPE_LAYOUT_BHSD},
                                              {"sbhd", VKROPE_LAYOUT_SBHD},
                                              {"thd", VKROPE_LAYOUT_THD}};
-// The element types of outputs, in the order of Element.
+// All element types, in the order of Element.
 inline constexpr Choice<Element> stored_elements[] = {
     {"f32", VKROPE_F32},   {"f16", VKROPE_F16},   {"bf16", VKROPE_BF16}, {"e4m3fn", VKROPE_E4M3FN},
     {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8}, {"q8_0", VKROPE_Q8_0}, {"q4_0", VKROPE_Q4_0},
-    {"q4_1", VKROPE_Q4_1}, {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}};
-// The element types of inputs.
+    {"q4_1", VKROPE_Q4_1}, {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}, {"iq4_nl", VKROPE_IQ4_NL},
+    {"int4", VKROPE_INT4}};
+// The element types that are not quantised.
 inline constexpr Choice<Element> elements[] = {stored_elements[0], stored_elements[1],
                                                stored_elements[2]};
+inline constexpr Choice<ScaleType> scale_types[] = {{"f32", VKROPE_SCALE_TYPE_F32},
+                                                    {"ue8m0", VKROPE_SCALE_TYPE_UE8M0}};
 inline constexpr Choice<SecondOf> seconds[] = {{"result", VKROPE_SECOND_RESULT},
                                                {"input", VKROPE_SECOND_INPUT}};
 inline constexpr Choice<Pairing> pairings[] = {{"half_split", VKROPE_HALF_SPLIT},

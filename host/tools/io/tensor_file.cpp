@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/meaning.hpp"
 #include "cli/failure.hpp"
 #include "cli/words.hpp"
 #include "io/array_file.hpp"
@@ -29,16 +30,18 @@ Axes axes_of(Layout layout) noexcept {
 
 Element checked_element(const TensorFile& tensor, std::optional<Element> dtype) {
     const npy::Type type = tensor.array.header.type;
-    const std::optional<Element> element = element_of(type);
+    const std::optional<Element> element = dtype && npy_type(*dtype) == type ? dtype
+                                                                             : element_of(type);
     if (!element) {
         fail(ExitCode::bad_file,
-             "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16)",
-             tensor.option, tensor.path, npy::name(type));
+             "{}: '{}' has data of type {}; it must be <f4 (f32), <f2 (f16) or <u2 (bf16){}",
+             tensor.option, tensor.path, npy::name(type),
+             type == npy::Type::u1 ? ", or keys whose type vkrope rotate --dtype names" : "");
     }
     if (dtype && *dtype != *element) {
         fail(ExitCode::bad_file, "{}: '{}' has type {} ({}), and --dtype says {}", tensor.option,
              tensor.path, npy::name(type), word_for(elements, *element),
-             word_for(elements, *dtype));
+             word_for(stored_elements, *dtype));
     }
     return *element;
 }
@@ -55,10 +58,20 @@ void check_shape(const TensorFile& tensor, Layout layout) {
         fail(ExitCode::bad_file, "{}: '{}' has a dimension of {}; it must be below 2^32",
              tensor.option, tensor.path, largest);
     }
+    const std::uint64_t bytes = element_bytes(tensor.element);
+    if (is_quantised(tensor.element) && shape.back() % bytes != 0) {
+        fail(ExitCode::bad_file,
+             "{}: '{}' has rows of {} bytes; {} has {} bytes for each {} channels", tensor.option,
+             tensor.path, shape.back(), word_for(stored_elements, tensor.element), bytes,
+             block_channels(tensor.element));
+    }
 }
 
 oracle::Tensor view_of(const TensorFile& tensor, Layout layout) {
-    const std::vector<std::uint64_t>& shape = tensor.array.header.shape;
+    std::vector<std::uint64_t> shape = tensor.array.header.shape;
+    if (is_quantised(tensor.element))
+        shape.back() = shape.back() / element_bytes(tensor.element) *
+                       block_channels(tensor.element);
     std::vector<std::uint64_t> strides(shape.size(), 1);
     for (std::size_t dimension = shape.size() - 1; dimension > 0; --dimension)
         strides[dimension - 1] = strides[dimension] * shape[dimension];

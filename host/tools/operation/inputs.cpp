@@ -2,6 +2,7 @@
 // The first step of vkrope rotate: reads and checks everything that needs no device.
 #include <algorithm>
 
+#include "base/meaning.hpp"
 #include "cli/failure.hpp"
 #include "cli/terminal.hpp"
 #include "operation/operation.hpp"
@@ -127,7 +128,7 @@ RowForm form_of(const TensorFile& tensor, const std::vector<RowForm>& forms,
 
 TensorFile read_file(const OperationOptions& options, TensorIndex which) {
     return read_tensor(tensor_names[which].input_option, options.inputs[which], options.layout,
-                       options.dtype);
+                       options.dtype.of(which));
 }
 
 // Reads Q or K and sets the rotary offset of its row form.
@@ -161,7 +162,8 @@ TensorFile read_value(const OperationOptions& options) {
 
 // Checks that two tensors have the same tokens and fit in one kernel.
 void check_alike(const TensorFile& first, const TensorFile& other) {
-    if (first.element != other.element) {
+    if (first.element != other.element && !is_quantised(first.element) &&
+        !is_quantised(other.element)) {
         fail(ExitCode::bad_file, "{}: '{}' has type {}, {} '{}' has {}; they must be the same",
              other.option, other.path, word_for(elements, other.element), first.option, first.path,
              word_for(elements, first.element));
@@ -177,6 +179,16 @@ void check_alike(const TensorFile& first, const TensorFile& other) {
 
 bool has_rows(const std::optional<TensorFile>& tensor) {
     return tensor && !tensor->array.data.empty();
+}
+
+// Rejects what a call that moves keys does not have.
+void check_moves(const OperationOptions& options, const OperationInputs& inputs) {
+    if (!moves_keys(options, inputs)) return;
+    const char* option = options.ops.hadamard_of_input.given() ? "--hadamard-of-input" : "--dtype";
+    if (inputs.tensors[Q])
+        fail(ExitCode::usage, "{}: only K and V are read from a cache, and without --q", option);
+    if (options.ops.second.given())
+        fail(ExitCode::usage, "{}: keys that move are stored once, without --second", option);
 }
 
 // Checks that Q or K has rows, because a kernel moves V with Q or K, but never V alone.
@@ -195,6 +207,8 @@ void check_tensors(const OperationOptions& options) {
         fail(ExitCode::usage, "--q and --k are missing; give at least one of them");
     for (const TensorIndex which : every_tensor) {
         const bool no_input = options.inputs[which].empty();
+        if (no_input && options.dtype.named[which])
+            fail(ExitCode::usage, "--dtype: {} is missing", tensor_names[which].input_option);
         if (no_input != options.outputs[which].empty()) {
             const char* input = tensor_names[which].input_option;
             const char* output = options.output_options[which];
@@ -205,6 +219,13 @@ void check_tensors(const OperationOptions& options) {
 }
 
 }  // namespace
+
+bool moves_keys(const OperationOptions& options, const OperationInputs& inputs) {
+    bool any = options.ops.hadamard_of_input.given();
+    for (const TensorIndex which : every_tensor)
+        any = any || (inputs.tensors[which] && is_quantised(inputs.tensors[which]->element));
+    return any;
+}
 
 OperationInputs read_inputs(const OperationOptions& options) {
     check_tensors(options);
@@ -226,9 +247,9 @@ OperationInputs read_inputs(const OperationOptions& options) {
     const TensorFile& tensor = tensors[Q] ? *tensors[Q] : *tensors[K];
     for (const TensorIndex which : every_tensor)
         if (tensors[which]) check_alike(tensor, *tensors[which]);
+    check_moves(options, inputs);
     check_something_rotates(tensors);
     inputs.model = std::move(model.file);
-    inputs.element = tensor.element;
     inputs.batch = std::uint32_t(tensor.view.batch);
     inputs.tokens = std::uint32_t(tensor.view.tokens);
     inputs.positions = options.positions.empty()

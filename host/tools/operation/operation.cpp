@@ -11,6 +11,10 @@
 namespace vkrope::tools {
 namespace {
 
+constexpr std::size_t whole_words(std::size_t bytes) {
+    return (bytes + 3) / 4 * 4;
+}
+
 // Adds parts to the memory of an operation. Each part has a buffer of its own on the device, and
 // starts at a multiple of 4 bytes.
 class Parts {
@@ -21,7 +25,7 @@ class Parts {
     VkDescriptorBufferInfo add(std::size_t bytes) {
         if (bytes == 0) return {};
         const std::size_t first = operation_.memory.size();
-        operation_.memory.resize(first + (bytes + 3) / 4 * 4);
+        operation_.memory.resize(first + whole_words(bytes));
         operation_.buffers.push_back(first);
         return {VK_NULL_HANDLE, first, bytes};
     }
@@ -83,13 +87,14 @@ void set_tensor(const OperationInputs& inputs, TensorIndex which, verify::Operat
     const oracle::Tensor& view = inputs.tensors[which]->view;
     const TensorOps& ops = inputs.ops[which];
     TensorInfo& info = operation.info.tensor[which];
-    info.in = inputs.element;
+    info.in = inputs.tensors[which]->element;
     info.out = ops.stored;
     info.head_dim = std::uint32_t(view.head_dim);
     info.second_of = ops.second_of;
     info.second = ops.second;
     // A kernel that only rotates accepts any number of heads.
-    const bool counted = ops.any() || is_quantised(ops.stored) || ops.has_second();
+    const bool counted = ops.any() || is_quantised(info.in) || is_quantised(ops.stored) ||
+                         ops.has_second();
     info.heads = counted ? std::uint32_t(view.heads) : 0;
     info.ops = ops;
     operation.call.in[which] = {.heads = std::uint32_t(view.heads),
@@ -107,17 +112,26 @@ std::size_t bytes_of(const OperationInputs& inputs, bool has_outputs) {
         if (const std::optional<TensorFile>& tensor = inputs.tensors[which]) {
             const TensorOps& ops = inputs.ops[which];
             const std::uint64_t count = elements_of(*tensor),
-                                scales = is_made(ops.store_scale) ? count : 0;
-            bytes += tensor->array.data.size() + 16;
-            bytes += has_outputs ? ops.stored_bytes(count) + scales * sizeof(float) +
-                                       ops.second_bytes(count)
-                                 : 0;
+                                scales = is_made(ops.store_scale)
+                                             ? ops.scale_bytes(count, tensor->view.head_dim)
+                                             : 0;
+            bytes += tensor->array.data.size() + ops.input_scales.size() + 16;
+            bytes += has_outputs ? ops.stored_bytes(count) + scales + ops.second_bytes(count) : 0;
         }
     }
     return bytes;
 }
 
 }  // namespace
+
+std::vector<std::byte> rows_of_file(const oracle::Tensor& view, std::span<const std::byte> file) {
+    std::vector<std::byte> rows(file.size());
+    const std::uint64_t count = view.batch * view.tokens * view.heads;
+    const std::size_t bytes = file.size() / std::max<std::uint64_t>(count, 1);
+    for (std::uint64_t row = 0; row < count; ++row)
+        std::copy_n(&file[row_in_file(view, row) * bytes], bytes, &rows[row * bytes]);
+    return rows;
+}
 
 verify::Operation operation_of(const OperationOptions& options, OperationInputs& inputs,
                                bool has_outputs) {
@@ -138,12 +152,16 @@ verify::Operation operation_of(const OperationOptions& options, OperationInputs&
         set_tensor(inputs, which, operation);
         call.in[which].where = parts.add(tensor->array.data);
         tensor->array.data = std::vector<std::byte>();  // frees its memory
+        TensorOps& ops = inputs.ops[which];
+        ops.input_scales.resize(whole_words(ops.input_scales.size()));
+        call.scales_in[which] = parts.add(ops.input_scales);
         if (has_outputs) {
-            const TensorOps& ops = inputs.ops[which];
             const std::uint64_t count = elements_of(*tensor);
             call.out[which].where = parts.add(ops.stored_bytes(count));
-            call.scales_out[which] = parts.add(
-                is_made(ops.store_scale) ? count / tensor->view.head_dim * sizeof(float) : 0);
+            if (is_made(ops.store_scale)) {
+                call.scales_out[which] = parts.add(
+                    whole_words(ops.scale_bytes(count, tensor->view.head_dim)));
+            }
             call.second[which] = parts.add(ops.second_bytes(count));
         }
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct OperationOptions {
     const char* output_help = "File for the output of {}, .npy.";
     std::string positions;  // path; empty: not given
     Layout layout = VKROPE_LAYOUT_BSHD;
-    std::optional<Element> dtype;
+    bool reads_caches = false;  // offers the options of keys that move
+    ForTensors<Element> dtype;
     std::optional<std::int32_t> first_position;
     bool inverse = false;
     Gain gain = VKROPE_GAIN_APPLY;
@@ -44,13 +46,15 @@ struct OperationInputs {
                           // offsets of the rows in the files
     OfEachTensor<std::optional<TensorFile>> tensors;
     std::uint32_t batch = 0, tokens = 0;
-    Element element = VKROPE_F32;
     TokenPositions positions;
     std::optional<ModelFile> model = {};  // the model of the rotation
     OfEachTensor<TensorOps> ops;
     std::vector<float> q_scale_tokens = {};  // [batch, tokens]; empty: none
     float q_scale = 1;
 };
+
+// Returns whether K or V comes from a cache: its type is quantised, or it has a Hadamard transform.
+bool moves_keys(const OperationOptions& options, const OperationInputs& inputs);
 
 // Reads the files named by the options and checks everything that can be checked without a device.
 // Throws Failure.
@@ -62,6 +66,10 @@ void read_ops(const OperationOptions& options, OperationInputs& inputs);
 
 // Sets the store of each tensor and checks that it fits the tensor. Throws Failure.
 void read_stores(const OpsOptions& options, OperationInputs& inputs);
+
+// Returns rows [batch, tokens, heads] of equal size, which are in the order of a file, one after
+// another.
+std::vector<std::byte> rows_of_file(const oracle::Tensor& view, std::span<const std::byte> file);
 
 // Returns the operation on the tensors, whose data moves from the inputs to its memory. The source
 // of its angles is not set.

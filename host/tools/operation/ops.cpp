@@ -139,10 +139,12 @@ void read_parameters(const OpsOptions& options, TensorIndex which, const TensorF
 
 // Rejects the options of a tensor that is not given.
 void check_absent(const OpsOptions& options, TensorIndex which) {
-    const char* given = which == V && options.v_norm           ? "--v-norm"
-                        : options.types.named[which]           ? "--store"
-                        : options.hadamard.named[which]        ? "--hadamard"
-                        : options.scales.named[which]          ? "--store-scale"
+    const char* given = which == V && options.v_norm                    ? "--v-norm"
+                        : options.types.named[which]                    ? "--store"
+                        : options.hadamard.blocks.named[which]          ? "--hadamard"
+                        : options.hadamard_of_input.blocks.named[which] ? "--hadamard-of-input"
+                        : !options.input_scale_files[which].empty()     ? input_scale_options[which]
+                        : options.scales.named[which]                   ? "--store-scale"
                         : !options.scale_files[which].empty()  ? options.scale_options[which]
                         : options.norm_channels[which]         ? norm_channel_options[which]
                         : options.second.named[which]          ? "--second"
@@ -206,7 +208,11 @@ std::vector<float> scales_by_position(const OperationInputs& inputs) {
 ModelOps model_ops(const OperationOptions& options, const OperationInputs& inputs) {
     ModelOps model = inputs.rotation.ops;
     model.tensor[K] = ops_of_row(model.tensor[K], inputs.rotation.k_rotary_offset);
-    if (asks_for_ops(options.ops)) return model;
+    ModelOps none;
+    none.norms_known = true;
+    const bool moves = moves_keys(options, inputs);  // the keys have the model's ops already
+    if (moves ? options.ops.of_model : asks_for_ops(options.ops)) return model;
+    if (moves) return none;
     bool any = inputs.tensors[Q] && model.query_scale.kind != VKROPE_QUERY_SCALING_NONE;
     for (const TensorIndex which : every_tensor) {
         const Ops& ops = model.tensor[which];
@@ -219,8 +225,6 @@ ModelOps model_ops(const OperationOptions& options, const OperationInputs& input
                         "takes them",
                         options.model.path, model_ops_text(inputs.rotation)));
     }
-    ModelOps none;
-    none.norms_known = true;
     return none;
 }
 
@@ -239,7 +243,7 @@ std::vector<float> ParameterFile::values() const {
 
 bool TensorOps::any() const noexcept {
     return bias != VKROPE_PARAMETER_NONE || norm.kind != VKROPE_NORM_NONE || clip != 0 ||
-           scale_call || scale_tokens || hadamard != 0;
+           scale_call || scale_tokens || hadamard != 0 || hadamard_of_input != 0;
 }
 
 void read_ops(const OperationOptions& options, OperationInputs& inputs) {

@@ -68,6 +68,14 @@ struct ScaleOption {
     std::string of_heads = {};  // path; empty: a factor or computed scales
 };
 
+// Blocks of a Hadamard transform, in channels, or what llama.cpp has.
+struct HadamardOption {
+    ForTensors<std::uint32_t> blocks;
+    bool of_llama_cpp = false;
+
+    bool given() const { return blocks.given() || of_llama_cpp; }
+};
+
 struct OpsOptions {
     bool of_model = false;  // use the model's ops even if no other op is given
     OfEachTensor<OfEachParameter<std::string>> parameters;  // paths; empty: not given
@@ -84,14 +92,18 @@ struct OpsOptions {
     std::string q_scale_tokens;
     // The store of the outputs.
     ForTensors<Element> types;
-    ForTensors<std::uint32_t> hadamard;
-    bool hadamard_of_llama_cpp = false;
+    HadamardOption hadamard;
     ForTensors<ScaleOption> scales;
     std::optional<double> scale_floor;
     OfEachTensor<const char*> scale_options = {"--out-q-scales", "--out-k-scales",
                                                "--out-v-scales"};
     const char* scale_help = "File for the scales made for {}, .npy";
     OfEachTensor<std::string> scale_files;  // paths; empty: not given
+    // Keys that move, and what their scales have in common with made ones.
+    HadamardOption hadamard_of_input;
+    OfEachTensor<std::string> input_scale_files;  // paths; empty: not given
+    std::optional<std::uint32_t> scale_group;
+    std::optional<ScaleType> scale_type;
     // The second destination of K and V.
     ForTensors<Element> second;
     ForTensors<SecondOf> second_of;
@@ -100,6 +112,12 @@ struct OpsOptions {
 
 // Adds the options of norms, bias, clip, scale and store.
 void add_ops(CommandLine& command, OpsOptions& options);
+
+// Adds the options of keys that move, and of scales other than one f32 for each row.
+void add_cache(CommandLine& command, OpsOptions& options);
+
+// Adds the option of the element types of inputs.
+void add_dtype(CommandLine& command, ForTensors<Element>& types, bool quantised);
 
 // Adds the options of the second destination.
 void add_second(CommandLine& command, OpsOptions& options);
@@ -111,6 +129,10 @@ bool asks_for_ops(const OpsOptions& options);
 inline constexpr OfEachTensor<const char*> second_options = {nullptr, "--out-k-second",
                                                              "--out-v-second"};
 
+// The option of each file of scales of an input; null if there is none.
+inline constexpr OfEachTensor<const char*> input_scale_options = {nullptr, "--k-scales",
+                                                                  "--v-scales"};
+
 // A weight or bias in a file; its shape fits the tensor.
 struct ParameterFile {
     npy::Array array = {};
@@ -119,11 +141,17 @@ struct ParameterFile {
     std::vector<float> values() const;
 };
 
+// Returns the bytes of channels that are whole blocks.
+constexpr std::uint64_t bytes_of(Element element, std::uint64_t channels) noexcept {
+    return channels / block_channels(element) * element_bytes(element);
+}
+
 // The ops of one tensor in the form of the kernel, with their parameters and the stored type.
 struct TensorOps : Ops {
     OfEachParameter<ParameterFile> parameters = {};
     Element stored = VKROPE_F32;
-    std::vector<float> given_scales = {};  // one for the tensor, or one for each head
+    std::vector<float> given_scales = {};      // one for the tensor, or one for each head
+    std::vector<std::byte> input_scales = {};  // [batch, tokens, heads, groups]; empty: none
     SecondOf second_of = VKROPE_SECOND_NONE;
     Element second = VKROPE_F32;  // type of the second destination
 
@@ -131,7 +159,15 @@ struct TensorOps : Ops {
     bool any() const noexcept;
 
     std::uint64_t stored_bytes(std::uint64_t channels) const noexcept {
-        return channels / block_channels(stored) * element_bytes(stored);
+        return bytes_of(stored, channels);
+    }
+    bool has_scales() const noexcept { return scales_in || is_made(store_scale); }
+    // Returns the shape of a file with the scales of a tensor.
+    std::vector<std::uint64_t> shape_of_scales(const TensorFile& tensor) const;
+    // Returns the number of bytes of the scales of rows with `channels` channels in all.
+    std::uint64_t scale_bytes(std::uint64_t channels, std::uint64_t head_dim) const noexcept {
+        return channels / (store_scale_group == 0 ? head_dim : store_scale_group) *
+               (scale_type == VKROPE_SCALE_TYPE_UE8M0 ? 1 : sizeof(float));
     }
     bool has_second() const noexcept { return second_of != VKROPE_SECOND_NONE; }
     // Returns whole words, which hold `channels` channels of the second destination.

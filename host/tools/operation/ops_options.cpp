@@ -10,6 +10,7 @@
 namespace vkrope::tools {
 namespace {
 
+constexpr Choice<std::uint32_t> group_sizes[] = {{"32", 32}, {"64", 64}, {"128", 128}};
 constexpr OfEachTensor<const char*> letters = {"q", "k", "v"};
 
 bool is_float(double number) {
@@ -41,28 +42,35 @@ void parse_for_tensors(const std::string& text, ForTensors<T>& target, const Set
     }
 }
 
-void add_types(CommandLine& command, OpsOptions& options) {
-    const auto parse = [&options](const std::string& text) {
-        parse_for_tensors(text, options.types,
-                          [](const std::string& word, std::optional<Element>& target) {
-                              target = parse_choice(word, stored_elements);
-                          });
+// Returns the function that parses element types of a table.
+template <std::size_t count>
+auto types_parser(ForTensors<Element>& types, const Choice<Element> (&choices)[count]) {
+    return [&types, &choices](const std::string& text) {
+        parse_for_tensors(
+            text, types,
+            [&choices](const std::string& word, std::optional<Element>& target) {
+                target = parse_choice(word, choices);
+            });
     };
+}
+
+void add_types(CommandLine& command, OpsOptions& options) {
     command.add_value(
-        "--store", words_of(stored_elements), parse,
+        "--store", words_of(stored_elements), types_parser(options.types, stored_elements),
         "Type of the outputs (default: the input type). One for each tensor: "
         "q=f16,k=q8_0,v=q4_0. Quantised ones are written as uint8, the bytes of a row "
         "on the last axis.");
 }
 
-void add_hadamard(CommandLine& command, OpsOptions& options) {
-    const auto parse = [&options](const std::string& text) {
+void add_hadamard(CommandLine& command, const char* option, HadamardOption& given,
+                  const char* help) {
+    const auto parse = [&given](const std::string& text) {
         if (text == "llama.cpp") {
-            options.hadamard_of_llama_cpp = true;
+            given.of_llama_cpp = true;
             return;
         }
         parse_for_tensors(
-            text, options.hadamard,
+            text, given.blocks,
             [](const std::string& number, std::optional<std::uint32_t>& target) {
                 const auto block = parse_integer(number, std::uint32_t{2}, std::uint32_t{512});
                 if (!std::has_single_bit(block))
@@ -71,11 +79,7 @@ void add_hadamard(CommandLine& command, OpsOptions& options) {
                 target = block;
             });
     };
-    command.add_value(
-        "--hadamard", "N", parse,
-        "Multiply blocks of N channels by a Hadamard matrix before the store. One for "
-        "each tensor: q=N,k=N,v=N. llama.cpp: as llama.cpp does before it stores q8_0 "
-        "and the like.");
+    command.add_value(option, "N", parse, help);
 }
 
 void add_scales(CommandLine& command, OpsOptions& options) {
@@ -100,11 +104,12 @@ void add_scales(CommandLine& command, OpsOptions& options) {
                 target = ScaleOption{.factor = float(factor)};
             });
     };
-    command.add_value("--store-scale", "X", parse,
-                      "Factor of e4m3fn, e5m2 and int8 before they are stored (none). FILE.npy, or "
-                      "FILE.safetensors:NAME: float32, one for each head. row: make a scale for "
-                      "each row, which divides. row_power_of_two: the next power of two (UE8M0). "
-                      "One for each tensor: k=X,v=X.");
+    command.add_value(
+        "--store-scale", "X", parse,
+        "Factor of e4m3fn, e5m2, int8 and int4 before they are stored (none). FILE.npy, or "
+        "FILE.safetensors:NAME: float32, one for each head. row: make a scale for "
+        "each row, which divides. row_power_of_two: the next power of two (UE8M0). "
+        "One for each tensor: k=X,v=X.");
     command.add_number(
         "--scale-floor", options.scale_floor,
         [](double x) { return x >= 0 && x <= std::numeric_limits<float>::max(); },
@@ -188,18 +193,48 @@ void add_ops(CommandLine& command, OpsOptions& options) {
                      "A factor for each token of Q, .npy: float32 [tokens] or [batch, tokens] (by "
                      "position, where the model has a formula).");
     add_types(command, options);
-    add_hadamard(command, options);
+    add_hadamard(command, "--hadamard", options.hadamard,
+                 "Multiply blocks of N channels by a Hadamard matrix before the store. One for "
+                 "each tensor: q=N,k=N,v=N. llama.cpp: as llama.cpp does before it stores q8_0 "
+                 "and the like.");
     add_scales(command, options);
 }
 
+void add_dtype(CommandLine& command, ForTensors<Element>& types, bool quantised) {
+    if (!quantised) {
+        command.add_value("--dtype", words_of(elements), types_parser(types, elements),
+                          "Element type that all tensors must have (as in their files; <u2 is "
+                          "bf16).");
+        return;
+    }
+    command.add_value(
+        "--dtype", words_of(stored_elements), types_parser(types, stored_elements),
+        "Element type of the inputs (as in their files; <u2 is bf16). Quantised ones, "
+        "of keys that move, are uint8, the bytes of a row on the last axis. One for "
+        "each tensor: k=q8_0,v=q4_0.");
+}
+
+void add_cache(CommandLine& command, OpsOptions& options) {
+    add_hadamard(command, "--hadamard-of-input", options.hadamard_of_input,
+                 "Undo a Hadamard transform that the inputs K and V have, in blocks of N channels: "
+                 "k=N,v=N. llama.cpp: as llama.cpp has q8_0 and the like in its cache.");
+    for (const TensorIndex which : {K, V}) {
+        command.add_text(input_scale_options[which], "FILE", options.input_scale_files[which],
+                         fmt::format("Scales of the rows of an e4m3fn, e5m2, int8 or int4 {}, .npy "
+                                     "or .safetensors, shaped as {}.",
+                                     tensor_names[which].name, options.scale_options[which]));
+    }
+    command.add_choice(
+        "--store-scale-group", options.scale_group, group_sizes,
+        "Channels of each scale that is made or read (the row); the scales then have "
+        "one more axis.");
+    command.add_choice("--scale-type", options.scale_type, scale_types,
+                       "Type of the scales that are made or read; ue8m0: exponents of powers of "
+                       "two, as uint8 (f32).");
+}
+
 void add_second(CommandLine& command, OpsOptions& options) {
-    const auto parse_type = [&options](const std::string& text) {
-        parse_for_tensors(text, options.second,
-                          [](const std::string& word, std::optional<Element>& target) {
-                              target = parse_choice(word, elements);
-                          });
-    };
-    command.add_value("--second", words_of(elements), parse_type,
+    command.add_value("--second", words_of(elements), types_parser(options.second, elements),
                       "Store the rows of K and V a second time, in this type. One for each tensor: "
                       "k=f16,v=f16.");
     const auto parse_of = [&options](const std::string& text) {
@@ -223,11 +258,12 @@ bool asks_for_ops(const OpsOptions& options) {
     bool any = options.of_model || options.v_norm || !options.q_scale_tokens.empty() ||
                options.q_scale != 1 || options.norm_kind || options.norm_span ||
                options.norm_place || options.norm_eps || options.norm_offset || options.clip ||
-               options.types.given() || options.hadamard.given() || options.hadamard_of_llama_cpp ||
-               options.scales.given() || options.scale_floor || options.second.given() ||
-               options.second_of.given();
+               options.types.given() || options.hadamard.given() || options.scales.given() ||
+               options.scale_floor || options.second.given() || options.second_of.given() ||
+               options.hadamard_of_input.given() || options.scale_group || options.scale_type;
     for (const TensorIndex which : every_tensor) {
-        any = any || !options.scale_files[which].empty() || options.norm_channels[which] ||
+        any = any || !options.scale_files[which].empty() ||
+              !options.input_scale_files[which].empty() || options.norm_channels[which] ||
               !options.second_files[which].empty();
         for (const Parameter parameter : every_parameter)
             any = any || !options.parameters[which][parameter].empty();

@@ -31,8 +31,7 @@ void add_operation(CommandLine& command, OperationOptions& options) {
     command.add_choice(
         "--layout", options.layout, layouts,
         "Axes, slowest first: batch, sequence, heads, head_dim; t: packed tokens (bshd).");
-    command.add_choice("--dtype", options.dtype, elements,
-                       "Element type that all tensors must have (as in their files; <u2 is bf16).");
+    add_dtype(command, options.dtype, options.reads_caches);
     command.add_integer("--head-dim", options.head_dim, std::uint32_t{2}, std::uint32_t{65534},
                         "Channels of a head of Q and of K, instead of the model's.");
     command.add_integer("--rotary-offset", options.rotary_offset, std::uint32_t{0},
@@ -41,6 +40,7 @@ void add_operation(CommandLine& command, OperationOptions& options) {
     command.add_choice("--gain", options.gain, gains,
                        "What to do with the model's attention factor (apply).");
     add_ops(command, options.ops);
+    if (options.reads_caches) add_cache(command, options.ops);
     command.add_flag("--json", options.json, "Write JSON.");
 }
 

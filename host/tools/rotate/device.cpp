@@ -146,7 +146,8 @@ Measured rotate_on_device(const RotateOptions& options, OperationInputs& inputs)
     for (const TensorIndex which : every_tensor)
         for (const VkDescriptorBufferInfo& part :
              {operation.call.in[which].where, operation.call.out[which].where,
-              operation.call.scales_out[which], operation.call.second[which]})
+              operation.call.scales_in[which], operation.call.scales_out[which],
+              operation.call.second[which]})
             measured.bytes += part.range;
     if (measured.bytes > 0) rotate_tensors(options, inputs, device, measured);
     if (options.roof && !measured.copy) {

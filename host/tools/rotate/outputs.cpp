@@ -14,6 +14,8 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
         for (const TensorIndex which : every_tensor) {
             output->check_distinct_from(tensor_names[which].input_option,
                                         file_of(options.inputs[which]));
+            output->check_distinct_from(input_scale_options[which],
+                                        file_of(options.ops.input_scale_files[which]));
             for (const Parameter parameter : every_parameter) {
                 output->check_distinct_from(parameter_options[which][parameter],
                                             file_of(options.ops.parameters[which][parameter]));

@@ -89,7 +89,7 @@ nlohmann::ordered_json tensor_json(const OperationInputs& inputs, const Verifica
     const OfTensor& verdict = verification.verdicts[which];
     const bool plain = is_plain(verdict, ops);
     nlohmann::ordered_json json = {{"shape", tensor->array.header.shape},
-                                   {"dtype", word_for(elements, tensor->element)},
+                                   {"dtype", word_for(stored_elements, tensor->element)},
                                    {"elements", number_of_elements(tensor)}};
     if (which == V) {
         json["unchanged"] = plain ? nlohmann::ordered_json(!verdict->verdict.bits_changed)
@@ -100,6 +100,8 @@ nlohmann::ordered_json tensor_json(const OperationInputs& inputs, const Verifica
     }
     json.update({{"share_of_bound", or_null(share_of_bound(verdict, ops))},
                  {"codes", codes_json(verdict, ops)},
+                 {"hadamard_of_input", ops.hadamard_of_input},
+                 {"scales_in", ops.scales_in != 0},
                  {"bias", ops.bias != VKROPE_PARAMETER_NONE},
                  {"norm", norm_json(ops.norm)},
                  {"clip", ops.clip},
@@ -109,6 +111,10 @@ nlohmann::ordered_json tensor_json(const OperationInputs& inputs, const Verifica
                  {"store", word_for(stored_elements, ops.stored)},
                  {"store_scale", store_scale_json(ops)},
                  {"scale_floor", ops.scale_floor},
+                 {"store_scale_group", ops.store_scale_group},
+                 {"scale_type", ops.has_scales()
+                                    ? nlohmann::ordered_json(word_for(scale_types, ops.scale_type))
+                                    : nlohmann::ordered_json(nullptr)},
                  {"second", second_json(verdict, ops)}});
     return json;
 }
@@ -247,7 +253,7 @@ std::string model_text(const OperationInputs& inputs) {
 }
 
 std::string error_text(const OperationInputs& inputs, const Verification& verification) {
-    bool in_u = false;
+    bool in_u = false, in_f32 = true;
     const auto share_text = [](const oracle::Verdict& verdict) {
         return fmt::format("{:.3g} of what the contract allows", double(verdict.worst.share));
     };
@@ -264,6 +270,7 @@ std::string error_text(const OperationInputs& inputs, const Verification& verifi
         if (which == V || inputs.rotation.no_rope)
             return verdict.bits_changed ? "changed" : "unchanged";
         in_u = true;
+        in_f32 = in_f32 && inputs.ops[which].stored == VKROPE_F32;
         return fmt::format("{:.3g} u", verdict.largest_error_u);
     };
     const auto error_of = [&](TensorIndex which) {
@@ -275,9 +282,20 @@ std::string error_text(const OperationInputs& inputs, const Verification& verifi
     return !in_u
                ? errors
                : fmt::format("{}; the contract allows {} u{} (u = 2^-24 (|x0| + |x1|){})", errors,
-                             verification.bound_u,
-                             inputs.element == VKROPE_F32 ? "" : " after rounding to nearest even",
+                             verification.bound_u, in_f32 ? "" : " after rounding to nearest even",
                              inputs.rotation.attention_factor == 1.0 ? "" : " * attention factor");
+}
+
+std::string scaled_text(const TensorOps& ops) {
+    return ops.store_scale_group == 0 ? "rows" : fmt::format("{} channels", ops.store_scale_group);
+}
+
+// Returns " from q8_0", " from int8 with scales of rows"; empty for elements that are not
+// quantised.
+std::string source_text(const TensorFile& tensor, const TensorOps& ops) {
+    if (!is_quantised(tensor.element)) return "";
+    return fmt::format(" from {}{}", word_for(stored_elements, tensor.element),
+                       ops.scales_in != 0 ? " with scales of " + scaled_text(ops) : "");
 }
 
 // Returns the store as text: "q8_0", "int8 with scales of rows".
@@ -285,9 +303,9 @@ std::string store_text(const TensorOps& ops) {
     std::string type = word_for(stored_elements, ops.stored);
     switch (ops.store_scale) {
         case VKROPE_STORE_SCALE_NONE: return type;
-        case VKROPE_STORE_SCALE_MADE: return type + " with scales of rows";
+        case VKROPE_STORE_SCALE_MADE: return type + " with scales of " + scaled_text(ops);
         case VKROPE_STORE_SCALE_MADE_POWER_OF_TWO:
-            return type + " with powers of two as scales of rows";
+            return type + " with powers of two as scales of " + scaled_text(ops);
         case VKROPE_STORE_SCALE_GIVEN_HEAD: return type + " times a scale of each head";
         case VKROPE_STORE_SCALE_GIVEN:
             return fmt::format("{} times {:g}", type, ops.given_scales.front());
@@ -308,12 +326,14 @@ std::string second_text(const TensorOps& ops) {
 std::string ops_lines(const OperationInputs& inputs) {
     std::string text;
     for (const TensorIndex which : every_tensor) {
+        const std::optional<TensorFile>& tensor = inputs.tensors[which];
         const TensorOps& ops = inputs.ops[which];
-        if (inputs.tensors[which] &&
-            (ops.any() || ops.has_second() || ops.stored != inputs.element)) {
-            text += row("ops", fmt::format("{} to {}{}: {}", tensor_names[which].name,
-                                           store_text(ops), second_text(ops),
-                                           ops_text(ops, which != V && !inputs.rotation.no_rope)));
+        if (tensor && (ops.any() || ops.has_second() || ops.stored != tensor->element ||
+                       is_quantised(ops.stored))) {
+            text += row("ops",
+                        fmt::format("{}{} to {}{}: {}", tensor_names[which].name,
+                                    source_text(*tensor, ops), store_text(ops), second_text(ops),
+                                    ops_text(ops, which != V && !inputs.rotation.no_rope)));
         }
     }
     return text;
@@ -324,11 +344,12 @@ std::string text_of(const RotateOptions& options, const OperationInputs& inputs,
                     const Measured& measured, const Verification& verification) {
     std::string text = row("device", device_text(measured.device));
     const auto shape_of = [&inputs](TensorIndex which) {
-        return npy::shape_text(inputs.tensors[which]->array.header.shape);
+        const TensorFile& tensor = *inputs.tensors[which];
+        return fmt::format("{} of {}", npy::shape_text(tensor.array.header.shape),
+                           word_for(stored_elements, tensor.element));
     };
-    text += row("tensors",
-                fmt::format("{}; {}, layout {}", of_tensors(inputs, shape_of),
-                            word_for(elements, inputs.element), word_for(layouts, options.layout)));
+    text += row("tensors", fmt::format("{}; layout {}", of_tensors(inputs, shape_of),
+                                       word_for(layouts, options.layout)));
     text += row("model", model_text(inputs)) + ops_lines(inputs);
     if (!inputs.rotation.no_rope) {
         text += row("angles", fmt::format("{}, {} positions, {}",

@@ -39,14 +39,16 @@ std::vector<OutputArray> outputs_of(const RotateOptions& options, const Operatio
             if (content == Content::scales) {
                 output.option = options.ops.scale_options[which];
                 output.path = options.ops.scale_files[which];
-                output.type = npy::Type::f4;
-                output.shape.pop_back();
+                output.type = npy_type(ops.scale_type);
+                output.shape = ops.shape_of_scales(*inputs.tensors[which]);
             } else if (content == Content::second) {
                 output.option = second_options[which];
                 output.path = options.ops.second_files[which];
                 output.type = npy_type(ops.second);
-            } else if (is_quantised(ops.stored)) {
-                output.shape.back() = ops.stored_bytes(output.shape.back());
+            } else {
+                const std::uint64_t channels = inputs.tensors[which]->view.head_dim;
+                output.shape.back() = is_quantised(ops.stored) ? ops.stored_bytes(channels)
+                                                               : channels;
             }
             outputs.push_back(std::move(output));
         }
@@ -69,9 +71,11 @@ void write_data(const OutputArray& output, const OperationInputs& inputs,
                 const verify::Operation& operation, OutputFile& file) {
     const oracle::Tensor& view = inputs.tensors[output.which]->view;
     if (output.content == Content::scales) {
-        const std::vector<float> scales = verify::made_scales(operation, output.which,
-                                                              operation.memory);
-        file.write(in_order_of(view, std::as_bytes(std::span(scales))));
+        const std::uint64_t bytes = inputs.ops[output.which].scale_bytes(
+            elements_of(*inputs.tensors[output.which]), view.head_dim);
+        file.write(
+            in_order_of(view, std::span(operation.memory)
+                                  .subspan(operation.call.scales_out[output.which].offset, bytes)));
     } else if (output.content == Content::second) {
         file.write(
             in_order_of(view, verify::second_rows(operation, output.which, operation.memory)));
@@ -115,7 +119,7 @@ void check_roof(const OperationInputs& inputs) {
                  tensor_names[which].name);
         }
         if (inputs.tensors[which] &&
-            ops.stored_bytes(1024) != element_bytes(inputs.element) * 1024) {
+            ops.stored_bytes(1024) != bytes_of(inputs.tensors[which]->element, 1024)) {
             fail(ExitCode::usage,
                  "--roof: {} is stored as {}; a copy is of outputs that are as large as their "
                  "inputs",
@@ -152,8 +156,10 @@ void add_rotate(CommandLine& vkrope) {
         "rotate",
         "Rotate query and key tensors of a model, and take its value tensor along. On request, do "
         "all that a model does to them between projection and attention: bias, norm, clip, "
-        "rotation, scale, Hadamard transform, store.");
+        "rotation, scale, Hadamard transform, store. Or move keys of a cache: with the positions "
+        "that are added to theirs, and --gain omit.");
     const auto options = std::make_shared<RotateOptions>();
+    options->reads_caches = true;
     add_operation(command, *options);
     add_second(command, options->ops);
     add_run(command, *options);
