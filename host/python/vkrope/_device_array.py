@@ -12,6 +12,11 @@ from ._device import Buffer, Device
 from ._errors import InvalidArgumentError
 
 
+def packed_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the strides of an array without gaps, the last axis fastest."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
 class DeviceArray:
     """An array in device memory, or a view of part of such an array.
 
@@ -47,7 +52,7 @@ class DeviceArray:
         shape = tuple(int(count) for count in shape)
         if not all(count > 0 for count in shape):
             raise InvalidArgumentError(f"shape is {shape}: every axis must have an element")
-        strides = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        strides = packed_strides(shape)
         buffer = Buffer(device, math.prod(shape) * dtype.itemsize)
         return cls(device, buffer, dtype, shape, strides, 0)
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Kernels, which rotate arrays that stay in device memory, also into a paged cache."""
+"""Kernels, which rotate arrays that stay in device memory, also into and within a paged cache."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
@@ -12,7 +11,7 @@ import numpy as np
 from ._arrays import element_of
 from ._declarations import ffi
 from ._device import Device
-from ._device_array import DeviceArray
+from ._device_array import DeviceArray, packed_strides
 from ._errors import InvalidArgumentError, WaitTimeoutError
 from ._library import Handle, Owner, call, create, filled, in_range, lib, new_struct, set_field
 from ._rotation import RopeParams
@@ -24,10 +23,11 @@ class HeadFormat:
     """Storage format of Q, K or V."""
 
     dtype: Any
-    """of the input: float32, float16, or uint16 or ml_dtypes.bfloat16 for bfloat16"""
+    """of the input: float32, float16, or uint16 or ml_dtypes.bfloat16 for bfloat16. For keys that
+    move it may be a quantised type, a word such as "e4m3fn" or "q8_0": its arrays are uint8, and
+    their last axis counts bytes"""
     dtype_out: Any = None
-    """of the output; None: the same. A quantised type is a word, such as "e4m3fn" or "q8_0": its
-    arrays are uint8, and their last axis counts bytes"""
+    """of the output, which may be quantised; None: the same"""
     head_dim: int = 0
     """channels per head; 0: as in the rotation; for V, as for K"""
     rotary_offset: Optional[int] = None
@@ -70,6 +70,8 @@ class Run(NamedTuple):
 Format = Union[HeadFormat, Any]
 """A HeadFormat, or just its dtype"""
 
+Pages = NamedTuple("Pages", [("page_size", int), ("page_stride", int), ("row_stride", int)])
+
 
 class Kernel(Owner):
     """The compiled pipelines of one kind of rotation, with its angle table.
@@ -91,6 +93,9 @@ class Kernel(Owner):
         position_ids:  positions come from a DeviceArray; otherwise they are consecutive. A
                        rotation with sections always takes positions from a DeviceArray
         scatter_kv:     rows of K and V go to the slots of a paged cache
+        gather_kv:     rows of K and V come from the slots of a paged cache, for keys that move
+                       within it or elsewhere: their positions are what is added to those that
+                       they have. Such a kernel has no Q
         pairing_out:   pairing of the output; None: the same. With a different pairing the
                        outputs must not be the inputs
         two_parameter_sets: tokens from `first_set_tokens` of run() on use a second set of
@@ -114,13 +119,14 @@ class Kernel(Owner):
         angles: str | CosSinCache = "automatic",
         position_ids: bool = False,
         scatter_kv: bool = False,
+        gather_kv: bool = False,
         pairing_out: str | None = None,
         two_parameter_sets: bool = False,
         ops: bool = True,
     ) -> None:
         self.device = device
         self._two_sets = two_parameter_sets
-        self._scatters = scatter_kv
+        self._scatters, self._gathers = scatter_kv, gather_kv
         self._arena: Handle | None = None
         parent = device._open()
         self._table: Handle | None = None
@@ -153,10 +159,8 @@ class Kernel(Owner):
                     tensor.heads = 0
                 if of is None:
                     continue
-                if isinstance(of.dtype_out, str) and of.dtype_out in elements:
-                    tensor.out = elements.number(name, of.dtype_out)
-                elif of.dtype_out is not None:
-                    tensor.out = element_of(name, of.dtype_out)
+                if of.dtype_out is not None:
+                    tensor.out = _element(name, of.dtype_out)
                 if of.head_dim != 0:
                     set_field(tensor, "head_dim", of.head_dim)
                 if of.rotary_offset is not None:
@@ -167,7 +171,9 @@ class Kernel(Owner):
                     tensor.ops = ffi.new("vkrope_ops*")[0]
                     _set_ops(f"{name}.ops", tensor.ops, of.ops)
                 _set_second(name, tensor, of)
+            self._in = {name: getattr(info.tensor[i], "in") for i, name in enumerate(formats)}
             self._out = {name: info.tensor[i].out for i, name in enumerate(formats)}
+            self._scale_types = [tensor.ops.scale_type for tensor in info.tensor]
             self._second = {
                 name: None if of is None else of.second for name, of in formats.items()
             }
@@ -179,7 +185,7 @@ class Kernel(Owner):
             self._computed = info.angles == lib.VKROPE_ANGLES_COMPUTED
             if self._takes_ids and not self._sections:
                 info.positions = lib.VKROPE_POSITIONS_IDS
-            info.scatter_kv = scatter_kv
+            info.scatter_kv, info.gather_kv = scatter_kv, gather_kv
             info.two_parameter_sets = two_parameter_sets
             if pairing_out is not None:
                 info.pairing_out = pairings.number("pairing_out", pairing_out)
@@ -256,6 +262,7 @@ class Kernel(Owner):
         out_v: DeviceArray | None = None,
         positions: int | DeviceArray = 0,
         slot_mapping: DeviceArray | None = None,
+        source_mapping: DeviceArray | None = None,
         parameters: DeviceArray | None = None,
         first_set_tokens: int = 0,
         q_scale_tokens: DeviceArray | None = None,
@@ -264,6 +271,8 @@ class Kernel(Owner):
         q_scales: DeviceArray | None = None,
         k_scales: DeviceArray | None = None,
         v_scales: DeviceArray | None = None,
+        k_scales_in: DeviceArray | None = None,
+        v_scales_in: DeviceArray | None = None,
         k_second: DeviceArray | None = None,
         v_second: DeviceArray | None = None,
         direction: str = "forward",
@@ -273,7 +282,8 @@ class Kernel(Owner):
 
         Args:
             q, k, v:       [batch, tokens, heads, head_dim] or [tokens, heads, head_dim] in device
-                           memory, with any strides but 1 between channels
+                           memory, with any strides but 1 between channels. With gather_kv, k and
+                           v are caches
             out_q, ...:    arrays of the same shape; None: in place. With scatter_kv, out_k and
                            out_v are caches: [slots, heads, head_dim] or
                            [pages, page_size, heads, head_dim], also as a transposed view
@@ -281,13 +291,18 @@ class Kernel(Owner):
                            int32 or int64 [tokens], [batch, tokens] or [axes, batch, tokens]
             slot_mapping:  with scatter_kv, int32 or int64 [batch, tokens] or [tokens]: page *
                            page_size + row; -1 skips the token
+            source_mapping: with gather_kv, slots that are read, like slot_mapping; None: the
+                           same, so that rows stay where they are
             parameters:    weights of the model's norms, from parameters(); required for norms
             first_set_tokens: with two_parameter_sets, number of tokens in each sequence that use
                            the first set of weights, 1 to tokens - 1
             q_scale_tokens, ...: float32 [batch, tokens]: factor of each token; required if the
                            model scales queries by position
             q_scales, ...: float32: receives the scales that the kernel makes for a quantised
-                           output, [batch, tokens, heads], or for a cache one for each row
+                           output, [batch, tokens, heads], or for a cache one for each row; with
+                           store_scale_group there is one more axis. uint8 of the type "ue8m0"
+            k_scales_in, ...: scales of a quantised input, in the same form; of rows that stay in
+                           their cache it is the array of k_scales
             k_second, ...: second destination, for a HeadFormat with `second`: packed, with the
                            shape of k or v, and rows for all tokens, those without a slot too
             direction:     "forward" or "inverse"
@@ -300,7 +315,14 @@ class Kernel(Owner):
         for name, (array, out) in given.items():
             if array is None and out is not None:
                 raise InvalidArgumentError(f"out_{name} is given without {name}")
-        batch, tokens = _batch_and_tokens({n: a for n, (a, _) in given.items() if a is not None})
+        mappings = {"slot_mapping": slot_mapping, "source_mapping": source_mapping}
+        mappings = {name: of for name, of in mappings.items() if of is not None}
+        if self._gathers and mappings:
+            batch, tokens = _of_slots(mappings)
+        else:
+            batch, tokens = _batch_and_tokens(
+                {n: a for n, (a, _) in given.items() if a is not None}
+            )
         counter = self.device.array(np.zeros(1, np.uint32))
         record = new_struct(
             "vkrope_call",
@@ -313,52 +335,67 @@ class Kernel(Owner):
         if parameters is not None:
             record.parameters = _floats("parameters", parameters)
         factors = (q_scale_tokens, k_scale_tokens, v_scale_tokens)
-        for index, (factor, scales) in enumerate(zip(factors, (q_scales, k_scales, v_scales))):
+        scales_out, scales_in = (q_scales, k_scales, v_scales), (None, k_scales_in, v_scales_in)
+        for index, (name, factor) in enumerate(zip("qkv", factors)):
             if factor is not None:
-                record.scale_tokens[index] = _floats(f"{'qkv'[index]}_scale_tokens", factor)
-            if scales is not None:
-                record.scales_out[index] = _floats(f"{'qkv'[index]}_scales", scales)
+                record.scale_tokens[index] = _floats(f"{name}_scale_tokens", factor)
+            if scales_out[index] is not None:
+                record.scales_out[index] = self._scales(index, "scales", scales_out[index])
+            if scales_in[index] is not None:
+                record.scales_in[index] = self._scales(index, "scales_in", scales_in[index])
+        caches = []
         for index, (name, (array, out)) in enumerate(given.items()):
             if array is None:
                 continue
-            into_cache = self._scatters and name != "q"
-            if into_cache and out is None:
+            from_cache, into_cache = (of and name != "q" for of in (self._gathers, self._scatters))
+            if into_cache and not from_cache and out is None:
                 raise InvalidArgumentError(
                     f"out_{name} is missing: with scatter_kv it is the cache"
                 )
-            tensor = _tensor(name, array)
-            getattr(record, "in")[index] = tensor[0]
-            if out is not None:
-                tensor = _tensor(f"out_{name}", out, self._out[name])
-                if into_cache:  # its other strides are in vkrope_paged_cache
+            for field, of, element, in_cache in (
+                ("in", array, self._in[name], from_cache),
+                ("out", array if out is None else out, self._out[name], into_cache),
+            ):
+                label = name if of is array else f"out_{name}"
+                tensor = _tensor(label, of, element)
+                if in_cache:  # its other strides are in vkrope_paged_cache
                     tensor.token_stride = tensor.batch_stride = 0
-            record.out[index] = tensor[0]
+                    packed = of.strides == packed_strides(of.shape)
+                    caches.append((label, _pages(label, of, element), packed))
+                getattr(record, field)[index] = tensor[0]
         for index, (name, second) in enumerate({"k": k_second, "v": v_second}.items(), 1):
             if second is not None:
                 self._check_second(name, second, given[name][0])
-                where = _where(second)
-                record.second[index] = {**where, "range": -(-where["range"] // 4) * 4}
+                record.second[index] = _whole_words(_where(second))
         if self._rotates:
             record.positions = self._positions(positions)[0]
         else:
             _check_default("positions", positions, 0)
-        slots = self._scatters and (k is not None or v is not None)
+        slots = (self._scatters or self._gathers) and (k is not None or v is not None)
         rotates = self._rotates and (q is not None or k is not None)
         if slots or (rotates and (not self._computed or record.positions.int64)):
             # else nothing can be outside
             record.out_of_range = _where(counter)
-        if slot_mapping is not None:
-            name, cache = ("k", out_k) if out_k is not None else ("v", out_v)
-            record.paged_cache = _paged_cache(slot_mapping, cache, self._out[name])[0]
+        if mappings:
+            record.paged_cache = _paged_cache(mappings, caches)[0]
         nanoseconds = self._submit(record)
         return Run(nanoseconds if nanoseconds >= 0 else None, int(counter.numpy()[0]))
+
+    def _scales(self, index: int, field: str, array: DeviceArray) -> dict[str, Any]:
+        if self._scale_types[index] == lib.VKROPE_SCALE_TYPE_F32:
+            return _floats(f"{'qkv'[index]}_{field}", array)
+        if array.dtype != np.uint8 or not array._is_packed():
+            raise InvalidArgumentError(
+                f"{'qkv'[index]}_{field} has the dtype {array.dtype}: must be packed uint8"
+            )
+        return _whole_words(_where(array))
 
     def _check_second(self, name: str, second: DeviceArray, rows: DeviceArray | None) -> None:
         if rows is None or self._second[name] is None:
             missing = name if rows is None else "`second` in its HeadFormat"
             raise InvalidArgumentError(f"{name}_second is given without {missing}")
         dtype, shape = np.dtype(self._second[name]), rows.shape
-        packed = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        packed = packed_strides(shape)
         if (second.dtype, second.shape, second.strides) != (dtype, shape, packed):
             raise InvalidArgumentError(
                 f"{name}_second is {second.dtype} of the shape {second.shape} with the strides "
@@ -442,7 +479,14 @@ def _head_format(format: Format | None) -> HeadFormat | None:
 
 
 def _type_of(name: str, of: HeadFormat | None) -> Any:
-    return ffi.NULL if of is None else ffi.new("vkrope_element*", element_of(name, of.dtype))
+    return ffi.NULL if of is None else ffi.new("vkrope_element*", _element(name, of.dtype))
+
+
+def _element(name: str, dtype: Any) -> int:
+    """Returns the vkrope_element of a dtype or of a word."""
+    if isinstance(dtype, str) and dtype in elements:
+        return elements.number(name, dtype)
+    return element_of(name, dtype)
 
 
 class _Planned(NamedTuple):
@@ -506,6 +550,10 @@ def _where(array: DeviceArray) -> dict[str, Any]:
     }
 
 
+def _whole_words(where: dict[str, Any]) -> dict[str, Any]:
+    return {**where, "range": -(-where["range"] // 4) * 4}
+
+
 def _floats(field: str, array: DeviceArray) -> dict[str, Any]:
     if array.dtype != np.float32 or not array._is_packed():
         raise InvalidArgumentError(f"{field} has the dtype {array.dtype}: must be packed float32")
@@ -544,7 +592,7 @@ def _channels(array: DeviceArray, element: int) -> list[int]:
     return [step * block // lib.vkrope_element_bytes(element) for step in array.strides]
 
 
-def _tensor(name: str, array: DeviceArray, element: int = 0) -> Any:
+def _tensor(name: str, array: DeviceArray, element: int) -> Any:
     """Returns the tensor of an array; `element` tells whether it is quantised."""
     if array.strides[-1] != 1:
         raise InvalidArgumentError(
@@ -562,26 +610,56 @@ def _tensor(name: str, array: DeviceArray, element: int = 0) -> Any:
     )
 
 
-def _paged_cache(slots: DeviceArray, cache: DeviceArray | None, element: int) -> Any:
-    if cache is None:
-        raise InvalidArgumentError("slot_mapping is given without out_k or out_v, the caches")
-    if not 1 <= slots.ndim <= 2 or slots.strides[-1] != 1:
+def _of_slots(mappings: dict[str, DeviceArray]) -> tuple[int, int]:
+    """Returns the batch and tokens of mappings, which must be alike."""
+    (name, first), *others = mappings.items()
+    for other, slots in others:
+        if (slots.shape, slots.strides, slots.dtype) != (first.shape, first.strides, first.dtype):
+            raise InvalidArgumentError(
+                f"{other} is {slots.dtype} of the shape {slots.shape}, {name} {first.dtype} of "
+                f"{first.shape}: they must be alike"
+            )
+    if not 1 <= first.ndim <= 2 or first.strides[-1] != 1:
         raise InvalidArgumentError(
-            f"slot_mapping has the shape {slots.shape}: it must be [tokens] or [batch, tokens], "
+            f"{name} has the shape {first.shape}: it must be [tokens] or [batch, tokens], "
             "without gaps between tokens"
         )
+    return (first.shape[0] if first.ndim == 2 else 1), first.shape[-1]
+
+
+def _pages(name: str, cache: DeviceArray, element: int) -> Pages:
     if cache.ndim not in (3, 4):
         raise InvalidArgumentError(
-            f"the cache has the shape {cache.shape}: it must be [slots, heads, head_dim] or "
+            f"the cache {name} has the shape {cache.shape}: it must be [slots, heads, head_dim] or "
             "[pages, page_size, heads, head_dim]"
         )
     strides = _channels(cache, element)
+    return Pages(cache.shape[1] if cache.ndim == 4 else 1, strides[0], strides[-3])
+
+
+def _paged_cache(
+    mappings: dict[str, DeviceArray], caches: list[tuple[str, Pages, bool]]
+) -> Any:
+    """caches: the name, the pages and whether they are packed"""
+    given = " and ".join(mappings)
+    if not caches:
+        raise InvalidArgumentError(
+            f"{given} is given without out_k or out_v for scatter_kv, or k or v for gather_kv"
+        )
+    _of_slots(mappings)
+    packed = all(is_packed for _, _, is_packed in caches)
+    found = [of._replace(page_stride=0, row_stride=0) if packed else of for _, of, _ in caches]
+    for (name, of, _), other in zip(caches, found):
+        if other != found[0]:
+            raise InvalidArgumentError(
+                f"the cache {name} has {of}, {caches[0][0]} has {caches[0][1]}: they must be the "
+                "same"
+            )
+    slots = next(iter(mappings.values()))
     return new_struct(
         "vkrope_paged_cache",
-        slot_mapping=_where(slots),
-        int64=_is_int64("slot_mapping", slots),
-        page_size=cache.shape[1] if cache.ndim == 4 else 1,
-        page_stride=strides[0],
-        row_stride=strides[-3],
+        **{name: _where(of) for name, of in mappings.items()},
+        **found[0]._asdict(),
+        int64=_is_int64(next(iter(mappings)), slots),
         batch_stride=slots.strides[0] if slots.ndim == 2 else 0,
     )

@@ -54,5 +54,6 @@ op_words = {
         ("vkrope_parameter_shape", "VKROPE_PARAMETER_"),
         ("vkrope_store_scale", "VKROPE_STORE_SCALE_"),
         ("vkrope_scale_layout", "VKROPE_SCALE_LAYOUT_"),
+        ("vkrope_scale_type", "VKROPE_SCALE_TYPE_"),
     )
 }
