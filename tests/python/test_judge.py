@@ -291,6 +291,10 @@ WRONG_SCALES = "--actual-k: 0 of 2304 codes and 36 of 36 scales*: batch 0 token 
      "unexplained", WRONG_SCALES),
     ("--store e4m3fn --store-scale row_power_of_two", "--store e4m3fn --store-scale row",
      "unexplained", WRONG_SCALES),
+    ("--store iq4_nl --hadamard 64", "--store iq4_nl", "hadamard_of_64", "--actual-k: "),
+    *((f"{store} --hadamard 64", store, "hadamard_of_64", "--actual-k: ") for store in (
+        "--store int4 --store-scale row --store-scale-group 32",
+        "--store e4m3fn --store-scale row_power_of_two --store-scale-group 64 --scale-type ue8m0")),
 ])  # fmt: skip
 def test_codes(vkrope, lavapipe, k, store, wrong, said, words):
     write_model()

@@ -11,8 +11,10 @@ import pytest
 from numpy.testing import assert_array_equal as assert_same
 
 from command import bits, save, write_model
+from stored_codes import BLOCK_BYTES
 
 PARTS = int(os.environ.get("VKROPE_RANDOM_PARTS", 10))
+MADE = "--store-scale v=row --out-v-scales scales.npy"
 LINE = "rotate --model model.json --k k.npy --out-k k_out.npy --out-v v_out.npy --v"
 
 
@@ -25,15 +27,16 @@ def test_random_blocks(vkrope, lavapipe, swiftshader, part):
         values = np.random.default_rng(part).standard_normal((1, 1000, heads, width), "f4")
         save(**{name: values.view(dtype)}, k=np.ones((1, 1000, 1, 64), dtype))
     for kind, v, options in [
-        *((kind, "blocks", "") for kind in ("q8_0", "q4_0", "q4_1", "q5_0", "q5_1")),
+        *((kind, "blocks", "") for kind in BLOCK_BYTES),
         ("e4m3fn", "codes", "--store-scale v=1.5"),
         ("e5m2", "codes", "--store-scale v=0.7"),
-        ("int8", "codes", "--store-scale v=row --out-v-scales scales.npy"),
+        ("int8", "codes", MADE),
+        ("int4", "codes", f"{MADE} --store-scale-group 32"),
     ]:
         line = f"{LINE} {v}.npy --store v={kind} {options}"
         report = vkrope.report(f"{line} --verify")
         assert report["verified"] and report["v"]["codes"]["compared"] == bits(v).size
-        outputs = ["v_out", "scales"] if kind == "int8" else ["v_out"]
+        outputs = ["v_out", "scales"] if MADE in options else ["v_out"]
         first = [bits(name) for name in outputs]
         vkrope.use(swiftshader)
         vkrope.works(line)

@@ -3,6 +3,8 @@
 #include "check/check.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -55,16 +57,18 @@ TensorFile read_codes(const char* option, const std::string& path, const TensorF
     return actual;
 }
 
-// Reads the scales that an engine computed, as [batch, tokens, heads].
+// Reads the scales that an engine computed, as [batch, tokens, heads, groups].
 std::vector<float> read_made_scales(const char* option, const std::string& path,
-                                    const TensorFile& input) {
-    std::vector<std::uint64_t> shape = input.array.header.shape;
-    shape.pop_back();
-    const std::vector<float> in_file = read_floats(
-        option, path, {shape}, fmt::format("{} '{}'", input.option, input.path), "row");
+                                    const TensorFile& input, const TensorOps& ops) {
+    const std::vector<std::byte> rows = read_scales(option, path, input, ops);
     std::vector<float> scales;
-    for (std::uint64_t row = 0; row < in_file.size(); ++row)
-        scales.push_back(in_file[row_in_file(input.view, row)]);
+    if (ops.scale_type == VKROPE_SCALE_TYPE_UE8M0) {
+        for (const std::byte exponent : rows)
+            scales.push_back(std::ldexp(1.0f, std::to_integer<int>(exponent) - 127));
+    } else {
+        scales.resize(rows.size() / sizeof(float));
+        if (!rows.empty()) std::memcpy(scales.data(), rows.data(), rows.size());
+    }
     return scales;
 }
 
@@ -149,7 +153,7 @@ void judge_tensors(const OperationOptions& options, OperationInputs& inputs, Che
             if (right.store->made) {
                 right.scales = read_made_scales(options.ops.scale_options[which],
                                                 options.ops.scale_files[which],
-                                                *inputs.tensors[which]);
+                                                *inputs.tensors[which], inputs.ops[which]);
             }
         }
         ProgressLine line(fmt::format("checking {}", options.output_options[which]));

@@ -43,7 +43,8 @@ void take(const Hypothesis& whole, const Tokens& tokens, Hypothesis& part) {
     for (std::size_t axis = 0; axis < whole.operation.further.positions.size(); ++axis)
         keep(whole.operation.further.positions[axis], part.operation.further.positions[axis]);
     keep(whole.ops.scale_tokens, part.ops.scale_tokens);
-    keep(whole.scales, part.scales, whole.in.heads);
+    if (whole.store)
+        keep(whole.scales, part.scales, whole.in.heads * whole.store->groups(whole.in.head_dim));
 }
 
 // Compares numbers, element by element.

@@ -24,7 +24,7 @@ struct Hypothesis : oracle::Definition {
     Sections sections = {};                     // the axes of the pairs
     std::uint64_t first_in = 0, first_out = 0;  // offsets of the first element
     const void* input = nullptr;                // replaces that of the observation; null: does not
-    std::vector<float> scales = {};             // [batch, tokens, heads] if rows have scales
+    std::vector<float> scales = {};             // [batch, tokens, heads, groups] if scales are made
     // Channels of a row that another hypothesis computes.
     std::vector<bool> other_channels = {};  // [head_dim]; empty: none
     std::shared_ptr<const Hypothesis> of_other_channels = {};

@@ -86,11 +86,17 @@ class Output {
         std::copy_n(observation_.codes.begin() + std::ptrdiff_t(first / channels * bytes),
                     codes.size(), codes.begin());
         const std::vector<float>& given = store.given;
-        const float scale = store.made      ? hypothesis_.scales[row]
-                            : given.empty() ? 1
-                                            : 1 / given[place.head % given.size()];
-        const std::vector<float> values = oracle::dequantise(store.type, codes, scale);
-        std::copy(values.begin(), values.end(), row_.begin());
+        const std::size_t groups = store.made ? store.groups(row_.size()) : 1,
+                          size = codes.size() / groups;
+        for (std::size_t group = 0; group < groups; ++group) {
+            const float scale = store.made      ? hypothesis_.scales[row * groups + group]
+                                : given.empty() ? 1
+                                                : 1 / given[place.head % given.size()];
+            const std::vector<float> values = oracle::dequantise(
+                store.type, std::span(codes).subspan(group * size, size), scale);
+            std::copy(values.begin(), values.end(),
+                      row_.begin() + std::ptrdiff_t(group * values.size()));
+        }
     }
 
     // A rotation keeps the mean of the squares, unless the norm takes one channel of a pair. So the

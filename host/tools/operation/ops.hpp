@@ -113,7 +113,7 @@ struct OpsOptions {
 // Adds the options of norms, bias, clip, scale and store.
 void add_ops(CommandLine& command, OpsOptions& options);
 
-// Adds the options of keys that move, and of scales other than one f32 for each row.
+// Adds the options of keys that move.
 void add_cache(CommandLine& command, OpsOptions& options);
 
 // Adds the option of the element types of inputs.
@@ -175,6 +175,10 @@ struct TensorOps : Ops {
         return has_second() ? (channels * element_bytes(second) + 3) / 4 * 4 : 0;
     }
 };
+
+// Reads the file of the scales of a tensor, as [batch, tokens, heads, groups]. Throws Failure.
+std::vector<std::byte> read_scales(const char* option, const std::string& path,
+                                   const TensorFile& tensor, const TensorOps& ops);
 
 // Returns the index of a row [batch, tokens, heads] in a file of the tensor's layout.
 std::uint64_t row_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept;

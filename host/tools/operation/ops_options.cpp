@@ -114,6 +114,11 @@ void add_scales(CommandLine& command, OpsOptions& options) {
         "--scale-floor", options.scale_floor,
         [](double x) { return x >= 0 && x <= std::numeric_limits<float>::max(); },
         "a number from 0 that a float holds", "Smallest scale that --store-scale row makes (0).");
+    command.add_choice("--store-scale-group", options.scale_group, group_sizes,
+                       "Channels of each scale (the row); files of scales then have one more axis, "
+                       "the last.");
+    command.add_choice("--scale-type", options.scale_type, scale_types,
+                       "Type of the scales; ue8m0: exponents of powers of two, as uint8 (f32).");
     for (const TensorIndex which : every_tensor) {
         command.add_text(options.scale_options[which], "FILE", options.scale_files[which],
                          fmt::format(fmt::runtime(options.scale_help), tensor_names[which].name) +
@@ -224,13 +229,6 @@ void add_cache(CommandLine& command, OpsOptions& options) {
                                      "or .safetensors, shaped as {}.",
                                      tensor_names[which].name, options.scale_options[which]));
     }
-    command.add_choice(
-        "--store-scale-group", options.scale_group, group_sizes,
-        "Channels of each scale that is made or read (the row); the scales then have "
-        "one more axis.");
-    command.add_choice("--scale-type", options.scale_type, scale_types,
-                       "Type of the scales that are made or read; ue8m0: exponents of powers of "
-                       "two, as uint8 (f32).");
 }
 
 void add_second(CommandLine& command, OpsOptions& options) {

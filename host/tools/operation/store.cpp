@@ -145,10 +145,9 @@ void choose_kind_of_scales(const OpsOptions& options, TensorIndex which, TensorO
     }
 }
 
-// Reads the scales of the rows of an input.
-void read_input_scales(const OpsOptions& options, TensorIndex which, OperationInputs& inputs) {
+// Sets the scales of the rows of an input.
+void set_input_scales(const OpsOptions& options, TensorIndex which, OperationInputs& inputs) {
     const char* option = input_scale_options[which];
-    const std::string& path = options.input_scale_files[which];
     const TensorFile& tensor = *inputs.tensors[which];
     TensorOps& ops = inputs.ops[which];
     if (!takes_scale(tensor.element)) {
@@ -156,15 +155,7 @@ void read_input_scales(const OpsOptions& options, TensorIndex which, OperationIn
              "{}: {} is read as {}; only rows of e4m3fn, e5m2, int8 and int4 have scales", option,
              tensor_names[which].name, word_for(stored_elements, tensor.element));
     }
-    const npy::Array array = read_array(option, path);
-    const npy::Type type = npy_type(ops.scale_type);
-    const ArrayShape shape = ops.shape_of_scales(tensor);
-    if (array.header.type != type || array.header.shape != shape) {
-        fail(ExitCode::bad_file, "{}: '{}' has shape {} of {}; {} '{}' needs {} of {}", option,
-             path, npy::shape_text(array.header.shape), npy::name(array.header.type), tensor.option,
-             tensor.path, npy::shape_text(shape), npy::name(type));
-    }
-    ops.input_scales = rows_of_file(tensor.view, array.data);
+    ops.input_scales = read_scales(option, options.input_scale_files[which], tensor, ops);
 }
 
 // Rejects a transform that cannot be undone before the norm.
@@ -218,6 +209,19 @@ std::vector<std::uint64_t> TensorOps::shape_of_scales(const TensorFile& tensor) 
     return shape;
 }
 
+std::vector<std::byte> read_scales(const char* option, const std::string& path,
+                                   const TensorFile& tensor, const TensorOps& ops) {
+    const npy::Array array = read_array(option, path);
+    const npy::Type type = npy_type(ops.scale_type);
+    const ArrayShape shape = ops.shape_of_scales(tensor);
+    if (array.header.type != type || array.header.shape != shape) {
+        fail(ExitCode::bad_file, "{}: '{}' has shape {} of {}; {} '{}' needs {} of {}", option,
+             path, npy::shape_text(array.header.shape), npy::name(array.header.type), tensor.option,
+             tensor.path, npy::shape_text(shape), npy::name(type));
+    }
+    return rows_of_file(tensor.view, array.data);
+}
+
 std::uint64_t row_in_file(const oracle::Tensor& view, std::uint64_t row) noexcept {
     const std::uint64_t token = row / view.heads;
     const std::uint64_t channel = token / view.tokens * view.batch_stride +
@@ -246,7 +250,7 @@ void read_stores(const OpsOptions& options, OperationInputs& inputs) {
             choose_kind_of_scales(options, which, ops);
             check_head_dim(*inputs.tensors[which], ops);
             check_transform(which, ops);
-            if (ops.scales_in != 0) read_input_scales(options, which, inputs);
+            if (ops.scales_in != 0) set_input_scales(options, which, inputs);
             choose_second(options, which, ops);
             any_scale = any_scale || ops.store_scale != VKROPE_STORE_SCALE_NONE;
             any_made = any_made || is_made(ops.store_scale);
