@@ -57,39 +57,6 @@ std::string difference_of_second(const Operation& operation, vkrope_tensor_index
     return difference;
 }
 
-// Finds a row that nothing changes and that has other bytes, or other scales, than its source.
-// Empty: there is none.
-std::string change_of_kept(const Operation& operation, vkrope_tensor_index which,
-                           const Bytes& after) {
-    const std::vector<bool> kept = kept_tokens(operation, which);
-    std::string change;
-    if (kept.empty()) return change;
-    const oracle::Tensor in = rows_of(operation, which, false),
-                         out = rows_of(operation, which, true);
-    const auto scale_byte = [&](const VkDescriptorBufferInfo& scales, const oracle::Tensor& rows,
-                                std::uint64_t row) {
-        return scales.offset +
-               *scale_of(operation, which, rows, row) * scale_bytes(operation, which);
-    };
-    each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
-        const std::uint64_t token = row / in.heads;
-        if (!change.empty() || !kept[token]) return;
-        const std::uint64_t first = oracle::row_of(
-            in, {token / in.tokens, token % in.tokens, row % in.heads, 0});
-        const auto differ = [&](std::size_t to, std::size_t from, std::size_t bytes) {
-            return std::memcmp(&after[to], &operation.memory[from], bytes) != 0;
-        };
-        const std::size_t bytes = scales_of_row(operation, which) * scale_bytes(operation, which);
-        if (differ(byte, byte_of(operation, which, first, false), row_bytes_of(operation, which)))
-            change = "row " + std::to_string(row) + ", which nothing changes, has other bytes";
-        else if (makes_scales(operation, which) &&
-                 differ(scale_byte(operation.call.scales_out[which], out, row),
-                        scale_byte(operation.call.scales_in[which], in, row), bytes))
-            change = "row " + std::to_string(row) + ", which nothing changes, has another scale";
-    });
-    return change;
-}
-
 // Describes the first error in one tensor. Empty: there is none.
 std::string problem_of(const Operation& operation, vkrope_tensor_index which, const Bytes& after,
                        bool flushes, std::optional<double>& largest_error_u) {
@@ -134,6 +101,37 @@ void leave_out_outputs(const Operation& operation, Bytes& rest) {
 }
 
 }  // namespace
+
+std::string change_of_kept(const Operation& operation, vkrope_tensor_index which,
+                           const Bytes& after) {
+    const std::vector<bool> kept = kept_tokens(operation, which);
+    std::string change;
+    if (kept.empty()) return change;
+    const oracle::Tensor in = rows_of(operation, which, false),
+                         out = rows_of(operation, which, true);
+    const auto scale_byte = [&](const VkDescriptorBufferInfo& scales, const oracle::Tensor& rows,
+                                std::uint64_t row) {
+        return scales.offset +
+               *scale_of(operation, which, rows, row) * scale_bytes(operation, which);
+    };
+    each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
+        const std::uint64_t token = row / in.heads;
+        if (!change.empty() || !kept[token]) return;
+        const std::uint64_t first = oracle::row_of(
+            in, {token / in.tokens, token % in.tokens, row % in.heads, 0});
+        const auto differ = [&](std::size_t to, std::size_t from, std::size_t bytes) {
+            return std::memcmp(&after[to], &operation.memory[from], bytes) != 0;
+        };
+        const std::size_t bytes = scales_of_row(operation, which) * scale_bytes(operation, which);
+        if (differ(byte, byte_of(operation, which, first, false), row_bytes_of(operation, which)))
+            change = "row " + std::to_string(row) + ", which nothing changes, has other bytes";
+        else if (makes_scales(operation, which) &&
+                 differ(scale_byte(operation.call.scales_out[which], out, row),
+                        scale_byte(operation.call.scales_in[which], in, row), bytes))
+            change = "row " + std::to_string(row) + ", which nothing changes, has another scale";
+    });
+    return change;
+}
 
 void each_stored_row(const Operation& operation, vkrope_tensor_index which,
                      const std::function<void(std::uint64_t row, std::size_t byte)>& visit) {

@@ -27,6 +27,11 @@ struct Verdict {
 Verdict compare(const Operation& operation, const Bytes& after, bool flushes,
                 std::span<const vkrope_call> calls = {});
 
+// Finds a row that nothing changes and that has other bytes, or other scales, than its source.
+// Empty: there is none.
+std::string change_of_kept(const Operation& operation, vkrope_tensor_index which,
+                           const Bytes& after);
+
 // Calls visit(row, byte) for each stored row of a tensor, see oracle::each_row().
 void each_stored_row(const Operation& operation, vkrope_tensor_index which,
                      const std::function<void(std::uint64_t row, std::size_t byte)>& visit);

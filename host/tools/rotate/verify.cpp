@@ -39,6 +39,9 @@ Verification verify(const RotateOptions& options, const OperationInputs& inputs,
         verdicts = {compare(definition, operation.call.out[which].where.offset,
                             verify::made_scales(operation, which, operation.memory), ""),
                     oracle::has_steps(definition.ops)};
+        const std::string change = verify::change_of_kept(operation, which, operation.memory);
+        if (verification.failure.empty() && !change.empty())
+            verification.failure = fmt::format("{}: {}", tensor_names[which].name, change);
         if (verify::has_second(operation, which)) {
             verdicts->second = compare(verify::second_definition_of(operation, which, true),
                                        operation.call.second[which].offset, {},

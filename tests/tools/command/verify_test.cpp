@@ -320,3 +320,16 @@ TEST_CASE("codes and scales of the definition pass, and those of no other store"
     test::check_names(first.verified().failure,
                       "V 1 384 0 0 batch 0 token 1 head 0 channel 2 code");
 }
+
+TEST_CASE("a row of moved keys that nothing changes keeps its bytes") {
+    Case right(K, 1, q_dim, std::vector<float>(q_channels));
+    right.inputs.ops[K].stored = VKROPE_F32;
+    right.inputs.ops[K].hadamard = right.inputs.ops[K].hadamard_of_input = 4;
+    CHECK(right.verified().passed);
+    set(right.outputs[K], in_window, -0.0f);
+    CHECK(!right.verified().passed);
+    test::check_names(right.verified().failure, "K row 1 other bytes");
+    right.inputs.positions.ids[1] = 1;  // then it is computed, and either zero is right
+    right.inputs.positions.highest = 1;
+    CHECK(right.verified().passed);
+}
