@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The functions of the shader files that compute: element, pairing, turns, angles, norm, quantise,
-// blocks, hadamard.
+// blocks, dequantise, hadamard.
 #pragma once
 
 #include "interface.h"
@@ -51,5 +51,6 @@ inline bool rare_branches = false;
 #include <quantise.inc>
 //
 #include <blocks.inc>
+#include <dequantise.inc>
 #undef precise
 }  // namespace vkrope::shader
