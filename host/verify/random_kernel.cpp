@@ -126,7 +126,7 @@ void draw_store_scale(Random& random, KernelInfo& info, TensorIndex which) {
         if (of.head_dim % group == 0 && !random.one_in(3)) ops.store_scale_group = group;
     if (!made || ops.store_scale == VKROPE_STORE_SCALE_MADE_POWER_OF_TWO)
         ops.scale_type = random.up_to(VKROPE_SCALE_TYPE_UE8M0);
-    if ((info.scatter_kv || info.gather_kv) && which != Q)
+    if (which != Q && ((made && info.scatter_kv) || (ops.scales_in && info.gather_kv)))
         ops.scale_layout = random.up_to(VKROPE_SCALE_LAYOUT_PAGES_HEADS);
 }
 

@@ -91,7 +91,7 @@ void add_kernel(SeenValues& seen, const KernelInfo& info) {
 
 void add_ops(SeenValues& seen, const std::string& name, const KernelInfo& info, TensorIndex which) {
     const TensorInfo& of = info.tensor[which];
-    const bool in_pages = which != Q && (info.scatter_kv || info.gather_kv);
+    const bool in_pages = which != Q && info.scatter_kv;
     const Ops& ops = of.ops;
     const Norm& norm = ops.norm;
     seen.add(name + "bias", ops.bias, 3);
