@@ -513,7 +513,8 @@ constexpr Kind all[] = {
      {.storage_buffers = 4}},
     // Keys that move
     {"moved_in_place_q8_0",
-     [](Info info, Tensors) { return moves_in_place(info, VKROPE_Q8_0) && info.scatter_kv; }, is_k_in_place},
+     [](Info info, Tensors) { return moves_in_place(info, VKROPE_Q8_0) && info.scatter_kv; },
+     is_k_in_place},
     {"moved_in_place_e4m3fn",
      [](Info info, Tensors) {
          const Ops& ops = info.tensor[K].ops;

@@ -66,8 +66,8 @@ void ElementJudge::compare(std::uint64_t source, Compared& one) const {
     if (!one.computed) {
         // A NaN that changes its type must stay a NaN; its payload may change.
         const bool keeps = in == out && !definition_.read;
-        const bool is_same = keeps                 ? one.got == load(input_, bytes_of(in),
-                                                                     row_of(definition_.in, one.place) + source)
+        const std::uint64_t at = keeps ? row_of(definition_.in, one.place) + source : 0;
+        const bool is_same = keeps                 ? one.got == load(input_, bytes_of(in), at)
                              : is_nan              ? got_nan
                              : one.exact.error > 0 ? one.distance <= one.exact.error
                                                    : one.got == narrow(out, one.exact.value);
