@@ -21,9 +21,9 @@ using Row = std::vector<float>;
 using Bytes = std::vector<std::uint8_t>;
 using oracle::Store;
 
-inline constexpr std::array<Store, 8> stores = {Store::e4m3fn, Store::e5m2, Store::int8,
-                                                Store::q8_0,   Store::q4_0, Store::q4_1,
-                                                Store::q5_0,   Store::q5_1};
+inline constexpr std::array<Store, 10> stores = {
+    Store::e4m3fn, Store::e5m2, Store::int8, Store::q8_0,   Store::q4_0,
+    Store::q4_1,   Store::q5_0, Store::q5_1, Store::iq4_nl, Store::int4};
 
 inline shader::uint type_of(Store store) {
     return shader::element_e4m3fn +

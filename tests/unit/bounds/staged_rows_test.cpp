@@ -116,9 +116,10 @@ struct How {
     bool made = false, power_of_two = false;
     bool flushes = false;  // the processor flushes subnormals
 
-    uint shown_words() const {
-        return made ? 1 : type >= element_q8_0 ? VKROPE_SHOWN_WORDS(type) : 0;
-    }
+    uint shown_words() const { return made ? 1 : has_blocks() ? VKROPE_SHOWN_WORDS(type) : 0; }
+    bool has_blocks() const { return VKROPE_HAS_BLOCKS(type); }
+    // Codes of a byte each need not be staged if a row has whole words.
+    bool stores_codes(bool whole) const { return whole && !has_blocks() && type != element_int4; }
 };
 
 // The bytes that a workgroup stores of these rows, each row from byte `to` on. The steps between
@@ -143,12 +144,12 @@ void put(Bytes& bytes, int at, uint word) {
     const auto stage_words = [&](uint lane, const auto& word_of) {
         const VkropeRow row = rows.of(lane);
         for (uint quad = row.lane; quad < vkrope_quads(row); quad += row.lanes)
-            if (whole)
+            if (how.stores_codes(whole))
                 put(stored.rows[lane / rows.lanes], int(4 * quad), word_of(row, quad));
             else
                 VKROPE_STAGED(row.at + vkrope_place(4 * quad)) = word_of(row, quad);
     };
-    if (type < element_q8_0 && !how.made) {
+    if (!how.has_blocks() && !how.made) {
         until_barrier(
             rows.workgroup(),
             [&](uint lane) {
@@ -192,7 +193,7 @@ void put(Bytes& bytes, int at, uint word) {
                               shares[lane]);
         });
     }
-    if (whole || type >= element_q8_0) worst.note("codes");
+    if (whole || how.has_blocks()) worst.note("codes");
 }
 
 Stored store(const Rows& rows, const How& how, const std::vector<Row>& numbers, uint to,
@@ -213,7 +214,7 @@ Stored store(const Rows& rows, const How& how, const std::vector<Row>& numbers, 
         const Flushing flushing(how.flushes);
         make_codes(rows, how, whole, worst, stored);
     }
-    if (whole && type < element_q8_0) return stored;
+    if (how.stores_codes(whole)) return stored;
     until_barrier(rows.workgroup(), [&](uint lane) {
         const VkropeRow row = rows.of(lane);
         for (uint at = to / 4 + row.lane; at <= (to + bytes - 1) / 4; at += row.lanes) {
@@ -234,9 +235,8 @@ bool right(Store of, const How& how, const Row& row, const Stored& stored, uint 
         const auto made = vkrope::oracle::quantise_made(of, row, how.scale, how.power_of_two);
         return stored.scales[number] == std::bit_cast<uint>(made.scale) && bytes == made.codes;
     }
-    return bytes == (vkrope::oracle::block_channels(of) == 1
-                         ? vkrope::oracle::quantise_given(of, row, how.scale)
-                         : vkrope::oracle::quantise_blocks(of, row));
+    return bytes == (how.has_blocks() ? vkrope::oracle::quantise_blocks(of, row)
+                                      : vkrope::oracle::quantise_given(of, row, how.scale));
 }
 
 constexpr std::pair<uint, uint> shapes[] = {{32, 8},  {64, 8},   {96, 8},   {128, 8}, {256, 8},
@@ -291,7 +291,7 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
     std::size_t blocks = 0;
     for (const bool flushes : {false, true}) {
         for (const Store of : stores) {
-            const bool alone = vkrope::oracle::block_channels(of) == 1;
+            const bool alone = !vkrope::oracle::has_blocks(of);
             for (const auto& [channels, unit] : shapes) {
                 for (const uint kind :
                      {0u, 1u, 2u}) {  // rows of a processor; without gaps; with gaps
@@ -331,7 +331,8 @@ TEST_CASE("staged rows: several lanes store the oracle's bytes, at any offset") 
                     CHECK_FALSE(worst.raced);
                     CHECK_FALSE(shared.outside);
                     const bool common = channels == 64 || channels == 128 || channels == 256;
-                    if (kind == 2 && unit >= 4 && common && of != Store::q5_0 && of != Store::q5_1)
+                    if (kind == 2 && unit >= 4 && common && of != Store::q5_0 &&
+                        of != Store::q5_1 && of != Store::iq4_nl && of != Store::int4)
                         CHECK(worst.conflict <= (channels == 256 ? 3 : 2));
                 }
             }
