@@ -15,7 +15,7 @@ using uint = std::uint32_t;
 #endif
 
 // Bindings of descriptor set 0, in the order Q, K, V. Written buffers come last among the storage
-// buffers, but for the last one below. A kernel has only the bindings that its code uses.
+// buffers, but for binding_v_scales_in. A kernel has only the bindings that its code uses.
 VKROPE_CONSTANT binding_q_in = 0;
 VKROPE_CONSTANT binding_k_in = 1;
 VKROPE_CONSTANT binding_v_in = 2;
@@ -101,7 +101,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(43, head_groups, 1)       /* computed: groups of heads, each with its frequencies */        \
     X(44, channel_angles, 0)    /* 1: each channel of a pair has its angle; cos_sin_cache */      \
     X(45, second_parameters, 0) /* floats from the first set of parameters to the second, or 0 */ \
-    X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */              \
+    X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */                  \
     X(47, gather, 0)            /* 1: rows of K and V come from source_mapping */
 
 // Constants of a tensor, with ids from `first` on, and names that begin with t. V has K's batch. In
@@ -386,7 +386,7 @@ inline constexpr uint constant_count = sizeof(Constants) / 4;
 #define VKROPE_IN_ORDER(id, name, otherwise) static_assert(offsetof(Constants, name) == 4 * (id));
 VKROPE_PIPELINE_CONSTANTS(VKROPE_IN_ORDER)
 #undef VKROPE_IN_ORDER
-    static_assert(offsetof(Constants, tensor) == 4 * first_q_constant &&
+static_assert(offsetof(Constants, tensor) == 4 * first_q_constant &&
               sizeof(TensorConstants) == 4 * (first_k_constant - first_q_constant) &&
               sizeof(TensorConstants) == 4 * (first_v_constant - first_k_constant) &&
               offsetof(TensorConstants, keeps) == 4 * 32);

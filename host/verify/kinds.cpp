@@ -331,7 +331,8 @@ constexpr Kind all[] = {
     {"norms_of_many_heads",
      [](Info info, Tensors shape) {
          const TensorInfo& q = info.tensor[Q];
-         return q.ops.norm.span == VKROPE_NORM_SPAN_TOKEN && shape.q_heads() > 64 &&
+         return q.ops.norm.span == VKROPE_NORM_SPAN_TOKEN &&
+                q.ops.norm.kind == VKROPE_NORM_RMS && shape.q_heads() > 64 &&
                 shape.q_heads() < 140 && q.head_dim < 20 && q.in == q.out &&
                 output_pairing(info) == info.pairing && lanes_own_rows(info) &&
                 info.mapping == VKROPE_MAPPING_CPU;

@@ -170,7 +170,8 @@ typedef enum vkrope_pairing VKROPE_UINT32 {
 /** Storage format of a tensor element, little-endian. The quantised types, from VKROPE_E4M3FN on,
  * are for vkrope_tensor_info::out, and for `in` of K and V in kernels that move keys. Stored bytes
  * equal the named definition on every device. What is read is exact in f32, or rounded once: the
- * number of the code, times the scale of the row if it has one, or d times the code, plus m. */
+ * number of the code, times the scale of the row or group if it has one, or d times the code, plus
+ * m. */
 typedef enum vkrope_element VKROPE_UINT32 {
     VKROPE_F32 = 0,  /**< IEEE 754 binary32 */
     VKROPE_F16 = 1,  /**< IEEE 754 binary16 */
@@ -191,8 +192,9 @@ typedef enum vkrope_element VKROPE_UINT32 {
     VKROPE_Q5_1 = 10, /**< as VKROPE_Q8_0 */
     /** Blocks of 32 channels like VKROPE_Q8_0, whose codes stand for 16 numbers, as of ggml's
      * quantize_row_iq4_nl_ref with f32 sums in the order of channels. A block whose magnitudes are
-     * all below 1e-15 has d = 0. A NaN counts as 0 and is stored as code 8. An infinity gives an
-     * infinite d, and code 8 for all channels. Sums that both overflow give d = NaN, 0x7e00. */
+     * all below 1e-15, NaNs aside, is 18 zero bytes. In others a NaN counts as 0 and has code 8. An
+     * infinity gives an infinite d, and code 8 for all channels. Sums that both overflow give d =
+     * NaN, 0x7e00. */
     VKROPE_IQ4_NL = 11,
     /** Two's complement, -7 to 7, two channels in a byte, the first in the lower four bits;
      * otherwise like VKROPE_INT8. head_dim must be even. */
@@ -484,12 +486,11 @@ typedef enum vkrope_scale_type VKROPE_UINT32 {
 
 /** Ops of a tensor other than its rotation. They are applied in this order: the input's Hadamard
  * transform is undone, bias, norm before, clip, rotation (never of V), norm after, scale, Hadamard
- * transform, store. All of them except the
- * rotation also apply to channels that are not rotated. Ops compute in f32: a sum or product beyond
- * its range is an infinity, also inside an op, such as the sums of a layer norm or of a Hadamard
- * transform before the division. Norms, Hadamard transforms and quantised outputs exchange channels
- * in shared memory; vkrope_kernel_create returns VKROPE_ERROR_NOT_SUPPORTED for rows that do not
- * fit in 16 KiB. */
+ * transform, store. All of them except the rotation also apply to channels that are not rotated.
+ * Ops compute in f32: a sum or product beyond its range is an infinity, also inside an op, such as
+ * the sums of a layer norm or of a Hadamard transform before the division. Norms, Hadamard
+ * transforms and quantised outputs exchange channels in shared memory; vkrope_kernel_create returns
+ * VKROPE_ERROR_NOT_SUPPORTED for rows that do not fit in 16 KiB. */
 typedef struct vkrope_ops {
     vkrope_parameter_shape bias VKROPE_ZERO; /**< added to the input */
     vkrope_norm norm VKROPE_ZERO;            /**< kind none: no norm */
@@ -581,12 +582,12 @@ typedef struct vkrope_kernel_info {
     /** Rows of K and V go to the slots of vkrope_call::paged_cache. */
     VkBool32 scatter_kv VKROPE_ZERO;
     /** Rows of K and V come from the slots of vkrope_call::paged_cache, so that keys in a cache
-     * move: positions are what is added to theirs, and `gain` is VKROPE_GAIN_OMIT. Such a kernel,
-     * like every kernel that reads a quantised type or undoes a Hadamard transform, has no Q and no
-     * second destinations. In these kernels, a row of a cache that nothing changes keeps its bytes,
-     * and such a row in place is not accessed: its type, transform, scales and pairing stay, it has
-     * no other op, and its positions are 0, or out of range, with a factor of 1 (or
-     * VKROPE_GAIN_OMIT), and without phases and cos_sin_cache. */
+     * move; requires K. Such a kernel, like every kernel that reads a quantised type or undoes a
+     * Hadamard transform, has no Q and no second destinations. In these kernels, a row of a cache
+     * that nothing changes keeps its bytes: its type, transform, kind of scales and pairing stay,
+     * it has no other op, and it does not rotate: as V, with rotary_dim 0, at a position out of
+     * range, or, without phases and cos_sin_cache, at position 0 with a factor of 1 or
+     * VKROPE_GAIN_OMIT. Without source_mapping, such a row in place is not accessed. */
     VkBool32 gather_kv VKROPE_ZERO;
     /** Windows of a row, ascending and without overlap; their rotary_dims add up to rotary_dim: 2-D
      * vision RoPE. Pairs of the angle table are numbered window after window. All zero: one
@@ -785,7 +786,7 @@ typedef struct vkrope_call {
     vkrope_angles angles VKROPE_ZERO;              /**< angle table */
     vkrope_direction direction VKROPE_ZERO;        /**< forward or inverse */
     vkrope_gain gain VKROPE_ZERO;                  /**< treatment of the attention factor */
-    vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_kv: destination rows */
+    vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_kv or gather_kv */
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
      * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
      * A call that records nothing counts nothing. The library never clears it. Setting this field

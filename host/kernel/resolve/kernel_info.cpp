@@ -158,7 +158,7 @@ Status check_read(const KernelInfo& info, TensorIndex index) noexcept {
 Status check_moves(const KernelInfo& info) noexcept {
     if (info.gather_kv && info.tensor[K].head_dim == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "gather_kv is set: tensor[1].head_dim must then not be 0");
+                     "gather_kv is VK_TRUE: tensor[1].head_dim must then not be 0");
     if (!moves_keys(info) || info.tensor[Q].head_dim == 0) return {};
     const char* const rule = "keys move without queries, so tensor[0].head_dim must be 0";
     if (info.gather_kv)
