@@ -241,10 +241,11 @@ Status build(Kernel& kernel) {
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s: the kernel then binds %u storage buffers, but the device allows %u "
                      "(maxPerStageDescriptorStorageBuffers)",
-                     kernel.info.gather_kv     ? "gather_kv"
-                     : kernel.info.scatter_kv  ? "scatter_kv"
-                     : kernel.needs.moves_keys ? "tensor[1].in"
-                                               : "angles",
+                     kernel.info.gather_kv    ? "gather_kv"
+                     : kernel.info.scatter_kv ? "scatter_kv"
+                     : kernel.needs.moves_keys
+                         ? names_of[kernel.info.tensor[K].head_dim != 0 ? K : V].name
+                         : "angles",
                      kernel.binds.storage_buffers(), kernel.max_storage_buffers);
     }
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;

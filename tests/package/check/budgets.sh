@@ -22,7 +22,7 @@ tools        19500   9000  ^host/tools/
 python        2840   2000  ^host/python/
 bench         3400   3000  ^bench/
 tests        46280  28000  ^tests/
-pages         3200   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
+pages         3220   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1880   1500  .'
 {
     git ls-files 2>/dev/null ||
