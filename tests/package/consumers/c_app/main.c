@@ -157,9 +157,12 @@ static void submit_host(vkrope_device* device, const vkrope_kernel_info* info, v
     check(vkrope_buffer_create(device, sizeof host, &buffer, &error), "vkrope_buffer_create",
           &error);
     const VkBuffer handle = vkrope_buffer_whole(buffer).buffer;
-    VkDescriptorBufferInfo* const small[] = {
-        &call->paged_cache.slot_mapping, &call->paged_cache.source_mapping, &call->positions.ids,
-        &call->parameters, &call->scales_out[VKROPE_K]};
+    VkDescriptorBufferInfo* const small[] = {&call->paged_cache.slot_mapping,
+                                             &call->paged_cache.source_mapping,
+                                             &call->positions.ids,
+                                             &call->parameters,
+                                             &call->scales_out[VKROPE_K],
+                                             &call->scales_in[VKROPE_K]};
     for (size_t i = 0; i < sizeof small / sizeof *small; ++i)
         if (small[i]->range) small[i]->buffer = handle;
     for (int i = 0; i < VKROPE_TENSORS; ++i) {
@@ -274,8 +277,9 @@ static void use_rotations(vkrope_device* device, const vkrope_rope_params* rotat
     vkrope_angle_table_destroy(table);
 }
 
-/* A cache of q8_0 for K and of iq4_nl for V: token 0 moves to another slot and turns, token 1 stays
-   as it is, token 2 turns in place. Quarter turns exchange the blocks of a key; V is copied. */
+/* A cache of q8_0 for K, with Hadamard transforms, and of iq4_nl for V: token 0 moves to another
+   slot and turns, token 1 stays as it is, token 2 turns in place. Quarter turns exchange the blocks
+   of a key; V is copied. */
 static void use_moved_keys(vkrope_device* device) {
     enum {
         channels = 64,
@@ -305,6 +309,7 @@ static void use_moved_keys(vkrope_device* device) {
           "vkrope_get_kernel_info", &error);
     info.positions = VKROPE_POSITIONS_IDS;
     info.gather_kv = info.scatter_kv = VK_TRUE;
+    info.tensor[VKROPE_K].ops.hadamard = info.tensor[VKROPE_K].ops.hadamard_of_input = 32;
     vkrope_call call = {
         .tokens = 3,
         .in[VKROPE_K] = {.where = {.offset = k_at, .range = slots * k_row}, .heads = 1},
@@ -348,29 +353,47 @@ static void use_moved_keys(vkrope_device* device) {
     vkrope_angle_table_destroy(table);
 }
 
-/* A row of int8 with a UE8M0 scale for each 32 channels. */
+/* Stores a row of int4 with a UE8M0 scale for each 32 channels, and reads it. */
 static void use_scales_of_groups(vkrope_device* device) {
-    enum { channels = 64 };
+    enum { channels = 64, codes = channels / 2 };
     vkrope_kernel_info info = {
-        .tensor[VKROPE_K] = {.out = VKROPE_INT8, .head_dim = channels, .heads = 1}};
-    info.tensor[VKROPE_K].ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
-    info.tensor[VKROPE_K].ops.store_scale_group = 32;
-    info.tensor[VKROPE_K].ops.scale_type = VKROPE_SCALE_TYPE_UE8M0;
+        .tensor[VKROPE_K] = {.out = VKROPE_INT4, .head_dim = channels, .heads = 1}};
+    vkrope_ops* const ops = &info.tensor[VKROPE_K].ops;
+    ops->store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
+    ops->store_scale_group = 32;
+    ops->scale_type = VKROPE_SCALE_TYPE_UE8M0;
     vkrope_call call = {
         .tokens = 1,
         .in[VKROPE_K] = {.where = {.offset = rows_at, .range = 4 * channels}, .heads = 1},
-        .out[VKROPE_K] = {.where = {.offset = k_cache_at, .range = channels}, .heads = 1},
+        .out[VKROPE_K] = {.where = {.offset = k_cache_at, .range = codes}, .heads = 1},
         .scales_out[VKROPE_K] = {.offset = small_at, .range = 4},
     };
+    float row[channels];
+    unsigned char cache[codes] = {0};
+    for (int c = 0; c < channels; ++c) { /* codes times 1/4 and 1/8 */
+        const int code = 11 * c % 15 - 7;
+        row[c] = (float)code / (c < 32 ? 4 : 8);
+        cache[c / 2] |= (unsigned char)((code & 15) << 4 * (c % 2));
+    }
     memset(&host, 0, sizeof host);
-    for (int c = 0; c < channels; ++c) /* codes times 1/4 and 1/8 */
-        host.numbers[c] = (float)((47 * c) % 190 - 95) / (c < 32 ? 4 : 8);
+    memcpy(host.bytes + rows_at, row, sizeof row);
     submit_host(device, &info, &call);
     require(host.bytes[small_at] == 127 - 2 && host.bytes[small_at + 1] == 127 - 3,
             "a scale of a group differs");
-    for (int c = 0; c < channels; ++c)
-        require(host.bytes[k_cache_at + c] == (unsigned char)((47 * c) % 190 - 95),
-                "a code of a group differs");
+    require(memcmp(host.bytes + k_cache_at, cache, sizeof cache) == 0, "a code of a group differs");
+
+    info.tensor[VKROPE_K].in = VKROPE_INT4;
+    info.tensor[VKROPE_K].out = VKROPE_F32;
+    ops->store_scale = VKROPE_STORE_SCALE_NONE;
+    ops->scales_in = VK_TRUE;
+    call.scales_in[VKROPE_K] = call.scales_out[VKROPE_K];
+    call.scales_out[VKROPE_K] = (VkDescriptorBufferInfo){0};
+    const vkrope_tensor rows = call.in[VKROPE_K];
+    call.in[VKROPE_K] = call.out[VKROPE_K];
+    call.out[VKROPE_K] = rows;
+    memset(host.bytes + rows_at, 0xff, sizeof row);
+    submit_host(device, &info, &call);
+    require(memcmp(host.bytes + rows_at, row, sizeof row) == 0, "a row of groups differs");
 }
 
 static void count_errors(void* user_data, VkBool32 is_error, const char* id, const char* text) {

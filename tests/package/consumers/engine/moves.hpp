@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Keys that move in caches, and the types that only caches have, compared byte by byte with plain
-// loops. Angles are quarter turns, which exchange the two blocks of a head, so that q8_0 is exact.
+// loops. Angles are quarter turns, which exchange the two blocks of a head, so that q8_0 and int8
+// are exact.
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "table.hpp"
@@ -17,6 +19,7 @@ class Moves : public Trial {
         for (double& frequency : rotation_.inv_freq) frequency = 1.5707963267948966;  // pi / 2
         table_ = table_of(rotation_, 16);
         shift();
+        shift_with_scales();
         move_prefix();
         store_and_read();
         gpu.destroy(table_.image);
@@ -118,6 +121,59 @@ class Moves : public Trial {
             if (to[t] >= 0)
                 put(expected, to[t], turned(row_of(expected, to[t], k_row), deltas[t] + 8));
         has(cache, expected);
+    }
+
+    // A context shift in place of a cache of int8, [pages, heads, page_size, head_dim], with a
+    // UE8M0 scale for 32 channels. Turned groups exchange their codes and scales.
+    void shift_with_scales() {
+        constexpr std::size_t page_size = 4;
+        const std::vector<std::int32_t> to = {6, 1, -1, 3, 4}, deltas = {1, 0, 1, -2, 7};
+        const auto slot_of = [](std::size_t row) {
+            return std::int32_t(row / (heads * page_size) * page_size + row % page_size);
+        };
+        // The key with a delta of 0 has bytes that no store gives; other groups have a largest code
+        // above 63, so that a turned group has the same scale.
+        Bytes codes(slots * heads * head_dim), scales(codes.size() / 32);
+        for (std::size_t i = 0; i < codes.size(); ++i) {
+            const bool stays = slot_of(i / head_dim) == to[1];
+            const int code = i % 32 == 9 ? 100 : int(hash(i) % 201) - 100;
+            codes[i] = stays ? any(i) : static_cast<unsigned char>(code);
+            scales[i / 32] = stays ? 255 : static_cast<unsigned char>(120 + i / 32 % 11);
+        }
+        const Buffer &cache = filled(codes), &scale_cache = filled(scales);
+
+        auto info = vkrope::kernel_info(rotation_, table_.plan, {}, VKROPE_INT8);
+        check(info.status, "kernel_info, of int8 keys that move");
+        info.value.positions = VKROPE_POSITIONS_IDS;
+        info.value.gather_kv = info.value.scatter_kv = VK_TRUE;
+        info.value.tensor[vkrope::K].heads = heads;
+        vkrope::Ops& ops = info.value.tensor[vkrope::K].ops;
+        ops.scales_in = VK_TRUE;
+        ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
+        ops.store_scale_group = 32;
+        ops.scale_type = VKROPE_SCALE_TYPE_UE8M0;
+        ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
+        vkrope::Call layer = call(cache, to, deltas);
+        layer.in[vkrope::K].head_stride = page_size * head_dim;
+        layer.out[vkrope::K] = layer.in[vkrope::K];
+        layer.scales_in[vkrope::K] = layer.scales_out[vkrope::K] = scale_cache.whole();
+        layer.paged_cache.page_size = page_size;
+        layer.paged_cache.page_stride = heads * page_size * head_dim;
+        layer.paged_cache.row_stride = head_dim;
+        run(info.value, layer);
+
+        for (std::size_t row = 0; row < slots * heads; ++row) {
+            for (std::size_t t = 0; t < to.size(); ++t) {
+                for (int turn = to[t] == slot_of(row) ? deltas[t] & 3 : 0; turn != 0; --turn) {
+                    const auto first = codes.begin() + std::ptrdiff_t(row * head_dim);
+                    std::swap_ranges(first, first + 32, first + 32);
+                    std::transform(first, first + 32, first, std::negate<unsigned char>());
+                    std::swap(scales[2 * row], scales[2 * row + 1]);
+                }
+            }
+        }
+        has(cache, codes);
+        has(scale_cache, scales);
     }
 
     // K and V of three tokens go to other slots.
