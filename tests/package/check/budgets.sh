@@ -21,7 +21,7 @@ verify        7390   6500  ^host/verify/
 tools        19500   9000  ^host/tools/
 python        2840   2000  ^host/python/
 bench         3400   3000  ^bench/
-tests        46280  28000  ^tests/
+tests        46600  28000  ^tests/
 pages         3220   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1880   1500  .'
 {
