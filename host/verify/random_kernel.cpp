@@ -100,8 +100,9 @@ void draw_ops(Random& random, KernelInfo& info, TensorIndex which) {
     Ops& ops = of.ops;
     ops.bias = any_shape(random);
     draw_norm(random, ops.norm, info.head_groups < 2 || which == V);
-    // Three sums over long rows of many heads are more steps than a lane of a processor takes.
-    if (ops.norm.kind == VKROPE_NORM_LAYER && of.head_dim > 64)
+    // The sums over long rows of many heads are more steps than a lane of a processor takes.
+    const std::uint32_t sums = ops.norm.kind == VKROPE_NORM_LAYER ? 3 : 1;
+    if (info.mapping != VKROPE_MAPPING_GPU && sums * of.head_dim > 100)
         ops.norm.span = VKROPE_NORM_SPAN_HEAD;
     ops.clip = random.any_of({0.0f, 1.5f});
     ops.scale = random.any_of({0.0f, 0.3f, -2.0f});

@@ -63,11 +63,11 @@ adds() {
 }
 # Measures the installed libraries, and the copied files with the least and the most savings.
 sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$BUILD" "$SCRATCH/vkrope"
-adds 302 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
+adds 303 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
     $BUILD/host/frequencies/libvkrope_frequencies.a" -O2 -DVKROPE_STATIC
 copied=$SCRATCH/vkrope/vkrope.cpp
-adds 320 "$SCRATCH" "$copied" -O2
-adds 207 "$SCRATCH" "$copied" -Os -ffunction-sections -fdata-sections -Wl,--gc-sections
+adds 321 "$SCRATCH" "$copied" -O2
+adds 209 "$SCRATCH" "$copied" -Os -ffunction-sections -fdata-sections -Wl,--gc-sections
 
 for library in "$kernel" "$frequencies"; do
     name=$(basename "$library")
