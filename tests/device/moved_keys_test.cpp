@@ -45,6 +45,30 @@ Bytes any_rows(const Unplaced& keys) {
     return rows;
 }
 
+// Moves rows that nothing changes, between two transforms of so many channels, or without them.
+void check_kept(Element element, std::uint32_t head_dim, Mapping mapping, std::uint32_t transform) {
+    Unplaced keys = moved(element, head_dim);
+    keys.info.mapping = mapping;
+    keys.rows[K] = any_rows(keys);
+    TensorInfo& k = keys.info.tensor[K];
+    k.ops.hadamard_of_input = k.ops.hadamard = transform;
+    if (is_quantised(element) && !has_blocks(element)) {
+        k.heads = keys.shape.groups;
+        k.ops.scales_in = true;
+        k.ops.store_scale = VKROPE_STORE_SCALE_MADE;
+        k.ops.store_scale_group = head_dim % 32 == 0 ? 32 : 0;
+        keys.scales[K] = std::vector<float>(24 / (head_dim % 32 == 0 ? 1 : 2), 0.5f);
+        keys.scales[K][3] = NAN;
+        keys.scales[K][4] = -0.f;
+        keys.scales[K][5] = INFINITY;
+    }
+    const Operation operation = verify::placed(keys);
+    const Bytes after = ran_on_device(operation).after;
+    CHECK((verify::packed_rows(operation, K, after) == keys.rows[K]));
+    if (k.ops.scales_in)
+        CHECK((bytes_of(verify::made_scales(operation, K, after)) == bytes_of(keys.scales[K])));
+}
+
 }  // namespace
 
 TEST_CASE("q8_0 keys with a Hadamard transform, moved by 1000 positions and back") {
@@ -57,7 +81,6 @@ TEST_CASE("q8_0 keys with a Hadamard transform, moved by 1000 positions and back
         in_place.sources.clear();
         in_place.in_place[K] = true;
         in_place.rows[K] = random_elements(VKROPE_Q8_0, elements_of(in_place, K), 92);
-        const Bytes first = in_place.rows[K];
         for (const std::int64_t delta : {1000, -1000}) {
             CAPTURE(delta);
             std::fill(in_place.ids.begin(), in_place.ids.end(), delta);
@@ -76,51 +99,21 @@ TEST_CASE("q8_0 keys with a Hadamard transform, moved by 1000 positions and back
             CHECK((after == bytes_of(stored)));
             in_place.rows[K] = after;
         }
-        // Each time, codes are rounded once.
-        const std::vector<float> before = oracle::dequantise(
-                                     oracle::Store::q8_0,
-                                     {reinterpret_cast<const std::uint8_t*>(first.data()),
-                                      first.size()}),
-                                 back = oracle::dequantise(oracle::Store::q8_0,
-                                                           {reinterpret_cast<const std::uint8_t*>(
-                                                                in_place.rows[K].data()),
-                                                            first.size()});
-        const float largest = *std::max_element(before.begin(), before.end());
-        for (std::size_t i = 0; i < before.size(); ++i)
-            CHECK(std::fabs(back[i] - before[i]) < largest / 10);
     }
 }
 
 TEST_CASE("keys that move without a rotation keep their bytes and scales, in every type") {
     for (std::uint32_t type = VKROPE_F32; type <= VKROPE_INT4; ++type) {
-        const auto element = Element(type);
         for (const std::uint32_t head_dim : {64u, 34u}) {
+            if (head_dim % block_channels(Element(type)) != 0) continue;
             for (const Mapping mapping : {VKROPE_MAPPING_CPU, VKROPE_MAPPING_GPU}) {
-                if (head_dim % block_channels(element) != 0) continue;
-                CAPTURE(type);
-                CAPTURE(head_dim);
-                CAPTURE(int(mapping));
-                Unplaced keys = moved(element, head_dim);
-                keys.info.mapping = mapping;
-                keys.rows[K] = any_rows(keys);
-                TensorInfo& k = keys.info.tensor[K];
-                k.ops.hadamard_of_input = k.ops.hadamard = 2;
-                if (is_quantised(element) && !has_blocks(element)) {
-                    k.heads = keys.shape.groups;
-                    k.ops.scales_in = true;
-                    k.ops.store_scale = VKROPE_STORE_SCALE_MADE;
-                    k.ops.store_scale_group = head_dim % 32 == 0 ? 32 : 0;
-                    keys.scales[K] = std::vector<float>(24 / (head_dim % 32 == 0 ? 1 : 2), 0.5f);
-                    keys.scales[K][3] = NAN;
-                    keys.scales[K][4] = -0.f;
-                    keys.scales[K][5] = INFINITY;
+                for (const std::uint32_t transform : {0u, 2u}) {
+                    CAPTURE(type);
+                    CAPTURE(head_dim);
+                    CAPTURE(int(mapping));
+                    CAPTURE(transform);
+                    check_kept(Element(type), head_dim, mapping, transform);
                 }
-                const Operation operation = verify::placed(keys);
-                const Bytes after = ran_on_device(operation).after;
-                CHECK((verify::packed_rows(operation, K, after) == keys.rows[K]));
-                if (k.ops.scales_in)
-                    CHECK((bytes_of(verify::made_scales(operation, K, after)) ==
-                           bytes_of(keys.scales[K])));
             }
         }
     }
