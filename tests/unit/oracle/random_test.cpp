@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include "base/meaning.hpp"
 #include "verify/definition.hpp"
+#include "verify/oracle/turns.hpp"
 #include "verify/place.hpp"
 #include "verify/text.hpp"
 
@@ -156,6 +158,31 @@ void add_tensors(SeenValues& seen, const Unplaced& operation) {
     }
 }
 
+// Adds the special d of blocks that are read, and the special scales.
+void add_scales(SeenValues& seen, const Unplaced& operation) {
+    for (const TensorIndex which : every_tensor) {
+        const TensorInfo& of = operation.info.tensor[which];
+        std::vector<float> scales = operation.scales[which];
+        const verify::Bytes& rows = operation.rows[which];
+        if (has_blocks(of.in))
+            for (std::size_t at = 0; at < rows.size(); at += element_bytes(of.in))
+                scales.push_back(verify::value(VKROPE_F16, rows, at / 2));
+        if (scales.empty()) continue;
+        const auto any = [&](auto is) { return std::any_of(scales.begin(), scales.end(), is); };
+        const std::string name = has_blocks(of.in)                              ? "d "
+                                 : of.ops.scale_type == VKROPE_SCALE_TYPE_UE8M0 ? "UE8M0 scale "
+                                                                                : "scale ";
+        seen.add(name + "NaN", any([](float x) { return std::isnan(x); }));
+        seen.add(name + "0", any([](float x) { return x == 0; }));
+        if (name == "UE8M0 scale ") continue;  // which has no other special values
+        seen.add(name + "infinity", any([](float x) { return std::isinf(x); }));
+        if (of.ops.scales_in) seen.add(name + "below 0", any([](float x) { return x < 0; }));
+        seen.add(name + "subnormal", any([&](float x) {
+                     return x != 0 && std::fabs(x) < (has_blocks(of.in) ? 0x1p-14f : 0x1p-126f);
+                 }));
+    }
+}
+
 // Adds the special values of rows, which few rows contain.
 void add_rows(SeenValues& seen, const Unplaced& operation) {
     bool nan = false, infinity = false, subnormal = false, minus_zero = false, zeros = false;
@@ -212,16 +239,20 @@ void add_call(SeenValues& seen, const Unplaced& operation) {
     if (info.gather_kv) {
         seen.add("source_mapping", !operation.sources.empty());
         if (info.scatter_kv) seen.add("one cache", operation.in_place[K] || operation.in_place[V]);
-        bool stays = false, moves = false, outside = false;
+        bool stays = false, moves = false, outside = false, again = false;
+        std::set<std::int64_t> sources;
         for (std::size_t i = 0; i < operation.sources.size(); ++i) {
             const std::int64_t source = operation.sources[i];
-            outside = outside || source < -1 || source > 100000;
+            const bool is_outside = source < -1 || source > 100000;
+            outside = outside || is_outside;
+            again = again || (source != -1 && !is_outside && !sources.insert(source).second);
             stays = stays || (info.scatter_kv && source == operation.slots[i]);
             moves = moves || (info.scatter_kv && source != operation.slots[i]);
         }
         seen.add("a row that stays", stays);
         seen.add("a row that moves", moves);
         seen.add("a source outside", outside);
+        seen.add("a source of two tokens", again);
     }
     if (moves_keys(info)) {
         bool kept = false;
@@ -229,6 +260,13 @@ void add_call(SeenValues& seen, const Unplaced& operation) {
         for (const TensorIndex which : {K, V})
             for (const bool one : verify::kept_tokens(placed, which)) kept = kept || one;
         seen.add("a kept row", kept);
+        bool covered = true;
+        if (info.rotary_dim != 0 && !operation.absent[K]) {
+            const auto rotation = verify::definition_of(placed, K, false).operation;
+            for (std::size_t token = 0; token < operation.shape.rows(); ++token)
+                covered = covered && oracle::is_covered(rotation, token);
+        }
+        seen.add("a delta that is not covered", !covered);
     }
     if (info.scatter_kv) {
         const std::uint32_t size = call.paged_cache.page_size;
@@ -255,6 +293,7 @@ TEST_CASE("random operations have every value of every field") {
         add_tensors(seen, operation);
         add_call(seen, operation);
         add_rows(seen, operation);
+        add_scales(seen, operation);
     }
     CHECK(seen.missing() == "");
 }
