@@ -88,7 +88,7 @@ TEST_CASE("the arrays of an operation shrink with its shape, to the values that 
     };
     CHECK(shrunk_text(has_nan) ==
           "operation.info.tensor[1].head_dim = 1;\noperation.shape.tokens = 2;\n"
-          "operation.rows[1] = verify::bytes_of(std::vector<std::uint32_t>{0x0, 0x7fc00000});\n");
+          "operation.rows[1] = verify::bytes_of(std::vector<std::uint32_t>{0x7fc00000, 0x0});\n");
 }
 
 TEST_CASE("no rows overlap in what is tried in place of an operation, a limited number of times") {
