@@ -339,7 +339,8 @@ oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index
     if (is_quantised(operation.info.tensor[which].out))
         definition.store = quantised_store(operation, which);
     definition.bound_u = bound_of(operation);
-    definition.any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
+    definition.any_angles = operation.info.angles == VKROPE_ANGLES_COS_SIN_CACHE &&
+                            which != VKROPE_V;
     return definition;
 }
 
