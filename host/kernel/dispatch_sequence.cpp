@@ -159,31 +159,28 @@ class DispatchBuilder {
         if (tensor.scales)
             bind(*tensor.scales, 1, tile_, z_is_group_, shader::binding_q_scales + index,
                  shader::offset_q_scales + index);
-        if (!(tensor.scales_out || tensor.scales_in) || tensors_.of_second) return;
-        Tile tokens = tile_;  // the scales of a token cover all heads
-        tokens.first.groups = tokens.first.heads = 0;
-        tokens.count.groups = tokens.count.heads = 1;
+        if (tensors_.of_second) return;
         if (tensor.scales_out)
-            bind(scales_of(kernel_.info, resolved_, t, false), 1, tokens, false,
+            bind(scales_of(kernel_.info, resolved_, t, false), 1, all_heads(tile_), false,
                  shader::binding_q_scales_out + index, shader::offset_q_scales_out + index);
-        if (!tensor.scales_in) return;
-        tokens.first.pages = source_.first.pages;
-        tokens.first.rows = source_.first.rows;
-        tokens.count.pages = source_.count.pages;
-        tokens.count.rows = source_.count.rows;
-        bind(scales_of(kernel_.info, resolved_, t, true), 1, tokens, false,
-             index == K ? shader::binding_k_scales_in : shader::binding_v_scales_in,
-             index == K ? shader::offset_k_scales_in : shader::offset_v_scales_in);
+        if (tensor.scales_in)
+            bind(scales_of(kernel_.info, resolved_, t, true), 1, all_heads(source_), false,
+                 index == K ? shader::binding_k_scales_in : shader::binding_v_scales_in,
+                 index == K ? shader::offset_k_scales_in : shader::offset_v_scales_in);
+    }
+
+    // Returns the tile of rows that have all heads of a token.
+    static Tile all_heads(Tile tile) noexcept {
+        tile.first.groups = tile.first.heads = 0;
+        tile.count.groups = tile.count.heads = 1;
+        return tile;
     }
 
     // The shader stores the rows of all tokens, whatever their slots: once, with the last pages.
     void add_second(TensorIndex t, TensorIndex index) noexcept {
         if (!has_last_pages()) return;
-        Tile tokens = tile_;  // the row of a token has all heads
-        tokens.first.groups = tokens.first.heads = 0;
-        tokens.count.groups = tokens.count.heads = 1;
         // The offset is 0, because tiles are aligned.
-        bind(second_of(kernel_.info, resolved_, t).rows_of_tokens(), 1, tokens, false,
+        bind(second_of(kernel_.info, resolved_, t).rows_of_tokens(), 1, all_heads(tile_), false,
              shader::binding_k_second + index - K, offset_second);
         push_.flags |= shader::flag_second;
     }
