@@ -446,6 +446,12 @@ typedef struct vkrope_norm {
     uint32_t first_channel VKROPE_ZERO;
     /** 0: all channels, and first_channel must be 0; else first_channel + channels <= head_dim. */
     uint32_t channels VKROPE_ZERO;
+    /** The weight is read where the engine has it, from vkrope_call::norm_weight, instead of from
+     * vkrope_call::parameters. Same bits. Not with two_parameter_sets. Takes a storage buffer more
+     * of each such tensor. */
+    VkBool32 weight_bound VKROPE_ZERO;
+    /** With weight_bound: element type of that buffer, f32, f16 or bf16. */
+    vkrope_element weight_type VKROPE_ZERO;
 } vkrope_norm;
 
 /** Source of the scale of an e4m3fn, e5m2, int8 or int4 output. */
@@ -634,6 +640,18 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_kernel_create(const vkrope_devi
 /** Destroys a kernel. No command buffer that uses it may be pending. */
 VKROPE_API void vkrope_kernel_destroy(vkrope_kernel* kernel);
 
+/**
+ * Returns whether one kernel serves both: all fields are equal, where a field that is 0 has its
+ * default and every VkBool32 that is not 0 is true. An engine that makes the info of each layer
+ * finds with it the kernel of an earlier layer. False for a null pointer. Thread-safe.
+ */
+VKROPE_API VkBool32 vkrope_kernel_info_equal(const vkrope_kernel_info* a,
+                                             const vkrope_kernel_info* b);
+
+/** Returns a hash of an info, the same for equal ones, for maps from infos to kernels. It may
+ * differ between versions. 0 for a null pointer. Thread-safe. */
+VKROPE_API uint64_t vkrope_kernel_info_hash(const vkrope_kernel_info* info);
+
 /** Descriptor sets for devices without push descriptors. Belongs to one thread at a time: create
  * one per thread and frame. */
 typedef struct vkrope_arena vkrope_arena;
@@ -642,9 +660,10 @@ typedef struct vkrope_arena vkrope_arena;
  * Creates descriptor sets for `calls` calls of vkrope_record on a device without push descriptors;
  * create one arena per thread and frame. A call takes one set per dispatch, see
  * vkrope_get_dispatches. The arena works with every kernel and position kernel of the same device.
- * If the device binds fewer than 20 storage buffers per stage
- * (maxPerStageDescriptorStorageBuffers), a kernel with second destinations may need an arena
- * created with an equal vkrope_kernel_info, and below 18 one with made scales. Below 15, this
+ * If the device binds fewer than 23 storage buffers per stage
+ * (maxPerStageDescriptorStorageBuffers), a kernel with vkrope_norm::weight_bound may need an arena
+ * created with an equal vkrope_kernel_info, below 20 one with second destinations, and below 18 one
+ * with made scales. Below 15, this
  * applies to every kernel with vkrope_ops, and below 11 to every kernel. vkrope_record rejects an
  * arena that does not fit.
  *
@@ -721,7 +740,13 @@ typedef struct vkrope_paged_cache {
     /** With gather_kv: slots that are read, of the same type and strides as slot_mapping. Not set,
      * with scatter_kv: slot_mapping, so that rows stay where they are. */
     VkDescriptorBufferInfo source_mapping VKROPE_ZERO;
-    VkBool32 int64 VKROPE_ZERO; /**< slot_mapping and source_mapping are int64 */
+    /** Optional: slots of V where they are not those of K, for caches whose pages differ. V then
+     * has its own dispatch, and its own number of pages. A slot outside V's cache is counted, too.
+     * Requires slot_mapping, and K and V in the call. */
+    VkDescriptorBufferInfo v_slot_mapping VKROPE_ZERO;
+    /** Optional: as v_slot_mapping, of source_mapping, which it requires. */
+    VkDescriptorBufferInfo v_source_mapping VKROPE_ZERO;
+    VkBool32 int64 VKROPE_ZERO; /**< all four mappings are int64 */
     /** Rows per page, 1 to 2^31; 0: 1. With 1, a page_stride (if 0: row_stride) other than packed
      * is an error, because page_size may have been forgotten. For single rows with gaps, set
      * row_stride and page_stride to the same value. */
@@ -822,6 +847,12 @@ typedef struct vkrope_call {
      * multiple of 256, the range at least the bytes of the rows, in whole words of 4 bytes; the
      * rows may not overlap another buffer of the call. */
     VkDescriptorBufferInfo second[VKROPE_TENSORS] VKROPE_ZERO;
+    /** With vkrope_norm::weight_bound of the tensor: its weight, of type vkrope_norm::weight_type,
+     * [channels that the norm takes], or [heads, channels] with VKROPE_PARAMETER_HEAD_CHANNEL,
+     * packed. The offset must be a multiple of 16 and of the device's
+     * minStorageBufferOffsetAlignment, the range at least the bytes of the weight, in whole words
+     * of 4 bytes. */
+    VkDescriptorBufferInfo norm_weight[VKROPE_TENSORS] VKROPE_ZERO;
 } vkrope_call;
 
 /**
@@ -833,7 +864,8 @@ typedef struct vkrope_call {
  * - the tokens exceed the workgroups of a dispatch,
  * - the device binds too few storage buffers for Q, K and V together,
  * - a tensor or cache exceeds the range that the device binds at once,
- * - V's layout differs from K's,
+ * - V's layout differs from K's: heads, strides, or the channels of a block, as of a K in q8_0
+ *   beside a V in f16; or V has slots of its own (vkrope_paged_cache::v_slot_mapping),
  * - K or V has a second destination, and the device binds too few storage buffers for it, too,
  * - heads in groups are combined with a batch or slots.
  *

@@ -162,6 +162,21 @@ struct Reference {
     static auto& of(void* user_data) noexcept { return *static_cast<Reference*>(user_data)->to; }
 };
 
+// ---- Infos as keys ----
+
+/// Hash and equality for std::unordered_map<KernelInfo, Owned<Kernel>, InfoHash, InfoEqual>, so
+/// that layers whose infos are equal share a kernel.
+struct InfoHash {
+    std::size_t operator()(const KernelInfo& info) const noexcept {
+        return static_cast<std::size_t>(vkrope_kernel_info_hash(&info));
+    }
+};
+struct InfoEqual {
+    bool operator()(const KernelInfo& a, const KernelInfo& b) const noexcept {
+        return vkrope_kernel_info_equal(&a, &b) != VK_FALSE;
+    }
+};
+
 // ---- Owners ----
 
 /// Deleter for the objects that functions of vkrope.h create.
