@@ -14,8 +14,9 @@ using uint = std::uint32_t;
 #define VKROPE_CONSTANT const uint
 #endif
 
-// Bindings of descriptor set 0, in the order Q, K, V. Written buffers come last among the storage
-// buffers, but for binding_v_scales_in. A kernel has only the bindings that its code uses.
+// Bindings of descriptor set 0, in the order Q, K, V. Written buffers are those from binding_q_out
+// to binding_v_second, but for binding_v_scales_in. A kernel has only the bindings that its code
+// uses.
 VKROPE_CONSTANT binding_q_in = 0;
 VKROPE_CONSTANT binding_k_in = 1;
 VKROPE_CONSTANT binding_v_in = 2;
@@ -38,7 +39,10 @@ VKROPE_CONSTANT binding_turns = 18;         // uniforms: constants for computed 
 VKROPE_CONSTANT binding_texture = 19;       // rows of the angle table
 VKROPE_CONSTANT binding_k_second = 20;  // second destinations of rows: written, like 11 to 17
 VKROPE_CONSTANT binding_v_second = 21;
-VKROPE_CONSTANT binding_count = 22;
+VKROPE_CONSTANT binding_q_weight = 22;  // weights of norms that are not parameters: read
+VKROPE_CONSTANT binding_k_weight = 23;
+VKROPE_CONSTANT binding_v_weight = 24;
+VKROPE_CONSTANT binding_count = 25;
 // Kernels that move keys have no Q, whose bindings they use.
 VKROPE_CONSTANT binding_source_mapping = binding_q_in;  // source rows of K and V
 VKROPE_CONSTANT binding_k_scales_in = binding_q_scales;  // scales of source rows
@@ -139,9 +143,12 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 29, t##element_read, 0) /* element_* of quantised rows, read as f32 */  \
     X(first + 30, t##scales_read, 0) /* 1: these rows have scales */                  \
     X(first + 31, t##hadamard_read, 0) /* levels of a transform to undo first */      \
-    X(first + 32, t##keeps, 0)       /* 1: rows that stay keep their bytes */
+    X(first + 32, t##keeps, 0)       /* 1: rows that stay keep their bytes */         \
+    X(first + 33, t##weight_bound, 0) /* 1: the weight is not among the parameters: */ \
+    X(first + 34, t##element_weight, 0) /* its element_*, */                           \
+    X(first + 35, t##weight_added, 0) /* and what is added to it: 0 or 1 */
 
-VKROPE_CONSTANT first_q_constant = 48, first_k_constant = 81, first_v_constant = 114;
+VKROPE_CONSTANT first_q_constant = 48, first_k_constant = 84, first_v_constant = 120;
 #define VKROPE_CONSTANTS(X)                          \
     VKROPE_PIPELINE_CONSTANTS(X)                     \
     VKROPE_TENSOR_CONSTANTS(X, q_, first_q_constant) \
@@ -389,7 +396,7 @@ VKROPE_PIPELINE_CONSTANTS(VKROPE_IN_ORDER)
 static_assert(offsetof(Constants, tensor) == 4 * first_q_constant &&
               sizeof(TensorConstants) == 4 * (first_k_constant - first_q_constant) &&
               sizeof(TensorConstants) == 4 * (first_v_constant - first_k_constant) &&
-              offsetof(TensorConstants, keeps) == 4 * 32);
+              offsetof(TensorConstants, weight_added) == 4 * 35);
 
 // The numbers of coarse rows and of all rows of a factored table for `positions` positions.
 constexpr std::uint64_t coarse_rows(std::uint64_t positions, bool phased) {

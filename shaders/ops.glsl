@@ -5,6 +5,7 @@
 //
 //   T(ops), T(row_heads), ...              the constants of VKROPE_CONSTANTS
 //   VKROPE_PARAMETER_WORD(index), _QUAD      the parameters, as f32 bits
+//   VKROPE_TENSOR_WEIGHT_WORD(index), _QUAD  a norm's weight that is not among the parameters
 //   VKROPE_TENSOR_SCALE_WORD(index)          the factors of tokens
 //   VKROPE_TENSOR_SCALE_AT                   offset_q_scales, offset_k_scales or offset_v_scales
 //   VKROPE_EXCHANGED(index)                  shared sums of the lanes of a workgroup: float
@@ -132,6 +133,28 @@ Unit T(parameters)(uint shape, const uint at, const uint head, const uint channe
     return Unit(uintBitsToFloat(a), uintBitsToFloat(b));
 }
 
+// Returns the norm's weight of a unit from its own buffer.
+Unit T(bound_weight)(uint shape, const uint head, const uint channel) {
+    uint at = channel;
+    if (shape == shape_head_channel) at += T(absolute_head)(head) * T(norm_dim);
+    const uint word = T(element_weight) == element_f32 ? at : at / 2;
+    const uint words = T(element_weight) == element_f32 ? unit_elements : (unit_elements + 1) / 2;
+    Words w = Words(uvec4(0), uvec4(0));
+    if (words >= 4) {
+        w.a = VKROPE_TENSOR_WEIGHT_QUAD(word / 4);
+        if (words == 8) w.b = VKROPE_TENSOR_WEIGHT_QUAD(word / 4 + 1);
+    } else {
+        w.a.x = VKROPE_TENSOR_WEIGHT_WORD(word);
+        if (words == 2) w.a.y = VKROPE_TENSOR_WEIGHT_WORD(word + 1);
+    }
+    if (unit_elements == 1) {
+        if (T(element_weight) != element_f32) w.a.x = (w.a.x >> (16 * (at & 1u))) & 0xffffu;
+    }
+    Unit u = vkrope_decode(T(element_weight), w);
+    if (T(weight_added) != 0) u = vkrope_sum(u, Unit(vec4(1), vec4(1)));
+    return u;
+}
+
 // The parameters of a unit. Parameters that all heads share are loaded once.
 struct T(Parameters) {
     Unit bias, weight, norm_bias;
@@ -147,8 +170,11 @@ void T(load_parameters)(uint shape, const uint head, const uvec2 channels, inout
             p.bias = T(parameters)(shape, T(bias_at), head, channels.x, T(head_dim));
     }
     if (T(weight) != shape_none) {
-        if (T(weight) == shape)
+        if (T(weight_bound) != 0) {
+            if (T(weight) == shape) p.weight = T(bound_weight)(shape, head, weighed);
+        } else if (T(weight) == shape) {
             p.weight = T(parameters)(shape, T(weight_at), head, weighed, T(norm_dim));
+        }
     }
     if (T(norm_bias) != shape_none) {
         if (T(norm_bias) == shape)

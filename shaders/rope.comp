@@ -42,6 +42,12 @@ VKROPE_BUFFER(, binding_v_out, uvec4, v_out_wide)
 VKROPE_BUFFER(, binding_v_out, uint, v_out_word)
 VKROPE_BUFFER(readonly, binding_parameters, uvec4, parameters_wide)
 VKROPE_BUFFER(readonly, binding_parameters, uint, parameters_word)
+VKROPE_BUFFER(readonly, binding_q_weight, uvec4, q_weight_wide)
+VKROPE_BUFFER(readonly, binding_q_weight, uint, q_weight_word)
+VKROPE_BUFFER(readonly, binding_k_weight, uvec4, k_weight_wide)
+VKROPE_BUFFER(readonly, binding_k_weight, uint, k_weight_word)
+VKROPE_BUFFER(readonly, binding_v_weight, uvec4, v_weight_wide)
+VKROPE_BUFFER(readonly, binding_v_weight, uint, v_weight_word)
 VKROPE_BUFFER(readonly, binding_q_scales, uint, q_scales)
 VKROPE_BUFFER(readonly, binding_k_scales, uint, k_scales)
 VKROPE_BUFFER(readonly, binding_v_scales, uint, v_scales)
@@ -113,6 +119,8 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_AT(end) offset_q_##end
 #define VKROPE_TENSOR_HEADS (push.heads & 0xffffu)
 #define VKROPE_TENSOR_IN_PLACE flag_q_in_place
+#define VKROPE_TENSOR_WEIGHT_WORD(index) q_weight_word[index]
+#define VKROPE_TENSOR_WEIGHT_QUAD(index) q_weight_wide[index]
 #define VKROPE_TENSOR_SCALE_AT offset_q_scales
 #define VKROPE_TENSOR_SCALE_WORD(index) q_scales[index]
 #define VKROPE_TENSOR_SCALES_OUT_AT VKROPE_OFFSET(offset_q_scales_out)
@@ -127,6 +135,8 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_AT(end) offset_k_##end
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
+#define VKROPE_TENSOR_WEIGHT_WORD(index) k_weight_word[index]
+#define VKROPE_TENSOR_WEIGHT_QUAD(index) k_weight_wide[index]
 #define VKROPE_TENSOR_SCALE_AT offset_k_scales
 #define VKROPE_TENSOR_SCALE_WORD(index) k_scales[index]
 #define VKROPE_TENSOR_SCALES_IN_AT VKROPE_OFFSET(offset_k_scales_in)
@@ -143,6 +153,8 @@ shared uint staged_words[staged];  // rows that lanes store together
 #define VKROPE_TENSOR_AT(end) offset_v_##end
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE 0
+#define VKROPE_TENSOR_WEIGHT_WORD(index) v_weight_word[index]
+#define VKROPE_TENSOR_WEIGHT_QUAD(index) v_weight_wide[index]
 #define VKROPE_TENSOR_SCALE_AT offset_v_scales
 #define VKROPE_TENSOR_SCALE_WORD(index) v_scales[index]
 #define VKROPE_TENSOR_SCALES_IN_AT VKROPE_OFFSET(offset_v_scales_in)

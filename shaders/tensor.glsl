@@ -346,6 +346,8 @@ void T(copy_group)(const uint lane, const uint from, const uint to, const uint f
 #undef VKROPE_TENSOR_IN_PLACE
 #undef VKROPE_TENSOR_SCATTERS
 #undef VKROPE_TENSOR_OF_CACHE
+#undef VKROPE_TENSOR_WEIGHT_WORD
+#undef VKROPE_TENSOR_WEIGHT_QUAD
 #undef VKROPE_TENSOR_SCALE_AT
 #undef VKROPE_TENSOR_SCALE_WORD
 #undef VKROPE_TENSOR_SCALES_OUT_AT

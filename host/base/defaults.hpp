@@ -30,8 +30,13 @@ inline KernelInfo completed(KernelInfo info) noexcept {
     for (VkBool32* flag : {&info.scatter_kv, &info.gather_kv, &info.phase, &info.channel_angles,
                            &info.two_parameter_sets})
         *flag = *flag != VK_FALSE;
-    for (TensorInfo& of : info.tensor)
-        if (of.head_dim != 0) of.ops.scale = scale_of(of.ops);
+    for (TensorInfo& of : info.tensor) {
+        Ops& ops = of.ops;
+        if (of.head_dim != 0) ops.scale = scale_of(ops);
+        for (VkBool32* flag : {&ops.scale_call, &ops.scale_tokens, &ops.scales_in,
+                               &ops.norm.round_between, &ops.norm.weight_bound})
+            *flag = *flag != VK_FALSE;
+    }
     return info;
 }
 

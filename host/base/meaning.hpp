@@ -27,6 +27,12 @@ constexpr bool operator==(const vkrope_window& a, const vkrope_window& b) noexce
 
 namespace vkrope {
 
+// Returns the name of an element type that is valid.
+constexpr const char* element_name(Element element) noexcept {
+    constexpr const char* names[] = {"f32",  "f16",  "bf16", "e4m3fn", "e5m2",   "int8", "q8_0",
+                                     "q4_0", "q4_1", "q5_0", "q5_1",   "iq4_nl", "int4"};
+    return names[std::uint32_t(element)];
+}
 // See vkrope_is_quantised.
 constexpr bool is_quantised(Element element) noexcept {
     return element > VKROPE_BF16;
@@ -99,11 +105,6 @@ constexpr Pairing output_pairing(const KernelInfo& info) noexcept {
 constexpr bool same_format(const TensorInfo& a, const TensorInfo& b) noexcept {
     return a.in == b.in && a.out == b.out && a.head_dim == b.head_dim &&
            a.rotary_offset == b.rotary_offset;
-}
-// Returns whether all fields are equal, so that one kernel serves both.
-inline bool is_same_kernel(const KernelInfo& a, const KernelInfo& b) noexcept {
-    static_assert(alignof(KernelInfo) == 4, "without padding: each field has 4 bytes");
-    return std::memcmp(&a, &b, sizeof a) == 0;
 }
 // Returns a model's ops for rows whose rotated channels begin at `rotary_offset`. In a latent row
 // the norm ends there. It is neither that of the rotated channels alone nor that of an assembled

@@ -26,6 +26,15 @@ constexpr std::uint32_t norm_channels(const Norm& norm, std::uint32_t head_dim) 
     return value_or(norm.channels, head_dim);
 }
 
+// Returns the bytes of a norm's weight in a buffer of its own, in whole words.
+constexpr std::uint64_t bound_weight_bytes(const TensorInfo& of) noexcept {
+    const Norm& norm = of.ops.norm;
+    const std::uint64_t rows = norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL ? of.heads : 1;
+    const std::uint64_t bytes = rows * norm_channels(norm, of.head_dim) *
+                                element_bytes(norm.weight_type);
+    return (bytes + 3) / 4 * 4;
+}
+
 // Checks that the other fields of a tensor with head_dim 0 are 0.
 inline Status check_absent(const char* tensor, const TensorInfo& of) noexcept {
     if (of.head_dim != 0) return {};
@@ -90,7 +99,10 @@ constexpr std::uint64_t lay_out_parameters(const KernelInfo& info, ParameterLayo
         const Norm& norm = of.ops.norm;
         place(item.bias, of.ops.bias, of.head_dim, of.heads, 0);
         const std::uint32_t normed = norm_channels(norm, of.head_dim);
-        place(item.weight, norm.weight, normed, of.heads, norm.weight_offset);
+        if (!norm.weight_bound)
+            place(item.weight, norm.weight, normed, of.heads, norm.weight_offset);
+        else
+            item.weight = {};
         place(item.norm_bias, norm.bias, normed, of.heads, 0);
         place(item.store_scale, shape_of(of.ops.store_scale), of.head_dim, of.heads, 0);
     }

@@ -78,15 +78,16 @@ vkrope_result make(Object** made, const char* name, vkrope_error* failure, Body&
 
 // Names of a tensor in errors, and of its fields in a KernelInfo and a Call.
 struct TensorNames {
-    const char *name, *heads, *in, *out, *scale_tokens, *scales_in, *scales_out, *second;
+    const char *name, *heads, *in, *out, *scale_tokens, *scales_in, *scales_out, *second,
+        *norm_weight;
 };
 inline constexpr TensorNames names_of[tensor_count] = {
     {"tensor[0]", "tensor[0].heads", "in[0]", "out[0]", "scale_tokens[0]", "scales_in[0]",
-     "scales_out[0]", "second[0]"},
+     "scales_out[0]", "second[0]", "norm_weight[0]"},
     {"tensor[1]", "tensor[1].heads", "in[1]", "out[1]", "scale_tokens[1]", "scales_in[1]",
-     "scales_out[1]", "second[1]"},
+     "scales_out[1]", "second[1]", "norm_weight[1]"},
     {"tensor[2]", "tensor[2].heads", "in[2]", "out[2]", "scale_tokens[2]", "scales_in[2]",
-     "scales_out[2]", "second[2]"}};
+     "scales_out[2]", "second[2]", "norm_weight[2]"}};
 
 // Returns the name of a VkResult of functions that create, submit or wait, and null for others.
 constexpr const char* result_name(VkResult result) noexcept {

@@ -97,8 +97,9 @@ Status check_source(const Filled& of) noexcept {
                      "%s.%s.data is null: the layout has %u numbers for it", of.tensor, of.field,
                      item.count);
     if (source.element > VKROPE_BF16)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.%s.element is %u: no such element type",
-                     of.tensor, of.field, unsigned(source.element));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.%s.element is %u: it must be f32 (0), f16 (1) or bf16 (2)", of.tensor,
+                     of.field, unsigned(source.element));
     if (source.count == item.count) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.%s.count is %zu: the layout has %u numbers for it", of.tensor, of.field,

@@ -49,6 +49,7 @@ static_assert(shader::binding_k_in == shader::binding_q_in + K &&
               shader::offset_v_out == shader::offset_q_out + V &&
               shader::offset_v_scales == shader::offset_q_scales + V &&
               shader::binding_v_second == shader::binding_k_second + V - K &&
+              shader::binding_v_weight == shader::binding_q_weight + V &&
               shader::binding_parameters < shader::binding_q_out);
 
 // Push::offsets before packing, and the offset of V's computed scales, which is in Push::flags.
@@ -138,6 +139,7 @@ class DispatchBuilder {
             if (tensor.in_place && !tensors_.of_second) push_.flags |= seen.in_place_flag;
             add_scales(t, index);
             if (tensor.second.buffer && kernel_.seconds_join) add_second(t, index);
+            add_norm_weight(t, index);
         }
         dispatch_.shape = shape_of(tensors_.pipeline->geometry, work);
         push_.tokens = work.tokens;
@@ -176,6 +178,15 @@ class DispatchBuilder {
         return tile;
     }
 
+    // The offset is 0, because the buffer is aligned.
+    void add_norm_weight(TensorIndex t, TensorIndex index) noexcept {
+        const TensorInfo& of = kernel_.info.tensor[t];
+        if (!of.ops.norm.weight_bound) return;
+        const VkDescriptorBufferInfo& where = call_.norm_weight[t];
+        bindings_.of[shader::binding_q_weight + index] = {where.buffer, where.offset,
+                                                          bound_weight_bytes(of)};
+    }
+
     // The shader stores the rows of all tokens, whatever their slots: once, with the last pages.
     void add_second(TensorIndex t, TensorIndex index) noexcept {
         if (!has_last_pages()) return;
@@ -211,10 +222,15 @@ class DispatchBuilder {
 
     void add_slots() noexcept {
         const bool has_slots = (tensors_.has[K] || tensors_.has[V]) && !tensors_.of_second;
-        if (has_slots && resolved_.slot_mapping.buffer)
-            push_.slot_z = bind(resolved_.slot_mapping, 1, tile_, z_is_group_,
-                                shader::binding_slot_mapping, shader::offset_slots)
+        const auto bind_slots = [this](const View& slots) {
+            push_.slot_z = bind(slots, 1, tile_, z_is_group_, shader::binding_slot_mapping,
+                                shader::offset_slots)
                                .z;
+        };
+        if (has_slots && with_slots() == V && resolved_.v_slot_mapping)
+            bind_slots(slots_of(resolved_, V, false));
+        else if (has_slots && resolved_.slot_mapping.buffer)
+            bind_slots(resolved_.slot_mapping);
         add_source();
         push_.page_size = resolved_.page_size;
         push_.slot_first = tile_.first.pages * resolved_.page_size + tile_.first.rows;
@@ -222,11 +238,14 @@ class DispatchBuilder {
         if (call_.paged_cache.int64) push_.flags |= shader::flag_slot_mapping_64;
     }
 
+    // Returns the tensor whose slots the dispatch has.
+    TensorIndex with_slots() const noexcept { return tensors_.has[K] ? K : V; }
+
     // The slots that are read. A call that reads no other slots than it writes has their tile.
     void add_source() noexcept {
         if (!resolved_.source_mapping) return;
         const std::uint32_t page_size = resolved_.page_size;
-        push_.q_in = {bind(source_mapping_of(resolved_), 1, tile_, z_is_group_,
+        push_.q_in = {bind(slots_of(resolved_, with_slots(), true), 1, tile_, z_is_group_,
                            shader::binding_source_mapping, shader::offset_source)
                           .z,
                       source_.first.pages * page_size + source_.first.rows,
@@ -297,7 +316,7 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
 // reads. Disjoint rows may have overlapping ranges, as in packed QKV, or because a binding starts
 // before its first row.
 bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
-    for (std::uint32_t w = shader::binding_q_out; w < shader::binding_count; ++w) {
+    for (std::uint32_t w = shader::binding_q_out; w <= shader::binding_v_second; ++w) {
         const VkDescriptorBufferInfo &before = earlier.of[w], &after = later.of[w];
         if (!before.buffer && !after.buffer) continue;
         for (std::uint32_t i = 0; i < shader::binding_count; ++i)

@@ -238,10 +238,14 @@ Status build(Kernel& kernel) {
         if (kernel.binds.storage_buffers() <= kernel.max_storage_buffers) break;
     }
     if (kernel.binds.storage_buffers() > kernel.max_storage_buffers) {
+        const bool bound = any_tensor(kernel.info, [](const TensorInfo& tensor) {
+            return tensor.ops.norm.weight_bound != VK_FALSE;
+        });
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s: the kernel then binds %u storage buffers, but the device allows %u "
                      "(maxPerStageDescriptorStorageBuffers)",
-                     kernel.info.gather_kv    ? "gather_kv"
+                     bound                    ? "ops.norm.weight_bound"
+                     : kernel.info.gather_kv  ? "gather_kv"
                      : kernel.info.scatter_kv ? "scatter_kv"
                      : kernel.needs.moves_keys
                          ? names_of[kernel.info.tensor[K].head_dim != 0 ? K : V].name

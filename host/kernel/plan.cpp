@@ -125,10 +125,14 @@ Result<Tiling> tile_tensor(const Kernel& kernel, const ResolvedCall& call, Tiled
         bound.add(names.in, tensor.in);
     bound.add(of_second ? names.second : names.out, out);
     if (call.ids.buffer) bound.add("positions.ids", call.ids);
-    if (index != Q && call.slot_mapping.buffer && !of_second)
+    if (index == V && call.v_slot_mapping && !of_second)
+        bound.add("paged_cache.v_slot_mapping", bound.keep(slots_of(call, V, false)));
+    else if (index != Q && call.slot_mapping.buffer && !of_second)
         bound.add("paged_cache.slot_mapping", call.slot_mapping);
     if (call.source_mapping)
-        bound.add("paged_cache.source_mapping", bound.keep(source_mapping_of(call)));
+        bound.add(index == V && call.v_source_mapping ? "paged_cache.v_source_mapping"
+                                                      : "paged_cache.source_mapping",
+                  bound.keep(slots_of(call, index, true)));
     if (tensor.scales) {
         bound.add(names.scale_tokens, *tensor.scales);
         bound.packed_tokens = true;
@@ -269,11 +273,13 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     const auto add = [&](TiledTensors tensors) {
         tensors.counts_positions = counts && planned.count == seconds;  // counts each token once
         const bool has_slots = call.slot_mapping.buffer || call.source_mapping;
-        tensors.counts_slots = counts && has_slots && tensors.has[counts_slots];
+        tensors.counts_slots = counts && has_slots &&
+                               (tensors.has[counts_slots] ||
+                                (v_has_own_slots(call) && tensors.has[V]));
         for (const TensorIndex t : every_tensor) left[t] = left[t] && !tensors.has[t];
         planned.add(tensors);
     };
-    const bool v_joins = left[V] && left[K] && kernel.v_joins &&
+    const bool v_joins = left[V] && left[K] && kernel.v_joins && !v_has_own_slots(call) &&
                          lies_as_k(call.tensor[V], call.tensor[K]);
     const struct {
         bool possible, q, v;

@@ -15,8 +15,8 @@ const VkDescriptorBufferInfo& buffer_for(const Bindings& bindings, std::uint32_t
     if (number == shader::binding_turns || number == shader::binding_texture)
         number = shader::binding_table;
     if (bindings.of[number].buffer) return bindings.of[number];
-    const std::uint32_t first = number < shader::binding_q_out ? shader::binding_q_in
-                                                               : shader::binding_q_out;
+    const bool is_read = number < shader::binding_q_out || number > shader::binding_v_second;
+    const std::uint32_t first = is_read ? shader::binding_q_in : shader::binding_q_out;
     std::uint32_t t = Q;
     while (t != V && !bindings.of[first + t].buffer) ++t;
     return bindings.of[first + t];

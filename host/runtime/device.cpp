@@ -13,7 +13,7 @@ namespace vkrope {
 
 Result<const Kernel*> DeviceState::kernel_for(const KernelInfo& info) {
     for (const auto& [made_for, kernel] : kernels)
-        if (is_same_kernel(made_for, info)) return {{}, kernel.get()};
+        if (vkrope_kernel_info_equal(&made_for, &info)) return {{}, kernel.get()};
     Result<Owned<Kernel>> made = own(vkrope::create(ref, info));
     if (made) kernels.emplace_back(info, std::move(made.value));
     return {made.status, made ? kernels.back().second.get() : nullptr};

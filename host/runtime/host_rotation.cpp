@@ -58,7 +58,8 @@ Status check(const HostShape* given) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "shape.position_count is 0 although shape.positions is not null");
     if (shape.element > VKROPE_BF16)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "shape.element is %u: not a valid type",
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "shape.element is %u: it must be f32 (0), f16 (1) or bf16 (2)",
                      unsigned(shape.element));
     if (shape.layout > VKROPE_LAYOUT_THD)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "shape.layout is %u: not a valid layout",

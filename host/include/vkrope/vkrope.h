@@ -741,8 +741,8 @@ typedef struct vkrope_paged_cache {
      * with scatter_kv: slot_mapping, so that rows stay where they are. */
     VkDescriptorBufferInfo source_mapping VKROPE_ZERO;
     /** Optional: slots of V where they are not those of K, for caches whose pages differ. V then
-     * has its own dispatch, and its own number of pages. A slot outside V's cache is counted, too.
-     * Requires slot_mapping, and K and V in the call. */
+     * has its own dispatch, and its own number of pages. A slot outside V's cache is counted, too,
+     * if the token's position is covered. Requires slot_mapping, and K and V in the call. */
     VkDescriptorBufferInfo v_slot_mapping VKROPE_ZERO;
     /** Optional: as v_slot_mapping, of source_mapping, which it requires. */
     VkDescriptorBufferInfo v_source_mapping VKROPE_ZERO;

@@ -75,7 +75,10 @@ void set_ops(const TensorInfo& tensor, const TensorParameters& parameters,
     constants.factor = bits_of(ops.scale);
     constants.bias = std::uint32_t(parameters.bias.shape);
     constants.bias_at = parameters.bias.offset;
-    constants.weight = std::uint32_t(parameters.weight.shape);
+    constants.weight = std::uint32_t(ops.norm.weight);
+    constants.weight_bound = ops.norm.weight_bound != VK_FALSE;
+    constants.element_weight = std::uint32_t(ops.norm.weight_type);
+    constants.weight_added = ops.norm.weight_offset;
     constants.weight_at = parameters.weight.offset;
     constants.norm_bias = std::uint32_t(parameters.norm_bias.shape);
     constants.norm_bias_at = parameters.norm_bias.offset;

@@ -52,8 +52,8 @@ Status resolve_angles(const KernelInfo& info, const StorageLimits& limits, const
     if (info.angles == VKROPE_ANGLES_COS_SIN_CACHE) {
         if (angles.layout->element != info.table) {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "angles.layout->element is %u: the kernel was created for a table of %u",
-                         unsigned(angles.layout->element), unsigned(info.table));
+                         "angles.layout->element is %s: the kernel was created for a table of %s",
+                         element_name(angles.layout->element), element_name(info.table));
         }
         const std::uint64_t bytes = angles.layout->bytes;
         if (Status s = bind_words("angles.buffer", angles.buffer, bytes, limits, resolved.table,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Checks the properties that are fixed when a kernel is created.
+#include <cstring>
+
+#include "base/defaults.hpp"
 #include "base/section_rules.hpp"
 #include "base/window_rules.hpp"
 #include "kernel/resolve/rules.hpp"
@@ -34,9 +37,9 @@ Status check_format(const char* name, const TensorInfo& format, const KernelInfo
     if (&format == &info.tensor[Q] && is_quantised(format.in))
         return error(
             VKROPE_ERROR_INVALID_ARGUMENT,
-            "%s.in is %u: the input of Q must be f32, f16 or bf16; a cache has its type as "
-            "out, and only K and V are read from one",
-            name, unsigned(format.in));
+            "%s.in is %s: the input of Q must be f32, f16 or bf16; the type that is stored is out, "
+            "and only K and V are read from a cache",
+            name, element_name(format.in));
     if (Status s = check_enumerator(name, "out", format.out, VKROPE_INT4); !s) return s;
     const struct {
         const char* field;
@@ -165,8 +168,10 @@ Status check_moves(const KernelInfo& info) noexcept {
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "gather_kv is VK_TRUE: %s", rule);
     for (const TensorIndex t : {K, V})
         if (is_quantised(info.tensor[t].in))
-            return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.in is %u, a quantised type: %s",
-                         names_of[t].name, unsigned(info.tensor[t].in), rule);
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "%s.in is %s, as of rows in a cache: %s; the type that a cache stores is "
+                         "out",
+                         names_of[t].name, element_name(info.tensor[t].in), rule);
     const TensorIndex t = info.tensor[K].ops.hadamard_of_input != 0 ? K : V;
     return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.ops.hadamard_of_input is %u: %s",
                  names_of[t].name, info.tensor[t].ops.hadamard_of_input, rule);
@@ -217,4 +222,37 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     return check_ops(info);
 }
 
+namespace {
+
+// Returns the form in which all infos of one kernel are equal.
+KernelInfo normalised(const KernelInfo& given) noexcept {
+    KernelInfo info = vkrope::completed(given);
+    if (info.windows[0].rotary_dim == 0) info.windows[0].rotary_dim = info.rotary_dim;
+    for (TensorInfo& of : info.tensor)
+        for (float* number : {&of.ops.norm.eps, &of.ops.clip, &of.ops.scale, &of.ops.scale_floor})
+            if (*number == 0) *number = 0;  // -0
+    return info;
+}
+
+}  // namespace
+
 }  // namespace vkrope
+
+using namespace vkrope;
+
+VkBool32 vkrope_kernel_info_equal(const vkrope_kernel_info* a, const vkrope_kernel_info* b) {
+    static_assert(alignof(KernelInfo) == 4, "without padding: each field has 4 bytes");
+    if (!a || !b) return VK_FALSE;
+    const KernelInfo first = normalised(*a), second = normalised(*b);
+    return std::memcmp(&first, &second, sizeof first) == 0;
+}
+
+uint64_t vkrope_kernel_info_hash(const vkrope_kernel_info* info) {
+    if (!info) return 0;
+    const KernelInfo of = normalised(*info);
+    std::uint32_t words[sizeof of / 4];
+    std::memcpy(words, &of, sizeof of);
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, word by word
+    for (const std::uint32_t word : words) hash = (hash ^ word) * 0x100000001b3;
+    return hash;
+}

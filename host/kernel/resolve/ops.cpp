@@ -37,7 +37,7 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
         if (norm.span == VKROPE_NORM_SPAN_HEAD && norm.place == VKROPE_NORM_PLACE_BEFORE &&
             norm.eps == 0 && norm.weight == VKROPE_PARAMETER_NONE && norm.weight_offset == 0 &&
             norm.bias == VKROPE_PARAMETER_NONE && !norm.round_between && norm.first_channel == 0 &&
-            norm.channels == 0)
+            norm.channels == 0 && !norm.weight_bound && norm.weight_type == VKROPE_F32)
             return {};
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.norm.kind is none: its other fields must have their defaults", tensor);
@@ -60,6 +60,20 @@ Status check_norm(const char* tensor, const Norm& norm, std::uint32_t head_dim,
     if (norm.weight_offset != 0 && norm.weight == VKROPE_PARAMETER_NONE)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.norm.weight_offset is 1: norm.weight is none", tensor);
+    if (norm.weight_bound && norm.weight == VKROPE_PARAMETER_NONE)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.ops.norm.weight_bound is true: norm.weight is none", tensor);
+    if (Status s = check_enumerator(tensor, "ops.norm.weight_type", norm.weight_type, VKROPE_INT4);
+        !s)
+        return s;
+    if (!norm.weight_bound && norm.weight_type != VKROPE_F32)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.ops.norm.weight_type is %s: weight_bound is false, so it must be 0",
+                     tensor, element_name(norm.weight_type));
+    if (is_quantised(norm.weight_type))
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.ops.norm.weight_type is %s: it must be f32, f16 or bf16", tensor,
+                     element_name(norm.weight_type));
     if (norm.bias != VKROPE_PARAMETER_NONE && norm.kind != VKROPE_NORM_LAYER)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.norm.bias is %u: only a layer norm has a bias", tensor,
@@ -96,18 +110,19 @@ Status check_second(TensorIndex index, const TensorInfo& of) noexcept {
     const char* const tensor = names_of[index].name;
     if (Status s = check_enumerator(tensor, "second_of", of.second_of, VKROPE_SECOND_INPUT); !s)
         return s;
+    if (Status s = check_enumerator(tensor, "second", of.second, VKROPE_INT4); !s) return s;
     if (of.second_of == VKROPE_SECOND_NONE && of.second != VKROPE_F32)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.second is %u: second_of is none, so it must be 0", tensor,
-                     unsigned(of.second));
+                     "%s.second is %s: second_of is none, so it must be 0", tensor,
+                     element_name(of.second));
     if (of.second_of == VKROPE_SECOND_NONE) return {};
     if (index == Q)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.second_of is %u: only K and V have a second destination", tensor,
                      unsigned(of.second_of));
     if (of.second > VKROPE_BF16)
-        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.second is %u: it must be f32, f16 or bf16",
-                     tensor, unsigned(of.second));
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.second is %s: it must be f32, f16 or bf16",
+                     tensor, element_name(of.second));
     if (of.heads == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s.second_of is %u: %s.heads must be above 0",
                      tensor, unsigned(of.second_of), tensor);
@@ -143,7 +158,14 @@ Status check_ops(const KernelInfo& info, TensorIndex index) noexcept {
 Status check_ops(const KernelInfo& info) noexcept {
     for (const TensorIndex t : every_tensor)
         if (Status s = check_ops(info, t); !s) return s;
-    if (!info.two_parameter_sets || ops_needs(info).parameter_bytes != 0) return {};
+    if (!info.two_parameter_sets) return {};
+    for (const TensorIndex t : every_tensor)
+        if (info.tensor[t].ops.norm.weight_bound)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "%s.ops.norm.weight_bound is true: with two_parameter_sets, weights have "
+                         "two sets in parameters",
+                         names_of[t].name);
+    if (ops_needs(info).parameter_bytes != 0) return {};
     return error(
         VKROPE_ERROR_INVALID_ARGUMENT,
         "two_parameter_sets is VK_TRUE: the kernel has no weights, biases or given scales");
@@ -187,6 +209,21 @@ Status resolve_second(const KernelInfo& info, TensorIndex index,
     return check_words(name, where, multiply_add(elements, view.element_bytes, 3) / 4 * 4);
 }
 
+Status resolve_norm_weight(const TensorInfo& of, const char* name,
+                           const VkDescriptorBufferInfo& where,
+                           const StorageLimits& limits) noexcept {
+    const Norm& norm = of.ops.norm;
+    if (!norm.weight_bound) return {};
+    const std::uint64_t alignment = binding_alignment(limits);
+    if (where.offset % alignment != 0)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "%s.offset is %" PRIu64 ": on this device it must be a multiple of %" PRIu64,
+                     name, where.offset, alignment);
+    VkDescriptorBufferInfo bound;
+    std::uint32_t offset = 0;
+    return bind_words(name, where, bound_weight_bytes(of), limits, bound, offset);
+}
+
 }  // namespace
 
 View second_of(const KernelInfo& info, const ResolvedCall& call, TensorIndex index) noexcept {
@@ -223,6 +260,10 @@ Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const St
             return s;
         if (Status s = resolve_scales(info, t, call, resolved); !s) return s;
         if (Status s = resolve_second(info, t, call.second[t], resolved); !s) return s;
+        if (Status s = resolve_norm_weight(info.tensor[t], names_of[t].norm_weight,
+                                           call.norm_weight[t], limits);
+            !s)
+            return s;
     }
     if (parameter_bytes == 0) return {};
     if (info.two_parameter_sets &&

@@ -144,22 +144,41 @@ Status resolve_slots(const KernelInfo& info, const Call& call, ResolvedCall& res
                              multiply_add(words_of(view, call), 4, 0),
                              multiply_add(sequences_of(call), view.batch, 0) * 4);
     };
+    const auto resolve_of_v = [&](const char* name, const VkDescriptorBufferInfo& where,
+                                  Place& place) {
+        if (!is_given(where)) return Status{};
+        place = {where.buffer, where.offset};
+        return check(name, where);
+    };
     if (info.scatter_kv) {
         view.buffer = rows.slot_mapping.buffer;
         view.first_byte = rows.slot_mapping.offset;
         if (Status s = check("paged_cache.slot_mapping", rows.slot_mapping); !s) return s;
+        if (Status s = resolve_of_v("paged_cache.v_slot_mapping", rows.v_slot_mapping,
+                                    resolved.v_slot_mapping);
+            !s)
+            return s;
     }
     if (!info.gather_kv) return {};
     const bool stays = info.scatter_kv && !is_given(rows.source_mapping);
     const VkDescriptorBufferInfo& source = stays ? rows.slot_mapping : rows.source_mapping;
     resolved.source_mapping = {source.buffer, source.offset};
-    return stays ? Status{} : check("paged_cache.source_mapping", source);
+    if (stays) {
+        if (resolved.v_slot_mapping) resolved.v_source_mapping = resolved.v_slot_mapping;
+        return {};
+    }
+    if (Status s = check("paged_cache.source_mapping", source); !s) return s;
+    return resolve_of_v("paged_cache.v_source_mapping", rows.v_source_mapping,
+                        resolved.v_source_mapping);
 }
 
-View source_mapping_of(const ResolvedCall& call) noexcept {
+View slots_of(const ResolvedCall& call, TensorIndex index, bool read) noexcept {
     View view = call.slot_mapping;
-    view.buffer = call.source_mapping.buffer;
-    view.first_byte = call.source_mapping.first_byte;
+    const Place& of_v = read ? call.v_source_mapping : call.v_slot_mapping;
+    if (!read && !(index == V && of_v)) return view;
+    const Place& place = index == V && of_v ? of_v : call.source_mapping;
+    view.buffer = place.buffer;
+    view.first_byte = place.first_byte;
     return view;
 }
 

@@ -117,7 +117,9 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
         if (Status s = resolve_tensor(info, t, from, to, rows[t], resolved.tensor[t]); !s)
             return {s, {}};
     }
-    if (call.in[K].heads != 0 && call.in[V].heads != 0) {  // slots must be inside both caches
+    const bool share_slots = call.in[K].heads != 0 && call.in[V].heads != 0 &&
+                             !v_has_own_slots(resolved);
+    if (share_slots) {  // slots must be inside both caches
         ResolvedTensor &k = resolved.tensor[K], &v = resolved.tensor[V];
         k.pages = v.pages = std::min(k.pages, v.pages);
         k.source_pages = v.source_pages = std::min(k.source_pages, v.source_pages);

@@ -36,7 +36,9 @@ struct ResolvedCall {
     std::uint32_t batch = 0, tokens = 0;  // tokens 0: there is nothing to do
     ResolvedTensor tensor[tensor_count];
     View ids, slot_mapping;  // an unused view has no buffer
-    Place source_mapping;    // source_mapping_of()
+    Place source_mapping;    // slots that are read: slots_of()
+    // The same of V, if it has slots of its own, which differ from K's in one or both.
+    Place v_slot_mapping, v_source_mapping;
     VkDescriptorBufferInfo table = {}, table_sin = {},
                            out_of_range = {};  // as bound; unused buffers are null
     std::uint32_t table_offset = 0, table_sin_offset = 0,
@@ -57,8 +59,14 @@ View second_of(const KernelInfo& info, const ResolvedCall& call, TensorIndex ind
 View scales_of(const KernelInfo& info, const ResolvedCall& call, TensorIndex index,
                bool read) noexcept;
 
-// Returns the slots that are read.
-View source_mapping_of(const ResolvedCall& call) noexcept;
+// Returns whether V has slots of its own.
+inline bool v_has_own_slots(const ResolvedCall& call) noexcept {
+    return call.v_slot_mapping || call.v_source_mapping;
+}
+
+// Returns slots of a tensor, all of which have the strides of slot_mapping: where its rows go, or
+// those that are read. Without such slots it has no buffer.
+View slots_of(const ResolvedCall& call, TensorIndex index, bool read) noexcept;
 
 // Checks the arguments of create().
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept;

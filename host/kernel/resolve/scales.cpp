@@ -35,8 +35,8 @@ Status check_layout_of_scales(const char* tensor, const TensorInfo& of, bool sca
     if (ops.scales_in && !has_scale(of.in))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.scales_in is true: only e4m3fn, e5m2, int8 and int4 have scales, and "
-                     "%s.in is %u",
-                     tensor, tensor, unsigned(of.in));
+                     "%s.in is %s",
+                     tensor, tensor, element_name(of.in));
     if (ops.scales_in && of.heads == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.scales_in is true: %s.heads must be above 0", tensor, tensor);
@@ -91,8 +91,8 @@ Status check_store_scale(const char* tensor, const Ops& ops, Element out,
     if (scale != VKROPE_STORE_SCALE_NONE && !has_scale(out))
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.store_scale is %u: only e4m3fn, e5m2, int8 and int4 have a scale, and "
-                     "%s.out is %u",
-                     tensor, unsigned(scale), tensor, unsigned(out));
+                     "%s.out is %s",
+                     tensor, unsigned(scale), tensor, element_name(out));
     if (scale >= VKROPE_STORE_SCALE_GIVEN_HEAD && heads == 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.ops.store_scale is %u: %s.heads must be above 0", tensor, unsigned(scale),

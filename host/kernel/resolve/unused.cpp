@@ -117,6 +117,12 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
     rows.buffer(owner, "slot_mapping", of.slot_mapping, has_kv && info.scatter_kv, why);
     rows.buffer(owner, "source_mapping", of.source_mapping, has_kv && info.gather_kv,
                 has_kv ? "the kernel was created without gather_kv" : why);
+    const bool both = call.in[K].heads != 0 && call.in[V].heads != 0;
+    const char* const not_both = "the call does not have both K and V";
+    rows.buffer(owner, "v_slot_mapping", of.v_slot_mapping, both && info.scatter_kv,
+                both ? why : not_both);
+    rows.buffer(owner, "v_source_mapping", of.v_source_mapping, both && is_given(of.source_mapping),
+                both ? "source_mapping, which has the slots of K, is not given" : not_both);
     if (has_kv && (info.scatter_kv || info.gather_kv)) return;  // all other fields are used
     rows.given(owner, "int64", of.int64, false, why);
     rows.number(owner, "page_size", page_size_of(of), false, why, 1u);
@@ -179,13 +185,15 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     for (const TensorIndex t : every_tensor)
         scale_rows(rows, info.tensor[t].ops, call.in[t].heads != 0, names_of[t],
                    call.scale_tokens[t], call.scales_in[t], call.scales_out[t]);
-    const auto given = [&call](TensorIndex t) { return is_given(call.second[t]); };
-    if (!(given(Q) || given(K) || given(V))) return rows.status();
     for (const TensorIndex t : every_tensor) {
+        if (!is_given(call.second[t]) && !is_given(call.norm_weight[t])) continue;
         const bool present = call.in[t].heads != 0;
+        const char* const absent = "its tensor is absent from the call";
         rows.buffer("", names_of[t].second, call.second[t], present && has_second(info.tensor[t]),
-                    present ? "the kernel was created without second_of"
-                            : "its tensor is absent from the call");
+                    present ? "the kernel was created without second_of" : absent);
+        rows.buffer("", names_of[t].norm_weight, call.norm_weight[t],
+                    present && info.tensor[t].ops.norm.weight_bound,
+                    present ? "the kernel was created without ops.norm.weight_bound" : absent);
     }
     return rows.status();
 }
@@ -207,9 +215,11 @@ Status check_unused(const KernelInfo& info) noexcept {
         rows.given("", "phase", info.phase, false, why);
         rows.given("", "channel_angles", info.channel_angles, false, why);
     }
-    rows.number("", "table", unsigned(info.table), info.angles == VKROPE_ANGLES_COS_SIN_CACHE,
-                "only cos and sin of the caller have a type");
-    return rows.status();
+    if (Status s = rows.status(); !s) return s;
+    if (info.table == VKROPE_F32 || info.angles == VKROPE_ANGLES_COS_SIN_CACHE) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "table is %s: only cos and sin of the caller have a type",
+                 element_name(info.table));
 }
 
 }  // namespace vkrope

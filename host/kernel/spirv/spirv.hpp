@@ -52,7 +52,7 @@ struct Binding {
 // Bindings in ascending order of their numbers, each number once.
 class BindingList {
    public:
-    static constexpr std::uint32_t most = 24;
+    static constexpr std::uint32_t most = 25;
 
     // Returns false if the list is full.
     bool add(const Binding& binding) noexcept;

@@ -163,7 +163,7 @@ BindingList bindings_without_scales() noexcept {
     return list;
 }
 
-// Returns all bindings of all kernels without second destinations.
+// Returns all bindings of all kernels without second destinations and bound weights.
 BindingList bindings_without_seconds() noexcept {
     BindingList list = bindings_without_scales();
     for (const std::uint32_t number :
@@ -172,11 +172,20 @@ BindingList bindings_without_seconds() noexcept {
     return list;
 }
 
+// Returns all bindings of all kernels whose weights are parameters.
+BindingList bindings_without_weights() noexcept {
+    BindingList list = bindings_without_seconds();
+    for (const std::uint32_t number : {shader::binding_k_second, shader::binding_v_second})
+        list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
+    return list;
+}
+
 }  // namespace
 
 BindingList every_binding() noexcept {
-    BindingList list = bindings_without_seconds();
-    for (const std::uint32_t number : {shader::binding_k_second, shader::binding_v_second})
+    BindingList list = bindings_without_weights();
+    for (const std::uint32_t number :
+         {shader::binding_q_weight, shader::binding_k_weight, shader::binding_v_weight})
         list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
     return list;
 }
@@ -215,12 +224,13 @@ Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) 
 Status create_layouts(Program& program, std::uint32_t push_bytes) {
     const bool pushed = program.device.enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR;
     // The more bindings a layout has, the more kernels can share an arena: all kernels, those
-    // without second destinations, those that store no scales either, those without ops, or those
-    // without ops that have the same angle source.
+    // without bound weights, those without second destinations either, those that store no scales
+    // either, those without ops, or those without ops that have the same angle source.
     program.layout_binds = program.binds;
     for (const BindingList& shared :
-         {every_binding(), bindings_without_seconds(), bindings_without_scales(),
-          bindings_of_rotations(), bindings_of_three(), bindings_of_two(), bindings_of_one()}) {
+         {every_binding(), bindings_without_weights(), bindings_without_seconds(),
+          bindings_without_scales(), bindings_of_rotations(), bindings_of_three(),
+          bindings_of_two(), bindings_of_one()}) {
         BindingList list = shared;
         for (const Binding& binding : program.binds) list.add(binding);
         if (pushed || list.storage_buffers() > program.max_storage_buffers) continue;

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "vkrope/vkrope.hpp"
+#include "base/meaning.hpp"
 
 namespace vkrope::tools {
 
@@ -20,12 +20,16 @@ inline constexpr Choice<Layout> layouts[] = {{"bshd", VKROPE_LAYOUT_BSHD},
                                              {"bhsd", VKROPE_LAYOUT_BHSD},
                                              {"sbhd", VKROPE_LAYOUT_SBHD},
                                              {"thd", VKROPE_LAYOUT_THD}};
+constexpr Choice<Element> choice_of(Element element) noexcept {
+    return {element_name(element), element};
+}
 // All element types, in the order of Element.
 inline constexpr Choice<Element> stored_elements[] = {
-    {"f32", VKROPE_F32},   {"f16", VKROPE_F16},   {"bf16", VKROPE_BF16}, {"e4m3fn", VKROPE_E4M3FN},
-    {"e5m2", VKROPE_E5M2}, {"int8", VKROPE_INT8}, {"q8_0", VKROPE_Q8_0}, {"q4_0", VKROPE_Q4_0},
-    {"q4_1", VKROPE_Q4_1}, {"q5_0", VKROPE_Q5_0}, {"q5_1", VKROPE_Q5_1}, {"iq4_nl", VKROPE_IQ4_NL},
-    {"int4", VKROPE_INT4}};
+    choice_of(VKROPE_F32),    choice_of(VKROPE_F16),  choice_of(VKROPE_BF16),
+    choice_of(VKROPE_E4M3FN), choice_of(VKROPE_E5M2), choice_of(VKROPE_INT8),
+    choice_of(VKROPE_Q8_0),   choice_of(VKROPE_Q4_0), choice_of(VKROPE_Q4_1),
+    choice_of(VKROPE_Q5_0),   choice_of(VKROPE_Q5_1), choice_of(VKROPE_IQ4_NL),
+    choice_of(VKROPE_INT4)};
 // The element types that are not quantised.
 inline constexpr Choice<Element> elements[] = {stored_elements[0], stored_elements[1],
                                                stored_elements[2]};

@@ -60,7 +60,8 @@ const Traits& DeviceUnderTest::traits() {
 
 const Kernel* DeviceUnderTest::kernel_for(const KernelInfo& info, const ReportedLimits& limits) {
     for (const Made& made : kernels_)
-        if (is_same_kernel(made.info, info) && made.limits == limits) return made.kernel.get();
+        if (vkrope_kernel_info_equal(&made.info, &info) && made.limits == limits)
+            return made.kernel.get();
     Owned<Kernel> kernel(value_of(create(reporting(device_, limits), info)));
     if (kernels_.size() == max_kernels) kernels_.erase(kernels_.begin());
     kernels_.push_back({info, limits, std::move(kernel)});

@@ -305,7 +305,7 @@ TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their sca
         {"tensor[1].ops.hadamard 128 head_dim 64",
          [](Given& g) { g.info.tensor[K].ops.hadamard = 128; }},
         {"tensor[2].ops.store_scale 5", stored(VKROPE_INT8, StoreScale(5))},
-        {"tensor[2].ops.store_scale 1 e4m3fn e5m2 int8 tensor[2].out 6",
+        {"tensor[2].ops.store_scale 1 e4m3fn e5m2 int8 tensor[2].out q8_0",
          stored(VKROPE_Q8_0, VKROPE_STORE_SCALE_GIVEN)},
         {"tensor[2].ops.store_scale 3 tensor[2].heads 0",
          stored(VKROPE_INT8, VKROPE_STORE_SCALE_MADE)},

@@ -184,7 +184,7 @@ TEST_CASE("create: rules of scales that are read, and of scales of groups") {
              g.info.scatter_kv = g.info.gather_kv = false;
              k(g).ops.scale_layout = VKROPE_SCALE_LAYOUT_PAGES_HEADS;
          }},
-        {"tensor[1].ops.store_scale 3 tensor[1].out 11",
+        {"tensor[1].ops.store_scale 3 tensor[1].out iq4_nl",
          [](Given& g) {
              k(g).out = VKROPE_IQ4_NL;
              k(g).ops.store_scale = VKROPE_STORE_SCALE_MADE;
