@@ -139,7 +139,7 @@ class DispatchBuilder {
             if (tensor.in_place && !tensors_.of_second) push_.flags |= seen.in_place_flag;
             add_scales(t, index);
             if (tensor.second.buffer && kernel_.seconds_join) add_second(t, index);
-            add_norm_weight(t, index);
+            if (resolved_.has_norm_weight) add_norm_weight(t, index);
         }
         dispatch_.shape = shape_of(tensors_.pipeline->geometry, work);
         push_.tokens = work.tokens;

@@ -210,10 +210,10 @@ Status resolve_second(const KernelInfo& info, TensorIndex index,
 }
 
 Status resolve_norm_weight(const TensorInfo& of, const char* name,
-                           const VkDescriptorBufferInfo& where,
-                           const StorageLimits& limits) noexcept {
-    const Norm& norm = of.ops.norm;
-    if (!norm.weight_bound) return {};
+                           const VkDescriptorBufferInfo& where, const StorageLimits& limits,
+                           ResolvedCall& resolved) noexcept {
+    if (!of.ops.norm.weight_bound) return {};
+    resolved.has_norm_weight = true;
     const std::uint64_t alignment = binding_alignment(limits);
     if (where.offset % alignment != 0)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -261,7 +261,7 @@ Status resolve_ops(const KernelInfo& info, std::size_t parameter_bytes, const St
         if (Status s = resolve_scales(info, t, call, resolved); !s) return s;
         if (Status s = resolve_second(info, t, call.second[t], resolved); !s) return s;
         if (Status s = resolve_norm_weight(info.tensor[t], names_of[t].norm_weight,
-                                           call.norm_weight[t], limits);
+                                           call.norm_weight[t], limits, resolved);
             !s)
             return s;
     }

@@ -50,6 +50,7 @@ struct ResolvedCall {
     VkDescriptorBufferInfo parameters = {};  // as bound; null if there are none
     std::uint32_t parameters_offset = 0;     // words from the start of the binding
     float q_scale = 1;                       // Call::q_scale * Ops::scale
+    bool has_norm_weight = false;            // Call::norm_weight is used
 };
 
 // Returns the rows of the second destination of a tensor, which are packed.

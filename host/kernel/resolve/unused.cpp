@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Checks the fields that only some kernels use. Setting such a field is an error if the field would
 // have no effect. Each field has one row, and a test goes through all fields of all structs.
+#include <cstddef>
 #include <cstring>
 
 #include "base/defaults.hpp"
@@ -117,12 +118,15 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
     rows.buffer(owner, "slot_mapping", of.slot_mapping, has_kv && info.scatter_kv, why);
     rows.buffer(owner, "source_mapping", of.source_mapping, has_kv && info.gather_kv,
                 has_kv ? "the kernel was created without gather_kv" : why);
-    const bool both = call.in[K].heads != 0 && call.in[V].heads != 0;
-    const char* const not_both = "the call does not have both K and V";
-    rows.buffer(owner, "v_slot_mapping", of.v_slot_mapping, both && info.scatter_kv,
-                both ? why : not_both);
-    rows.buffer(owner, "v_source_mapping", of.v_source_mapping, both && is_given(of.source_mapping),
-                both ? "source_mapping, which has the slots of K, is not given" : not_both);
+    if (is_given(of.v_slot_mapping) || is_given(of.v_source_mapping)) {
+        const bool both = call.in[K].heads != 0 && call.in[V].heads != 0;
+        const char* const not_both = "the call does not have both K and V";
+        rows.buffer(owner, "v_slot_mapping", of.v_slot_mapping, both && info.scatter_kv,
+                    both ? why : not_both);
+        rows.buffer(owner, "v_source_mapping", of.v_source_mapping,
+                    both && is_given(of.source_mapping),
+                    both ? "source_mapping, which has the slots of K, is not given" : not_both);
+    }
     if (has_kv && (info.scatter_kv || info.gather_kv)) return;  // all other fields are used
     rows.given(owner, "int64", of.int64, false, why);
     rows.number(owner, "page_size", page_size_of(of), false, why, 1u);
@@ -131,13 +135,18 @@ void cache_rows(Unused& rows, const KernelInfo& info, const Call& call) noexcept
     rows.number(owner, "batch_stride", of.batch_stride, false, why);
 }
 
+// Returns whether no tensor has a buffer other than its rows, as in most calls. These buffers are
+// the last fields of a call.
+bool has_no_buffers_of_tensors(const Call& call) noexcept {
+    constexpr std::size_t first = offsetof(Call, scale_tokens);
+    constexpr VkDescriptorBufferInfo none[(sizeof(Call) - first) / sizeof *call.second] = {};
+    static_assert(first + sizeof none == sizeof(Call));
+    return std::memcmp(reinterpret_cast<const char*>(&call) + first, none, sizeof none) == 0;
+}
+
 void scale_rows(Unused& rows, const Ops& ops, bool present, const TensorNames& names,
                 const VkDescriptorBufferInfo& scale_tokens, const VkDescriptorBufferInfo& scales_in,
                 const VkDescriptorBufferInfo& scales_out) noexcept {
-    const bool has_buffer = scale_tokens.buffer || scales_in.buffer || scales_out.buffer;
-    if (!has_buffer && (scale_tokens.offset | scale_tokens.range | scales_in.offset |
-                        scales_in.range | scales_out.offset | scales_out.range) == 0)
-        return;
     const char* const absent = "its tensor is absent from the call";
     rows.buffer(
         "", names.scale_tokens, scale_tokens, present && ops.scale_tokens,
@@ -182,12 +191,11 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
         "", "q_scale", q_scale_of(call), q && info.tensor[Q].ops.scale_call,
         q ? "the kernel was created without tensor[0].ops.scale_call" : "Q is absent from the call",
         1.0f);
-    for (const TensorIndex t : every_tensor)
-        scale_rows(rows, info.tensor[t].ops, call.in[t].heads != 0, names_of[t],
-                   call.scale_tokens[t], call.scales_in[t], call.scales_out[t]);
+    if (has_no_buffers_of_tensors(call)) return rows.status();
     for (const TensorIndex t : every_tensor) {
-        if (!is_given(call.second[t]) && !is_given(call.norm_weight[t])) continue;
         const bool present = call.in[t].heads != 0;
+        scale_rows(rows, info.tensor[t].ops, present, names_of[t], call.scale_tokens[t],
+                   call.scales_in[t], call.scales_out[t]);
         const char* const absent = "its tensor is absent from the call";
         rows.buffer("", names_of[t].second, call.second[t], present && has_second(info.tensor[t]),
                     present ? "the kernel was created without second_of" : absent);

@@ -111,22 +111,24 @@ Status check_words_apart(const KernelInfo& info, const Call& call, const Resolve
         if (bound.buffer) read[count++] = words_of(name, where, bound);
     };
     if (resolved.ids.buffer) read_view("positions.ids", resolved.ids);
-    if (resolved.slot_mapping.buffer) read_view("paged_cache.slot_mapping", resolved.slot_mapping);
-    if (resolved.source_mapping && is_given(call.paged_cache.source_mapping))
+    if (resolved.slot_mapping.buffer) {
+        read_view("paged_cache.slot_mapping", resolved.slot_mapping);
+        if (resolved.v_slot_mapping)
+            read_view("paged_cache.v_slot_mapping", slots_of(resolved, V, false));
+    }
+    if (resolved.source_mapping && is_given(call.paged_cache.source_mapping)) {
         read_view("paged_cache.source_mapping", slots_of(resolved, K, true));
-    if (resolved.v_slot_mapping)
-        read_view("paged_cache.v_slot_mapping", slots_of(resolved, V, false));
-    if (resolved.v_source_mapping && is_given(call.paged_cache.v_source_mapping))
-        read_view("paged_cache.v_source_mapping", slots_of(resolved, V, true));
+        if (is_given(call.paged_cache.v_source_mapping))
+            read_view("paged_cache.v_source_mapping", slots_of(resolved, V, true));
+    }
     read_words("angles.buffer", call.angles.buffer, resolved.table);
     read_words("angles.sin", call.angles.sin, resolved.table_sin);
     read_words("parameters", call.parameters, resolved.parameters);
     for (const TensorIndex t : every_tensor)
         if (resolved.tensor[t].scales)
             read_view(names_of[t].scale_tokens, *resolved.tensor[t].scales);
-    for (const TensorIndex t : every_tensor)
-        if (call.norm_weight[t].buffer)
-            read_words(names_of[t].norm_weight, call.norm_weight[t], call.norm_weight[t]);
+    for (std::uint32_t t = Q; resolved.has_norm_weight && t < tensor_count; ++t)
+        read_words(names_of[t].norm_weight, call.norm_weight[t], call.norm_weight[t]);
     const bool has_scales_in = resolved.tensor[K].scales_in || resolved.tensor[V].scales_in;
     for (std::uint32_t t = K; has_scales_in && t < tensor_count; ++t) {
         const VkDescriptorBufferInfo& where = call.scales_in[t];
