@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Converts ggml's arguments to a rotation.
+// Converts ggml's arguments, or the numbers of a node of its graph, to a rotation.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <memory>
+#include <new>
 
 #include "base/defaults.hpp"
 #include "base/status.hpp"
@@ -93,73 +96,166 @@ Status plain_rotation(const GgmlRope& rope, vkrope_rope_params& rotation) noexce
     return {};
 }
 
+// Writes the frequencies, and the rotation of the arguments.
+Status convert(const GgmlRope& given, double* inv_freq, std::size_t count,
+               vkrope_rope_params& made) noexcept {
+    GgmlRope rope = given;
+    rope.freq_base = value_or(given.freq_base, 10000.0);
+    if (rope.mode != normal && rope.mode != neox && rope.mode != mrope && rope.mode != vision &&
+        rope.mode != imrope)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "mode is %u: it must be 0, 2, 8, 24 or 40",
+                     rope.mode);
+    const bool whole = rope.mode == vision;
+    if (whole && rope.n_dims != rope.head_dim / 2)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "n_dims is %u: in vision mode it must be head_dim / 2, %u", rope.n_dims,
+                     rope.head_dim / 2);
+    vkrope_rope_params rotation;
+    if (Status s = plain_rotation(rope, rotation); !s) return s;
+    if (Status s = check_ggml_sections(rope); !s) return s;
+    if (rope.ext_factor > 0) {
+        if (Status s = require_above_one(rope.freq_base, "freq_base"); !s) return s;
+    }
+    if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
+    if (count < rotation.inv_freq_count)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "count is %llu: the rotation has %llu frequencies",
+                     static_cast<unsigned long long>(count),
+                     static_cast<unsigned long long>(rotation.inv_freq_count));
+    rotation.inv_freq = inv_freq;
+    if (Status s = status_of(vkrope_default_inv_freq, rope.freq_base, rotation.rotary_dim,
+                             inv_freq);
+        !s)
+        return s;
+    if (whole) {
+        if (Status s = restart_in_sections(rope, inv_freq); !s) return s;
+    }
+    if (rope.mode != normal && rope.mode != neox) set_sections(rope, rotation);
+    GgmlScaling scaling;
+    scaling.freq_scale = rope.freq_scale;
+    scaling.ext_factor = rope.ext_factor;
+    scaling.attn_factor = rope.attn_factor;
+    scaling.beta_fast = rope.beta_fast;
+    scaling.beta_slow = rope.beta_slow;
+    scaling.n_ctx_orig = rope.n_ctx_orig;
+    scaling.n_dims = rope.n_dims;
+    scaling.freq_factors = rope.freq_factors;
+    scaling.freq_factor_count = rope.freq_factor_count;
+    rotation.rope_type = "default";
+    if (rope.ext_factor > 0)
+        rotation.rope_type = "yarn";
+    else if (rope.freq_factor_count != 0)
+        rotation.rope_type = "rope_freqs";
+    else if (rope.freq_scale != 1 && rope.freq_scale != 0)
+        rotation.rope_type = "linear";
+    if (Status s = scale_as_ggml(inv_freq, rotation.inv_freq_count, rope.freq_base, scaling, !whole,
+                                 rotation.attention_factor);
+        !s)
+        return s;
+    made = rotation;
+    return {};
+}
+
+// Words of op_params: what ggml calls them, and the places of some.
+constexpr const char* name_of_word[16] = {
+    "n_past",      "n_dims",      "mode",        "n_ctx",     "n_ctx_orig", "freq_base",
+    "freq_scale",  "ext_factor",  "attn_factor", "beta_fast", "beta_slow",  "sections[0]",
+    "sections[1]", "sections[2]", "sections[3]", "n_offs"};
+constexpr int first_float = 5, first_section = 11, word_n_offs = 15;
+
+// Reads the words. Refuses those without a meaning that are not 0, and those that a GgmlRope would
+// replace by a default.
+Status read(const std::int32_t* words, GgmlRope& rope) noexcept {
+    double* const numbers[] = {&rope.freq_base,   &rope.freq_scale, &rope.ext_factor,
+                               &rope.attn_factor, &rope.beta_fast,  &rope.beta_slow};
+    for (int i = 0; i < 16; ++i) {
+        if (i >= first_float && i < first_section) {
+            float number;
+            std::memcpy(&number, words + i, sizeof number);
+            *numbers[i - first_float] = number;
+            if (std::isfinite(number)) continue;
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "op_params[%d], %s, is %g: it must be finite", i, name_of_word[i],
+                         double(number));
+        }
+        const bool unused = i == 0 || i == 3;
+        if (unused ? words[i] == 0 : words[i] >= 0) continue;
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "op_params[%d], %s, is %d: it must be %s0", i,
+                     name_of_word[i], int(words[i]), unused ? "" : "at least ");
+    }
+    rope.n_dims = std::uint32_t(words[1]);
+    rope.mode = std::uint32_t(words[2]);
+    rope.n_ctx_orig = words[4];
+    std::copy_n(words + first_section, 4, rope.sections);
+    if (Status s = require_positive(rope.freq_base, "freq_base"); !s) return s;
+    if (Status s = require_positive(rope.freq_scale, "freq_scale"); !s) return s;
+    if (Status s = require_positive(rope.attn_factor, "attn_factor"); !s) return s;
+    if (Status s = require_not_negative(rope.ext_factor, "ext_factor"); !s) return s;
+    if (rope.ext_factor == 0) return {};  // then the betas have no effect
+    if (Status s = require_positive(rope.beta_fast, "beta_fast"); !s) return s;
+    return require_positive(rope.beta_slow, "beta_slow");
+}
+
+// Checks the offset of the rotated channels.
+Status check_n_offs(const GgmlRope& rope, std::uint32_t n_offs) noexcept {
+    if (n_offs == 0) return {};
+    if (rope.mode == vision)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "n_offs is %u: in vision mode it must be 0",
+                     n_offs);
+    if (n_offs % 2 == 0 && n_offs <= rope.head_dim - rope.n_dims) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "n_offs is %u: it must be even and at most head_dim - n_dims, %u - %u", n_offs,
+                 rope.head_dim, rope.n_dims);
+}
+
 }  // namespace
 
 }  // namespace vkrope
 
 using namespace vkrope;
 
-vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* given, double* inv_freq,
+vkrope_result vkrope_rope_params_from_ggml(const vkrope_ggml_rope* rope, double* inv_freq,
                                            size_t count, vkrope_rope_params* made,
                                            vkrope_error* failure) {
     return answer(
         failure,
         [&]() -> Status {
-            if (Status s = not_null(given, "rope"); !s) return s;
+            if (Status s = not_null(rope, "rope"); !s) return s;
             if (Status s = not_null(made, "rotation"); !s) return s;
-            GgmlRope rope = *given;
-            rope.freq_base = value_or(given->freq_base, 10000.0);
-            if (rope.mode != normal && rope.mode != neox && rope.mode != mrope &&
-                rope.mode != vision && rope.mode != imrope)
+            return convert(*rope, inv_freq, count, *made);
+        });
+}
+
+vkrope_result vkrope_rope_params_from_ggml_op(const int32_t op_params[16], uint32_t head_dim,
+                                              const float* freq_factors, size_t freq_factor_count,
+                                              double* inv_freq, size_t count,
+                                              vkrope_rope_params* made, vkrope_error* failure) {
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(op_params, "op_params"); !s) return s;
+            if (Status s = not_null(made, "rotation"); !s) return s;
+            if ((freq_factors == nullptr) != (freq_factor_count == 0))
                 return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                             "mode is %u: it must be 0, 2, 8, 24 or 40", rope.mode);
-            const bool whole = rope.mode == vision;
-            if (whole && rope.n_dims != rope.head_dim / 2)
-                return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                             "n_dims is %u: in vision mode it must be head_dim / 2, %u",
-                             rope.n_dims, rope.head_dim / 2);
+                             "freq_factor_count is %llu: freq_factors is %s",
+                             static_cast<unsigned long long>(freq_factor_count),
+                             freq_factors ? "given" : "null");
+            GgmlRope rope;
+            rope.head_dim = head_dim;
+            if (Status s = read(op_params, rope); !s) return s;
+            // A rotation has at most so many pairs.
+            const std::size_t factors = std::min<std::size_t>(freq_factor_count, max_head_dim / 2);
+            const std::unique_ptr<double[]> wide(new (std::nothrow) double[factors + 1]);
+            if (!wide)
+                return error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "there is not enough host memory");
+            std::copy_n(freq_factors, factors, wide.get());
+            rope.freq_factors = wide.get();
+            rope.freq_factor_count = factors;
             vkrope_rope_params rotation;
-            if (Status s = plain_rotation(rope, rotation); !s) return s;
-            if (Status s = check_ggml_sections(rope); !s) return s;
-            if (rope.ext_factor > 0) {
-                if (Status s = require_above_one(rope.freq_base, "freq_base"); !s) return s;
-            }
-            if (Status s = not_null(inv_freq, "inv_freq"); !s) return s;
-            if (count < rotation.inv_freq_count)
-                return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                             "count is %llu: the rotation has %llu frequencies",
-                             static_cast<unsigned long long>(count),
-                             static_cast<unsigned long long>(rotation.inv_freq_count));
-            rotation.inv_freq = inv_freq;
-            if (Status s = status_of(vkrope_default_inv_freq, rope.freq_base, rotation.rotary_dim,
-                                     inv_freq);
-                !s)
-                return s;
-            if (whole) {
-                if (Status s = restart_in_sections(rope, inv_freq); !s) return s;
-            }
-            if (rope.mode != normal && rope.mode != neox) set_sections(rope, rotation);
-            GgmlScaling scaling;
-            scaling.freq_scale = rope.freq_scale;
-            scaling.ext_factor = rope.ext_factor;
-            scaling.attn_factor = rope.attn_factor;
-            scaling.beta_fast = rope.beta_fast;
-            scaling.beta_slow = rope.beta_slow;
-            scaling.n_ctx_orig = rope.n_ctx_orig;
-            scaling.n_dims = rope.n_dims;
-            scaling.freq_factors = rope.freq_factors;
-            scaling.freq_factor_count = rope.freq_factor_count;
-            rotation.rope_type = "default";
-            if (rope.ext_factor > 0)
-                rotation.rope_type = "yarn";
-            else if (rope.freq_factor_count != 0)
-                rotation.rope_type = "rope_freqs";
-            else if (rope.freq_scale != 1 && rope.freq_scale != 0)
-                rotation.rope_type = "linear";
-            if (Status s = scale_as_ggml(inv_freq, rotation.inv_freq_count, rope.freq_base, scaling,
-                                         !whole, rotation.attention_factor);
-                !s)
-                return s;
+            if (Status s = convert(rope, inv_freq, count, rotation); !s) return s;
+            const std::uint32_t n_offs = std::uint32_t(op_params[word_n_offs]);
+            if (Status s = check_n_offs(rope, n_offs); !s) return s;
+            rotation.q_rotary_offset = rotation.k_rotary_offset = n_offs;
             *made = rotation;
             return {};
         });

@@ -119,3 +119,35 @@ def test_scalings():
         vkrope.scale_linear(plain, 0)
     with pytest.raises(vkrope.InvalidArgumentError, match="freq_factor"):
         vkrope.scale_ggml(plain, 10000, [2], freq_scale=0.5)
+
+
+def test_a_node_of_ggml():
+    """The words of a node, whose floats are bits; scale_ggml has the same arithmetic."""
+    def words(**floats: float) -> list[int]:
+        numbers = {"freq_base": 5e5, "freq_scale": 0.25, "ext_factor": 1, "attn_factor": 0.5,
+                   "beta_fast": 32, "beta_slow": 1} | floats
+        bits = np.array(list(numbers.values()), np.float32).view(np.int32)
+        return [0, 64, 2, 0, 4096, *bits.tolist(), 0, 0, 0, 0, 32]
+
+    factors = np.linspace(1, 2, 32, dtype=np.float32)
+    rotation = vkrope.rope_params_from_ggml_op(words(), 128, factors)
+    scaled, factor = vkrope.scale_ggml(
+        vkrope.default_inv_freq(5e5, 64), 5e5, factors, freq_scale=0.25, ext_factor=1,
+        attn_factor=0.5, n_ctx_orig=4096)
+    np.testing.assert_array_equal(rotation.inv_freq, scaled)
+    assert (rotation.attention_factor, rotation.pairing) == (factor, "half_split")
+    assert (rotation.head_dim, rotation.rotary_dim) == (128, 64)
+    assert (rotation.q_rotary_offset, rotation.k_rotary_offset) == (32, 32)
+    plain = vkrope.rope_params_from_ggml_op(words(freq_scale=1, ext_factor=0), 128)
+    np.testing.assert_array_equal(plain.inv_freq, vkrope.default_inv_freq(5e5, 64))
+    for wrong, name in (
+        (words(freq_base=0), "freq_base"), (words(attn_factor=np.nan), "attn_factor"),
+        ([1, *words()[1:]], "n_past"), (words()[:15], "op_params"),
+        ([2**31, *words()[1:]], "op_params"), ([0.5, *words()[1:]], "op_params"),
+    ):  # fmt: skip
+        with pytest.raises(vkrope.InvalidArgumentError, match=name):
+            vkrope.rope_params_from_ggml_op(wrong, 128)
+    with pytest.raises(vkrope.InvalidArgumentError, match="freq_factors"):
+        vkrope.rope_params_from_ggml_op(words(), 128, factors[:31])
+    with pytest.raises(vkrope.InvalidArgumentError, match="head_dim"):
+        vkrope.rope_params_from_ggml_op(words(), -1)

@@ -4,6 +4,7 @@
 // languages call. vkrope.hpp calls the same functions, so the other tests also test them.
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -135,6 +136,13 @@ TEST_CASE("C: arrays without a size are read only if the related count follows i
     rope.head_dim = rope.n_dims = 8;
     check_refused(vkrope_rope_params_from_ggml(&rope, inv_freq, 3, &rotation, &error), error,
                   "count 3 4");
+    const float one = 1;
+    std::int32_t op_params[16] = {0, 8};
+    for (const int word : {5, 6, 8}) std::memcpy(op_params + word, &one, sizeof one);
+    check_refused(
+        vkrope_rope_params_from_ggml_op(op_params, 8, nullptr, 0, inv_freq, 3, &rotation, &error),
+        error, "count 3 4");
+    CHECK(rotation.inv_freq_count == 2);
 }
 
 TEST_CASE("C: rules of a query, before the model is read") {
@@ -174,6 +182,9 @@ TEST_CASE("C: null where an object must be is an error, and nothing to destroy")
     check_refused(vkrope_frame_axis(5, 24, 30, nullptr, &error), error, "axis null");
     check_refused(vkrope_rope_params_from_ggml(nullptr, nullptr, 0, nullptr, &error), error,
                   "rope null");
+    check_refused(
+        vkrope_rope_params_from_ggml_op(nullptr, 8, nullptr, 0, nullptr, 0, nullptr, &error), error,
+        "op_params null");
     check_refused(vkrope_xpos_cos_sin(nullptr, nullptr, VK_TRUE, 0, 1, nullptr, nullptr, &error),
                   error, "rotation null");
     vkrope_model* model = nullptr;

@@ -2471,6 +2471,30 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rope_params_from_ggml(const vkr
                                                                        vkrope_rope_params* rotation,
                                                                        vkrope_error* error);
 
+/**
+ * As vkrope_rope_params_from_ggml, from a node of ggml's graph: GGML_OP_ROPE, or GGML_OP_ROPE_BACK,
+ * which is VKROPE_INVERSE. Floats become doubles without rounding; nothing has a default. The words
+ * are those of ggml 0.27.0 (ggml_rope_impl and ggml_rope_set_offset in ggml's ggml.c): [1] n_dims,
+ * [2] mode, [4] n_ctx_orig, [5] to [10] the bits of freq_base, freq_scale, ext_factor, attn_factor,
+ * beta_fast and beta_slow, [11] to [14] sections, [15] n_offs. A word without a meaning that is not
+ * 0, and a number that ggml does not compute with, are errors that name it.
+ *
+ * @param op_params          the node's op_params
+ * @param head_dim           ne[0] of the node
+ * @param freq_factors       src[2] of the node, in host memory; null: the node has none
+ * @param freq_factor_count  ne[0] of src[2]; 0: the node has none
+ * @param inv_freq           as above
+ * @param count              as above
+ * @param rotation           receives the rotation; n_offs is its q_rotary_offset and
+ *                           k_rotary_offset; unchanged on error
+ * @param error              optional
+ * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rope_params_from_ggml_op(
+    const int32_t op_params[16], uint32_t head_dim, const float* freq_factors,
+    size_t freq_factor_count, double* inv_freq, size_t count, vkrope_rope_params* rotation,
+    vkrope_error* error);
+
 /** XPos: a scale in addition to the angle. zeta_j = (2j / rotary_dim + gamma) / (1 + gamma) to the
  * power of (position - centre) / scale_base multiplies the query, and its inverse the key, so that
  * a score decays with the distance. arXiv:2212.10554; XPOS of torchscale's

@@ -599,6 +599,17 @@ inline Result<RopeParams> rope_params_from_ggml(const GgmlRope& rope) {
                                     inv_freq.size(), &made);
     return {status, status ? RopeParams(made) : RopeParams()};
 }
+inline Result<RopeParams> rope_params_from_ggml_op(const std::int32_t (&op_params)[16],
+                                                   std::uint32_t head_dim,
+                                                   const float* freq_factors = nullptr,
+                                                   std::size_t freq_factor_count = 0) {
+    std::vector<double> inv_freq(head_dim <= VKROPE_MAX_HEAD_DIM ? head_dim / 2 : 0);
+    vkrope_rope_params made;
+    const Status status = status_of(vkrope_rope_params_from_ggml_op, op_params, head_dim,
+                                    freq_factors, freq_factor_count, inv_freq.data(),
+                                    inv_freq.size(), &made);
+    return {status, status ? RopeParams(made) : RopeParams()};
+}
 
 /// Leaves `rotation` unchanged on error.
 inline Status fold_grid(const GridAxis* axes, std::uint32_t count, RopeParams& rotation) {

@@ -34,7 +34,14 @@ from ._errors import (
 from ._kernel import CosSinCache, HeadFormat, Kernel, Run
 from ._library import version
 from ._rotate import Rotated, rotate
-from ._rotation import Model, RopeParams, Sections, error_bound, frequencies
+from ._rotation import (
+    Model,
+    RopeParams,
+    Sections,
+    error_bound,
+    frequencies,
+    rope_params_from_ggml_op,
+)
 from ._scalings import (
     default_inv_freq,
     proportional_inv_freq,
@@ -82,6 +89,7 @@ __all__ = [
     "explain",
     "frequencies",
     "proportional_inv_freq",
+    "rope_params_from_ggml_op",
     "rotate",
     "scale_divisors",
     "scale_dynamic_ntk",

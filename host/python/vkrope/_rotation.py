@@ -382,6 +382,34 @@ def frequencies(
     return _read(lib.vkrope_model_from_hf_config, content, len(content), query)
 
 
+def rope_params_from_ggml_op(
+    op_params: Sequence[int], head_dim: int, freq_factors: Any = None
+) -> RopeParams:
+    """Returns the RoPE of a node of ggml's graph.
+
+    Args:
+        op_params:     the 16 int32 words of a GGML_OP_ROPE or GGML_OP_ROPE_BACK
+        head_dim:      ne[0] of the node
+        freq_factors:  src[2] of the node, float32; None: the node has none
+
+    Raises:
+        InvalidArgumentError: a word that has no meaning, or a number outside its range
+    """
+    words = np.asarray(op_params)
+    if words.shape != (16,) or not np.array_equal(words, words.astype(np.int32)):
+        raise InvalidArgumentError(f"op_params is {op_params!r}: it must be 16 numbers of int32")
+    numbers = np.empty(in_range("head_dim", head_dim, lib.VKROPE_MAX_HEAD_DIM) // 2)
+    factors = np.array([] if freq_factors is None else freq_factors, np.float32)
+    made = ffi.new("vkrope_rope_params*")
+    call(
+        lib.vkrope_rope_params_from_ggml_op,
+        words.tolist(), head_dim,
+        ffi.NULL if freq_factors is None else ffi.from_buffer("float[]", factors), factors.size,
+        ffi.from_buffer("double[]", numbers), numbers.size, made,
+    )  # fmt: skip
+    return RopeParams._of(made, numbers)
+
+
 def error_bound(source: str, attention_factor: float = 1.0) -> float:
     """Returns B of the error bound: a float32 result is within B * 2^-24 * attention_factor *
     (|x0| + |x1|) + 2^-148 of the exact result.

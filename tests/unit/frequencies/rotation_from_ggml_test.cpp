@@ -3,6 +3,10 @@
 // ggml_rope_cache_init, as ggml-cpu/ops.cpp describes them, in long double.
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cstring>
+#include <limits>
+
 #include "base/meaning.hpp"
 #include "scaling_checks.hpp"
 
@@ -68,10 +72,61 @@ void check_turns(const GgmlRope& rope, std::uint32_t axes) {
     }
 }
 
-void check_refused(const GgmlRope& rope, const std::string& words) {
-    const Result<RopeParams> result = rope_params_from_ggml(rope);
+void check_refused(const Result<RopeParams>& result, const std::string& words) {
     check_invalid(result.status, words);
     CHECK(result.value.inv_freq.empty());
+}
+
+void check_refused(const GgmlRope& rope, const std::string& words) {
+    check_refused(rope_params_from_ggml(rope), words);
+}
+
+// The op_params of a node, as ggml writes them.
+struct Node {
+    std::int32_t words[16];
+
+    explicit Node(const GgmlRope& rope, std::int32_t n_offs = 0)
+        : words{0, std::int32_t(rope.n_dims), std::int32_t(rope.mode), 0,
+                std::int32_t(rope.n_ctx_orig)} {
+        set(5, rope.freq_base), set(6, rope.freq_scale), set(7, rope.ext_factor);
+        set(8, rope.attn_factor), set(9, rope.beta_fast), set(10, rope.beta_slow);
+        for (int axis = 0; axis < 4; ++axis) words[11 + axis] = std::int32_t(rope.sections[axis]);
+        words[15] = n_offs;
+    }
+    void set(int word, double number) {
+        const float narrow = float(number);
+        std::memcpy(words + word, &narrow, sizeof narrow);
+    }
+    Node with(int word, std::int32_t value) const {
+        Node changed = *this;
+        changed.words[word] = value;
+        return changed;
+    }
+    Node with_number(int word, double number) const {
+        Node changed = *this;
+        changed.set(word, number);
+        return changed;
+    }
+};
+
+// Checks that the node gives the same bits as its arguments.
+void check_same(const GgmlRope& rope, std::int32_t n_offs = 0) {
+    const std::vector<float> factors(rope.freq_factors, rope.freq_factors + rope.freq_factor_count);
+    const Result<RopeParams> node = rope_params_from_ggml_op(
+        Node(rope, n_offs).words, rope.head_dim, factors.empty() ? nullptr : factors.data(),
+        factors.size());
+    REQUIRE_MESSAGE(node, node.status.what);
+    const RopeParams arguments = made(rope);
+    CHECK(node.value.inv_freq == arguments.inv_freq);
+    CHECK(node.value.rope_type == arguments.rope_type);
+    CHECK(node.value.pairing == arguments.pairing);
+    CHECK(node.value.head_dim == arguments.head_dim);
+    CHECK(node.value.rotary_dim == arguments.rotary_dim);
+    CHECK(node.value.attention_factor == arguments.attention_factor);
+    CHECK(node.value.sections == arguments.sections);
+    CHECK(node.value.base == arguments.base);
+    CHECK(node.value.q_rotary_offset == std::uint32_t(n_offs));
+    CHECK(node.value.k_rotary_offset == std::uint32_t(n_offs));
 }
 
 }  // namespace
@@ -154,7 +209,7 @@ TEST_CASE("ggml: arguments that contradict each other are named") {
         change(rope);
         return rope;
     };
-    check_refused({}, "head_dim 0 2 65534");
+    check_refused(GgmlRope{}, "head_dim 0 2 65534");
     check_refused(with([](GgmlRope& r) { r.n_dims = 66; }), "n_dims 66 2 64");
     for (const std::uint32_t mode : {1u, 4u, 10u, 0xffffffffu}) {
         check_refused(with([&](GgmlRope& r) { r.mode = mode; }),
@@ -172,4 +227,109 @@ TEST_CASE("ggml: arguments that contradict each other are named") {
     check_refused(with([](GgmlRope& r) { r.freq_base = 1, r.ext_factor = 1; }), "freq_base 1");
     check_refused(with([](GgmlRope& r) { r.freq_scale = -1; }), "freq_scale -1");
     check_refused(with([](GgmlRope& r) { r.freq_factor_count = 3; }), "freq_factors 3");
+}
+
+TEST_CASE("ggml: a node of the graph gives the bits of its arguments") {
+    const double base = 500000, scale = 0.25f, tenth = 0.1f;
+    const GgmlRope whole = {.head_dim = 128,
+                            .n_dims = 128,
+                            .freq_base = base,
+                            .freq_scale = 1,
+                            .attn_factor = 1,
+                            .beta_fast = 32,
+                            .beta_slow = 1};
+    check_same(whole);
+    GgmlRope rope = whole;
+    rope.mode = 2, rope.n_dims = 64, rope.freq_scale = scale;
+    for (const std::int32_t n_offs : {0, 2, 64}) check_same(rope, n_offs);
+    rope.ext_factor = 1, rope.n_ctx_orig = 4096, rope.attn_factor = tenth;
+    check_same(rope, 64);
+    rope.ext_factor = tenth, rope.beta_fast = 8, rope.beta_slow = 2;
+    check_same(rope);
+    std::vector<double> factors(40);  // more than there are pairs
+    for (std::size_t j = 0; j < factors.size(); ++j) factors[j] = float(1 + 0.1 * double(j));
+    rope.freq_factors = factors.data(), rope.freq_factor_count = factors.size();
+    check_same(rope);
+    rope = whole;
+    rope.mode = 8;
+    const std::uint32_t sections[4] = {16, 24, 24, 0};
+    std::copy_n(sections, 4, rope.sections);
+    check_same(rope);
+    rope.mode = 40;
+    check_same(rope);
+    rope.mode = 24, rope.n_dims = 64;
+    std::fill_n(rope.sections, 4, 32);
+    check_same(rope);
+
+    // ggml_rope leaves the betas 0, which have no effect without ext_factor.
+    const Node simple = Node(whole).with(9, 0).with(10, 0);
+    CHECK(rope_params_from_ggml_op(simple.words, 128).value.inv_freq == made(whole).inv_freq);
+}
+
+TEST_CASE("ggml: each word of a node that has no meaning is named") {
+    const GgmlRope arguments = {.head_dim = 128,
+                                .n_dims = 64,
+                                .mode = 2,
+                                .n_ctx_orig = 4096,
+                                .freq_base = 1e4,
+                                .freq_scale = 0.25,
+                                .ext_factor = 1,
+                                .attn_factor = 1,
+                                .beta_fast = 32,
+                                .beta_slow = 1};
+    const Node good(arguments);
+    const auto refused = [](const Node& node, const std::string& words) {
+        check_refused(rope_params_from_ggml_op(node.words, 128), words);
+    };
+    REQUIRE(rope_params_from_ggml_op(good.words, 128));
+    // What a word must not be is an error that names it, wherever the value is.
+    constexpr const char* names[] = {"n_past",      "n_dims",      "mode",        "n_ctx",
+                                     "n_ctx_orig",  "freq_base",   "freq_scale",  "ext_factor",
+                                     "attn_factor", "beta_fast",   "beta_slow",   "sections[0]",
+                                     "sections[1]", "sections[2]", "sections[3]", "n_offs"};
+    for (int word = 0; word < 16; ++word) {
+        const std::string name = names[word], place = "op_params[" + std::to_string(word) + "] ";
+        if (word >= 5 && word < 11) {
+            for (const double number : {NAN, INFINITY, -INFINITY})
+                refused(good.with_number(word, number), place + name + " " +
+                                                            (number > 0   ? "inf"
+                                                             : number < 0 ? "-inf"
+                                                                          : "nan"));
+            refused(good.with_number(word, -1), name + " -1");
+        } else {
+            refused(good.with(word, -2), place + name + " -2");
+            refused(good.with(word, std::numeric_limits<std::int32_t>::min()), place + name);
+        }
+    }
+    for (const int word : {0, 3}) refused(good.with(word, 1), std::string(names[word]) + " 1 0");
+    // These would be defaults if they were fields of a GgmlRope.
+    for (const int word : {5, 6, 8, 9, 10})
+        refused(good.with_number(word, 0), std::string(names[word]) + " 0");
+    refused(good.with_number(7, 1.5), "ext_factor 1.5");
+    for (const int mode : {1, 4, 10, 16, 26, 56, 1 << 30})
+        refused(good.with(2, mode), "mode is " + std::to_string(mode));
+    refused(good.with(1, 0), "n_dims 0");
+    refused(good.with(1, 63), "n_dims 63");
+    refused(good.with(1, 130), "n_dims 130");
+    for (int section = 11; section < 15; ++section)
+        refused(good.with(section, 1), "sections mode 2");
+    for (const int n_offs : {1, 65, 66, 1 << 30})
+        refused(good.with(15, n_offs), "n_offs " + std::to_string(n_offs));
+    refused(good.with(2, 24).with(11, 64).with(15, 2), "n_offs 2 vision");
+
+    const float factors[] = {1, 2, 3};
+    check_refused(rope_params_from_ggml_op(good.words, 128, factors, 3), "freq_factors 3 32");
+    check_refused(rope_params_from_ggml_op(good.words, 128, factors, 0), "freq_factor_count 0");
+    check_refused(rope_params_from_ggml_op(good.words, 128, nullptr, 3),
+                  "freq_factor_count 3 null");
+    std::array<float, 32> wrong;
+    wrong.fill(1);
+    for (const float factor : {NAN, 0.0f, -1.0f, INFINITY}) {
+        wrong[31] = factor;
+        check_refused(rope_params_from_ggml_op(good.words, 128, wrong.data(), 32),
+                      "freq_factors[31]");
+    }
+    check_refused(rope_params_from_ggml_op(good.words, 0), "head_dim 0");
+    check_refused(rope_params_from_ggml_op(good.words, 65536), "head_dim 65536");
+    check_refused(rope_params_from_ggml_op(good.words, 62), "n_dims 64 62");
 }
