@@ -165,6 +165,8 @@ using namespace vkrope;
 
 vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim, VkBool32 k_quantised,
                                                     uint32_t v_head_dim, VkBool32 v_quantised) {
+    // Rows of latent attention: 576 or 320 channels, of which 512 or 256 are also the values.
+    if (v_head_dim == 0 || k_head_dim == 576 || k_head_dim == 320) return {};
     return {block_of_llama_cpp(k_head_dim, k_quantised, 512),
             block_of_llama_cpp(v_head_dim, v_quantised, 64)};
 }

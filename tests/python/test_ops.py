@@ -4,6 +4,7 @@ quantised outputs: outputs are within the definition's bound, nothing else chang
 gives the same bits. (The cases of own_cases.py have the bytes of each type.)"""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -158,9 +159,15 @@ def test_a_norm_of_a_part(inputs, vkrope, tensor):
     assert_same(normed[..., 40:], bits("k_out"))
 
 
-def test_the_transforms_and_types_of_llama_cpp(inputs, vkrope):
+def test_the_transforms_and_types_of_llama_cpp(inputs, vkrope, models):
     inputs("llama", "f2")
     report = vkrope.report(f"{ROTATE} {K} {V} --store q=f32,k=q8_0,v=q4_0 --hadamard llama.cpp"
                            " --verify")  # fmt: skip
     assert [report[name]["hadamard"] for name in "qkv"] == [64, 64, 64]
     assert np.load("k_out.npy").shape == (2, 7, 2, 68)  # the bytes of two blocks a row
+    without_v = f"{ROTATE} {K} --store q=f32,k=q8_0 --hadamard llama.cpp"
+    assert vkrope.report(without_v)["k"]["hadamard"] == 64
+    shutil.copy(models / "deepseek-v2-lite.json", "model.json")
+    save(k=np.zeros((2, 7, 1, 576), "f2"), w=np.ones(512, "f4"))
+    latent = f"rotate --model model.json {K} --k-norm w.npy --store k=q8_0 --hadamard llama.cpp"
+    assert vkrope.report(latent)["k"]["hadamard"] == 0

@@ -1431,11 +1431,12 @@ typedef struct vkrope_hadamard_blocks {
  * Returns the block sizes with which llama.cpp transforms Q, K and V before it stores a quantised
  * cache, as of its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K
  * the largest power of two that divides head_dim, for V 64; none if head_dim is not a multiple of
- * 64. At most 512 channels. Thread-safe.
+ * 64. At most 512 channels. None for MLA's latent rows, whose cache has keys alone: build_attn of
+ * llm_graph_input_attn_k in src/llama-graph.cpp transforms nothing. Thread-safe.
  *
- * @param k_head_dim   head_dim of Q and K
+ * @param k_head_dim   head_dim of Q and K; 576 and 320 are latent rows
  * @param k_quantised  VK_TRUE if the cache of K has a quantised type; then Q and K are transformed
- * @param v_head_dim   head_dim of V
+ * @param v_head_dim   head_dim of V; 0: the values are a part of the keys' rows, which are latent
  * @param v_quantised  VK_TRUE if the cache of V has a quantised type
  */
 VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim,

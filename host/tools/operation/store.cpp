@@ -52,17 +52,20 @@ void choose_hadamard(const char* option, const HadamardOption& given, OperationI
              "{}: llama.cpp transforms Q as the type of K demands, and --k is missing", option);
     }
     const auto head_dim = [&inputs](TensorIndex which) {
-        return inputs.tensors[which] ? std::uint32_t(inputs.tensors[which]->view.head_dim) : 0;
+        return std::uint32_t(inputs.tensors[which]->view.head_dim);
     };
-    const auto in_blocks = [&](TensorIndex which) { return has_blocks(type_of(which)); };
-    const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(head_dim(K), in_blocks(K),
-                                                               head_dim(V), in_blocks(V));
+    const auto in_blocks = [&](TensorIndex which) {
+        return inputs.tensors[which] && has_blocks(type_of(which));
+    };
+    // A V that is not given has as many channels as K, unless K is a latent row.
+    const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(
+        head_dim(K), in_blocks(K), head_dim(inputs.tensors[V] ? V : K), in_blocks(V));
     ops[Q].*transform = ops[K].*transform = blocks.q_and_k;
     ops[V].*transform = blocks.v;
     if (blocks.q_and_k == 0 && blocks.v == 0) {
         print_note(fmt::format(
             "{}: llama.cpp transforms nothing here; it does so for a K or V of q8_0 and "
-            "the like whose head_dim is a multiple of 64",
+            "the like whose head_dim is a multiple of 64, but not for MLA's rows",
             option));
     }
 }

@@ -223,7 +223,11 @@ TEST_CASE("parameters: the Hadamard blocks of llama.cpp") {
     CHECK(blocks(128, false, 128, true) == std::pair(0u, 64u));
     CHECK(blocks(192, true, 128, false) == std::pair(64u, 0u));
     CHECK(blocks(256, true, 256, true) == std::pair(256u, 64u));
-    CHECK(blocks(576, true, 512, true) == std::pair(64u, 64u));
+    for (const std::uint32_t latent : {576u, 320u})
+        for (const std::uint32_t v : {0u, latent - 64, latent})
+            CHECK(blocks(latent, true, v, true) == std::pair(0u, 0u));
+    CHECK(blocks(64, true, 0, true) == std::pair(0u, 0u));
+    CHECK(blocks(640, true, 512, true) == std::pair(128u, 64u));
     CHECK(blocks(2048, true, 2048, true) == std::pair(512u, 64u));
     CHECK(blocks(80, true, 96, true) == std::pair(0u, 0u));
     CHECK(blocks(0, true, 0, true) == std::pair(0u, 0u));
