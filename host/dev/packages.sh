@@ -12,10 +12,8 @@ install_to() {
 }
 
 amalgamate_to() {
-    require install
-    configure release release
-    quietly amalgamate cmake --build build/release --target vkrope_kernel
-    quietly amalgamate sh host/packaging/amalgamate.sh . build/release "$1"
+    require amalgamate
+    quietly amalgamate sh host/packaging/amalgamate.sh . "$1"
     echo "written: vkrope.h, vkrope.hpp and vkrope.cpp are in $1"
 }
 

@@ -1,15 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# amalgamate.sh SOURCE BUILD FOLDER: writes the three files to copy into a project: vkrope.h,
-# vkrope.hpp and vkrope.cpp, which contains frequencies and kernel with their SPIR-V. BUILD contains
-# the packed SPIR-V.
+# amalgamate.sh SOURCE FOLDER: compiles the shaders and writes the three files to copy into a
+# project: vkrope.h, vkrope.hpp and vkrope.cpp, which contains frequencies and kernel with their
+# SPIR-V. Environment: CMAKE, GLSLANG, VULKAN_SDK.
 set -eu
-source=$1 build=$2 folder=$3
+source=$1 folder=$2
 mkdir -p "$folder"
 version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
     "$source/host/include/vkrope/version.h" | paste -sd.)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+
+for module in rope positions; do
+    "${CMAKE:-cmake}" "-DSOURCE=$source/shaders/$module.comp" "-DOUTPUT=$scratch/$module" \
+        ${GLSLANG:+"-DGLSLANG=$GLSLANG"} -P "$source/shaders/module.cmake"
+done
+for place in "${VULKAN_SDK:-/usr/local}" /usr/local /usr /opt/homebrew; do
+    spirv_hpp=$place/include/spirv/unified1/spirv.hpp
+    [ ! -f "$spirv_hpp" ] || break
+done
+[ -f "$spirv_hpp" ] || { echo 'spirv/unified1/spirv.hpp is not there (SPIRV-Headers)'; exit 1; }
 
 license() {
     echo "// vkrope $version: rotary position embedding on Vulkan, in a form to copy."
@@ -62,9 +72,9 @@ awk -v names="$scratch/names" '
     inside && $1 in used && $2 == "=" { print }
     /^static const unsigned int (OpCodeMask|WordCountShift) / { print }
     END { print "}  // namespace spv" }
-' "$build/spirv/spirv/unified1/spirv.hpp" >"$scratch/spv"
+' "$spirv_hpp" >"$scratch/spv"
 
-awk -v host="$source/host" -v shaders="$source/shaders" -v spirv="$build/spirv" \
+awk -v host="$source/host" -v shaders="$source/shaders" -v spirv="$scratch" \
     -v includes="$scratch/includes" '
     function there(path,    line, got) {
         got = (getline line < path) >= 0

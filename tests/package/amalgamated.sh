@@ -1,16 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks the amalgamated sources: they are small, compile as strict C++17 with both compilers, alone
-# and in the caller's namespace, and include only Vulkan's and the standard library's headers.
-# Engines with the system's loader and with volk compute the same bits as with the library. The
-# commands of copy.md build the C program of languages.md, which prints what that page says.
+# Checks the amalgamated sources: they contain the modules of the build, are small, compile as
+# strict C++17 with both compilers, alone and in the caller's namespace, and include only Vulkan's
+# and the standard library's headers. Engines with the system's loader and with volk compute the
+# same bits as with the library. The commands of copy.md build the C program of languages.md, which
+# prints what that page says.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
 copied=$SCRATCH/vkrope
-sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$BUILD" "$copied"
+sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$copied"
+for module in rope positions; do
+    awk 'FNR == NR { part = part $0; next } { whole = whole $0 } END { exit !index(whole, part) }' \
+        "$BUILD/spirv/$module.inc" "$copied/vkrope.cpp" ||
+        { echo "vkrope.cpp does not contain the module $module of the build"; exit 1; }
+done
 bytes=$(cat "$copied"/* | wc -c)
-[ "$bytes" -lt 1000000 ] || { echo "the three files have $bytes bytes"; exit 1; }
+[ "$bytes" -lt 1100000 ] || { echo "the three files have $bytes bytes"; exit 1; }
 if grep -hE '^ *#include' "$copied"/* |
     grep -vE '<vulkan/vulkan_core\.h>|"vkrope\.(h|hpp)"|<[a-z_]+(\.h)?>'; then
     echo 'the form to copy includes these, too'

@@ -62,7 +62,7 @@ adds() {
     [ "$added" -gt $((most * 960)) ] || complain 'README.md and copy.md state too much'
 }
 # Measures the installed libraries, and the copied files with the least and the most savings.
-sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$BUILD" "$SCRATCH/vkrope"
+sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$SCRATCH/vkrope"
 adds 303 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
     $BUILD/host/frequencies/libvkrope_frequencies.a" -O2 -DVKROPE_STATIC
 copied=$SCRATCH/vkrope/vkrope.cpp

@@ -339,15 +339,11 @@ class Power:
         shutil.copytree(SOURCE / "shaders", folder)
         (folder / Path(file).name).write_text(text)
         for name in ("rope", "positions"):
-            run_all = [[self.args.glslang, "--quiet", "-g0", "--target-env", "vulkan1.1", "-S",
-                        "comp", f"-I{folder}", "-o", folder / f"{name}.spv",
-                        folder / f"{name}.comp"],
-                       ["cmake", f"-DINPUT={folder}/{name}.spv", f"-DOUTPUT={folder}/{name}.inc",
-                        "-P", folder / "embed.cmake"]]
-            for command in run_all:
-                code, said, _ = run(command, stderr=subprocess.STDOUT)
-                if code:
-                    raise Failure("does not compile: " + said)
+            code, said, _ = run(["cmake", f"-DSOURCE={folder}/{name}.comp",
+                                 f"-DOUTPUT={folder}/{name}", f"-DGLSLANG={self.args.glslang}",
+                                 "-P", folder / "module.cmake"], stderr=subprocess.STDOUT)
+            if code:
+                raise Failure("does not compile: " + said)
         return folder
 
     def measure_shader(self, fault, file, expression):
