@@ -67,7 +67,21 @@ std::uint64_t pages_of(const Side& side, vkrope_tensor_index which, const oracle
     return channels < page ? 0 : (channels - page) / cache.page_stride + 1;
 }
 
-oracle::Cache cache_of(const Side& side, const oracle::Tensor& rows) {
+// Returns whether V has other slots than K, and so a number of pages of its own.
+bool has_slots_of_v(const Operation& operation) {
+    const vkrope_paged_cache& paged = operation.call.paged_cache;
+    return paged.v_slot_mapping.range != 0 || paged.v_source_mapping.range != 0;
+}
+
+const VkDescriptorBufferInfo& mapping_of(const Side& side, vkrope_tensor_index which) {
+    const vkrope_paged_cache& paged = side.operation.call.paged_cache;
+    const bool reads = !side.output && paged.source_mapping.range != 0;
+    const VkDescriptorBufferInfo& own = reads ? paged.v_source_mapping : paged.v_slot_mapping;
+    if (which == VKROPE_V && own.range != 0) return own;
+    return reads ? paged.source_mapping : paged.slot_mapping;
+}
+
+oracle::Cache cache_of(const Side& side, vkrope_tensor_index which, const oracle::Tensor& rows) {
     const Operation& operation = side.operation;
     const vkrope_paged_cache& paged = operation.call.paged_cache;
     oracle::Cache cache;
@@ -75,8 +89,7 @@ oracle::Cache cache_of(const Side& side, const oracle::Tensor& rows) {
     cache.row_stride = stride_of(paged.row_stride, rows.heads * rows.head_dim);
     cache.page_stride = stride_of(paged.page_stride, cache.page_size * cache.row_stride);
     const std::uint64_t of_sequence = stride_of(paged.batch_stride, operation.call.tokens);
-    const bool own = !side.output && paged.source_mapping.range != 0;
-    const VkDescriptorBufferInfo& mapping = own ? paged.source_mapping : paged.slot_mapping;
+    const VkDescriptorBufferInfo& mapping = mapping_of(side, which);
     for (std::uint64_t batch = 0; batch < rows.batch; ++batch) {
         for (std::uint64_t token = 0; token < rows.tokens; ++token) {
             cache.slot_mapping.push_back(
@@ -86,8 +99,11 @@ oracle::Cache cache_of(const Side& side, const oracle::Tensor& rows) {
     return cache;
 }
 
-oracle::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameters) {
+oracle::Norm norm_of(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    const Parameters& parameters = operation.parameters[which];
     const vkrope_norm& norm = info.ops.norm;
+    const bool is_bound = norm.weight_bound != 0 && has(operation, which);
     oracle::Norm made;
     made.kind = norm.kind == VKROPE_NORM_RMS     ? oracle::NormKind::rms
                 : norm.kind == VKROPE_NORM_LAYER ? oracle::NormKind::layer
@@ -97,7 +113,7 @@ oracle::Norm norm_of(const vkrope_tensor_info& info, const Parameters& parameter
     made.channels = norm.channels;
     made.after = norm.place == VKROPE_NORM_PLACE_AFTER;
     made.eps = double(norm.eps);
-    made.weight = doubles(parameters.weight);
+    made.weight = doubles(is_bound ? bound_weight(operation, which) : parameters.weight);
     made.weight_offset = norm.weight_offset;
     made.bias = doubles(parameters.norm_bias);
     // All ops are f32 then.
@@ -113,7 +129,7 @@ oracle::Ops steps_of(const Operation& operation, vkrope_tensor_index which) {
     const auto or_1 = [](float factor) { return factor == 0 ? 1.0 : double{factor}; };
     oracle::Ops steps;
     steps.bias = doubles(parameters.bias);
-    steps.norm = norm_of(info, parameters);
+    steps.norm = norm_of(operation, which);
     steps.clip = double(ops.clip);
     steps.scale = or_1(ops.scale) * (ops.scale_call != 0 ? or_1(operation.call.q_scale) : 1);
     if (ops.scale_tokens != 0) {
@@ -226,12 +242,45 @@ bool stays(const Operation& operation, vkrope_tensor_index which) {
            !kept_tokens(operation, which).empty();
 }
 
+// Returns the tokens of which a slot of a tensor is outside its cache, and none is -1.
+std::vector<bool> tokens_outside(const Operation& operation, vkrope_tensor_index which) {
+    std::vector<bool> outside(tokens_of(operation)), skipped = outside;
+    for (const bool output : {false, true}) {
+        const std::optional<oracle::Cache> cache = rows_of(operation, which, output).cache;
+        for (std::size_t token = 0; cache && token < outside.size(); ++token) {
+            const std::int64_t slot = cache->slot_mapping[token];
+            skipped[token] = skipped[token] || slot == -1;
+            outside[token] = outside[token] || !oracle::has_row(*cache, slot);
+        }
+    }
+    for (std::size_t token = 0; token < outside.size(); ++token)
+        outside[token] = outside[token] && !skipped[token];
+    return outside;
+}
+
 }  // namespace
 
 std::size_t stored_bytes(vkrope_element element, std::size_t channels) {
     if (!is_quantised(element)) return channels * oracle::bytes_of(type_of(element));
     const oracle::Store store = store_of(element);
     return channels / oracle::block_channels(store) * oracle::block_bytes(store);
+}
+
+std::size_t bound_weights(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    const vkrope_norm& norm = info.ops.norm;
+    const std::size_t channels = norm.channels == 0 ? info.head_dim : norm.channels;
+    return norm.weight == VKROPE_PARAMETER_CHANNEL ? channels
+                                                   : operation.call.in[which].heads * channels;
+}
+
+std::vector<float> bound_weight(const Operation& operation, vkrope_tensor_index which) {
+    const oracle::Type type = type_of(operation.info.tensor[which].ops.norm.weight_type);
+    const std::byte* const first = &operation.memory[operation.call.norm_weight[which].offset];
+    std::vector<float> weight(bound_weights(operation, which));
+    for (std::size_t i = 0; i < weight.size(); ++i)
+        weight[i] = oracle::widen(type, oracle::load(first, oracle::bytes_of(type), i));
+    return weight;
 }
 
 bool has_steps(const Operation& operation, vkrope_tensor_index which) {
@@ -304,16 +353,17 @@ oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bo
             rows.left_out.push_back(!oracle::has_row(*from.cache, slot));
     }
     if (side.has_slots(which)) {
-        rows.cache = cache_of(side, rows);
+        rows.cache = cache_of(side, which, rows);
         rows.cache->pages = pages_of(side, which, rows, *rows.cache);
         const vkrope_tensor_index other = which == VKROPE_K ? VKROPE_V : VKROPE_K;
-        if (has(operation, other)) {
+        if (has(operation, other) && !has_slots_of_v(operation)) {
             oracle::Tensor of_other = rows;
             of_other.heads = side.tensor(other).heads;
             of_other.head_dim = operation.info.tensor[other].head_dim;
             of_other.head_stride = stride_of(side.tensor(other).head_stride, of_other.head_dim);
-            rows.cache->pages = std::min(rows.cache->pages,
-                                         pages_of(side, other, of_other, cache_of(side, of_other)));
+            rows.cache->pages = std::min(
+                rows.cache->pages,
+                pages_of(side, other, of_other, cache_of(side, other, of_other)));
         }
         return rows;
     }
@@ -453,21 +503,16 @@ std::uint32_t tokens_out_of_range(const Operation& operation) {
     for (const vkrope_tensor_index which : {VKROPE_Q, VKROPE_K, VKROPE_V})
         all_stay = all_stay && (!has(operation, which) || stays(operation, which));
     if (all_stay) return 0;
-    std::vector<oracle::Cache> caches;
-    for (const bool output : {false, true}) {
-        if (!has(operation, cached)) break;
-        const std::optional<oracle::Cache> cache = rows_of(operation, cached, output).cache;
-        if (cache) caches.push_back(*cache);
-    }
+    const bool apart = has_slots_of_v(operation);
+    std::vector<bool> outside(tokens_of(operation)), of_v = outside;
+    if (has(operation, cached) && !(apart && stays(operation, VKROPE_K)))
+        outside = tokens_outside(operation, cached);
+    if (apart && !stays(operation, VKROPE_V)) of_v = tokens_outside(operation, VKROPE_V);
     std::uint32_t count = 0;
-    for (std::size_t token = 0; token < tokens_of(operation); ++token) {
-        bool skipped = false, outside = false;
-        for (const oracle::Cache& cache : caches) {
-            const std::int64_t slot = cache.slot_mapping[token];
-            skipped = skipped || slot == -1;
-            outside = outside || !oracle::has_row(cache, slot);
-        }
-        count += (outside && !skipped) || !oracle::is_covered(rotation, token) ? 1 : 0;
+    for (std::size_t token = 0; token < outside.size(); ++token) {
+        const bool covered = oracle::is_covered(rotation, token);
+        count += outside[token] || !covered ? 1 : 0;
+        count += of_v[token] && covered ? 1 : 0;
     }
     return count;
 }

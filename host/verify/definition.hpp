@@ -45,6 +45,11 @@ bool is_read_from_cache(const Operation& operation, vkrope_tensor_index which);
 // them. Empty: none.
 std::vector<bool> kept_tokens(const Operation& operation, vkrope_tensor_index which);
 
+// Returns the number of elements of vkrope_call::norm_weight of a tensor in the call, and the
+// elements. Requires vkrope_norm::weight_bound.
+std::size_t bound_weights(const Operation& operation, vkrope_tensor_index which);
+std::vector<float> bound_weight(const Operation& operation, vkrope_tensor_index which);
+
 // Returns whether a tensor has an op other than the rotation.
 bool has_steps(const Operation& operation, vkrope_tensor_index which);
 
@@ -96,8 +101,9 @@ std::optional<std::uint64_t> scale_of(const Operation& operation, vkrope_tensor_
 float scale_at(const Operation& operation, vkrope_tensor_index which, const Bytes& memory,
                std::uint64_t first, std::uint64_t index, float last);
 
-// Returns the number of tokens that vkrope_call::out_of_range counts: none if the call records
-// nothing, because all rows are in place and nothing changes them.
+// Returns by how much vkrope_call::out_of_range grows: by nothing if the call records nothing,
+// because all rows are in place and nothing changes them. A token counts once, or twice if its
+// position is covered and it has two slots, of K and of V, that are outside.
 std::uint32_t tokens_out_of_range(const Operation& operation);
 
 }  // namespace vkrope::verify

@@ -172,6 +172,14 @@ bool has_other_slots(Whole operation) {
     return !operation.absent[K] && !operation.sources.empty();
 }
 
+bool binds_weight(const TensorInfo& of) {
+    return of.ops.norm.weight_bound != 0;
+}
+
+bool has_slots_of_v(Whole operation) {
+    return !operation.v_slots.empty();
+}
+
 constexpr ReportedLimits few_workgroups = {.workgroups_x = 3, .workgroups_y = 2, .workgroups_z = 3};
 constexpr ReportedLimits short_range = {.storage_range = 1u << 14};
 
@@ -565,6 +573,52 @@ constexpr Kind all[] = {
      [](Whole operation) {
          return has_other_slots(operation) && operation.call.gain == VKROPE_GAIN_OMIT;
      }},
+    // Slots of V's own
+    {"slots_of_v",
+     [](Info info, Tensors shape) {
+         return info.scatter_kv && rotates(info) && has(info.tensor[V]) &&
+                info.tensor[V].head_dim == info.tensor[K].head_dim &&
+                shape.v_heads() == shape.groups;
+     },
+     [](Whole operation) { return has_slots_of_v(operation) && operation.counts; }},
+    {"slots_of_v_in_parts",
+     [](Info info, Tensors) {
+         return info.scatter_kv && has(info.tensor[V]) && info.angles == VKROPE_ANGLES_COMPUTED;
+     },
+     has_slots_of_v, 6000, short_range},
+    {"moved_with_slots_of_v",
+     [](Info info, Tensors shape) {
+         return gathers_and_scatters(info, shape) && has(info.tensor[V]);
+     },
+     [](Whole operation) {
+         return has_slots_of_v(operation) && !operation.v_sources.empty();
+     }},
+    // Weights that a call binds
+    {"bound_weights",
+     [](Info info, Tensors) {
+         const Norm& norm = info.tensor[Q].ops.norm;
+         return binds_weight(info.tensor[Q]) && norm.weight_type == VKROPE_F16 &&
+                norm.weight_offset == 1 && info.rotary_dim != 0 && has_known_angles(info);
+     }},
+    {"bound_weights_of_heads",
+     [](Info info, Tensors shape) {
+         const TensorInfo& k = info.tensor[K];
+         return binds_weight(k) && k.ops.norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL &&
+                k.ops.norm.weight_type == VKROPE_BF16 && k.head_dim % 2 == 1 && shape.groups > 1;
+     }},
+    {"bound_weights_with_few_storage_buffers",
+     [](Info info, Tensors) {
+         return binds_weight(info.tensor[Q]) && binds_weight(info.tensor[K]) &&
+                !info.scatter_kv && info.rotary_dim != 0 &&
+                info.angles != VKROPE_ANGLES_DIRECT_BUFFER &&
+                info.angles != VKROPE_ANGLES_DIRECT_TEXTURE && has_known_angles(info) &&
+                !any(info, [](const TensorInfo& of) {
+                    return of.ops.scale_tokens || is_made(of.ops.store_scale) || has_second(of);
+                });
+     },
+     [](Whole operation) { return !operation.absent[Q] && !operation.absent[K]; },
+     1500,
+     {.storage_buffers = 6}},
 };
 
 }  // namespace

@@ -120,10 +120,13 @@ Call OnDevice::call(Call of) const {
         place(of.scales_in[which]);
         place(of.scales_out[which]);
         place(of.second[which]);
+        place(of.norm_weight[which]);
     }
     place(of.positions.ids);
     place(of.paged_cache.slot_mapping);
     place(of.paged_cache.source_mapping);
+    place(of.paged_cache.v_slot_mapping);
+    place(of.paged_cache.v_source_mapping);
     place(of.out_of_range);
     if (parameters_.handle() != VK_NULL_HANDLE) of.parameters = parameters_.whole();
     if (plan_.pairs == 0) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <random>
+#include <utility>
 
 #include "base/meaning.hpp"
 #include "verify/definition.hpp"
@@ -105,6 +106,7 @@ void place_in_pages(const Unplaced& operation, bool output, Memory& memory, Call
             v.rows.cache->page_stride = cache.page_stride;
             v.rows.cache->row_stride = cache.row_stride;
         }
+        v.rows.cache->pages = slots_of(operation, V) / cache.page_size;
         take(v, V);
     }
 }
@@ -114,10 +116,9 @@ VkDescriptorBufferInfo place_slots(const Unplaced& operation, const PagedCache& 
                                    const std::vector<std::int64_t>& given, Memory& memory,
                                    Random& random) {
     const std::uint64_t tokens = operation.shape.tokens;
-    const std::uint64_t page = cache.page_size,
-                        rows = (1 + 4 * std::uint64_t{operation.shape.rows()} / page) * page;
     const std::vector<std::int64_t> slots = given.empty()
-                                                ? random_slots(rows, operation.shape.rows(), random)
+                                                ? random_slots(slots_of(operation, K),
+                                                               operation.shape.rows(), random)
                                                 : given;
     const std::uint64_t of_sequence = stride_or(cache.batch_stride, tokens);
     std::vector<std::int64_t> stored((operation.shape.batch - 1) * of_sequence + tokens, -1);
@@ -196,6 +197,38 @@ std::size_t count_of(vkrope_parameter_shape shape, const TensorInfo& info, std::
     }
 }
 
+// Makes some numbers so small that f16 has them as subnormal numbers.
+void make_some_subnormal(std::vector<float>& numbers) {
+    for (std::size_t i = 3; i < numbers.size(); i += 7) numbers[i] = std::ldexp(numbers[i], -17);
+}
+
+// Places a weight, in whole words, at a multiple of every alignment.
+VkDescriptorBufferInfo place_weight(Element element, const std::vector<float>& weight,
+                                    Memory& memory) {
+    Bytes bytes(weight.size() * element_bytes(element));
+    for (std::size_t i = 0; i < weight.size(); ++i) set(element, bytes, i, weight[i]);
+    const VkDescriptorBufferInfo piece = memory.take((bytes.size() + 3) / 4 * 4, 256);
+    std::copy(bytes.begin(), bytes.end(), &memory.bytes[piece.offset]);
+    return piece;
+}
+
+// Places the weights that the kernel binds; they are no parameters then.
+void place_weights(const Unplaced& unplaced, Memory& memory, Operation& operation) {
+    for (const TensorIndex which : every_tensor) {
+        const Norm& norm = operation.info.tensor[which].ops.norm;
+        if (!norm.weight_bound) continue;
+        const std::vector<float> weight = std::exchange(operation.parameters[which].weight, {});
+        VkDescriptorBufferInfo& place = operation.call.norm_weight[which];
+        if (operation.call.in[which].heads == 0) continue;
+        for (const TensorIndex other : every_tensor)
+            if (unplaced.shares_weight && other < which && has(operation, other) &&
+                bound_weights(operation, other) == weight.size() &&
+                operation.info.tensor[other].ops.norm.weight_type == norm.weight_type)
+                place = operation.call.norm_weight[other];
+        if (place.range == 0) place = place_weight(norm.weight_type, weight, memory);
+    }
+}
+
 // Creates random weights, biases and scales with the shapes that the kernel requires.
 void add_parameters(const KernelInfo& info, TensorParameters& set, std::uint32_t seed) {
     for (const TensorIndex which : every_tensor) {
@@ -213,6 +246,7 @@ void add_parameters(const KernelInfo& info, TensorParameters& set, std::uint32_t
         Parameters& parameters = set[which];
         fill_up(ops.bias, parameters.bias, of.head_dim);
         fill_up(ops.norm.weight, parameters.weight, normed);
+        if (ops.norm.weight_bound) make_some_subnormal(parameters.weight);
         fill_up(ops.norm.bias, parameters.norm_bias, normed);
         fill_up(ops.store_scale == VKROPE_STORE_SCALE_GIVEN        ? VKROPE_PARAMETER_TENSOR
                 : ops.store_scale == VKROPE_STORE_SCALE_GIVEN_HEAD ? VKROPE_PARAMETER_HEAD
@@ -229,6 +263,13 @@ std::vector<float> token_scales(std::uint32_t tokens) {
 }
 
 }  // namespace
+
+std::uint32_t slots_of(const Unplaced& operation, vkrope_tensor_index which) {
+    const std::uint32_t page_size = std::max(operation.call.paged_cache.page_size, 1u),
+                        pages = 1 + 4 * operation.shape.rows() / page_size;
+    const bool own = which == V && !(operation.v_slots.empty() && operation.v_sources.empty());
+    return (own && !operation.beside ? pages + 1 : pages) * page_size;
+}
 
 std::size_t elements_of(const Unplaced& operation, vkrope_tensor_index which) {
     const Shape& shape = operation.shape;
@@ -288,16 +329,23 @@ Operation placed(const Unplaced& unplaced) {
     const bool has_kv = is_in_call(K) || is_in_call(V), scatters = info.scatter_kv && has_kv,
                gathers = info.gather_kv && has_kv, slots = scatters || gathers;
     if (!slots) call.paged_cache = {};
+    PagedCache& cache = call.paged_cache;
+    const auto slots_at = [&](const std::vector<std::int64_t>& given) {
+        return place_slots(unplaced, cache, given, memory, random);
+    };
+    const bool has_both = is_in_call(K) && is_in_call(V);
     if (gathers) {
         place_in_pages(unplaced, false, memory, call);
-        if (!scatters || !unplaced.sources.empty())
-            call.paged_cache.source_mapping = place_slots(unplaced, call.paged_cache,
-                                                          unplaced.sources, memory, random);
+        const bool own = !scatters || !unplaced.sources.empty();
+        if (own) cache.source_mapping = slots_at(unplaced.sources);
+        if (own && has_both && !unplaced.v_sources.empty())
+            cache.v_source_mapping = slots_at(unplaced.v_sources);
     }
     if (scatters) {
         place_in_pages(unplaced, true, memory, call);
-        call.paged_cache.slot_mapping = place_slots(unplaced, call.paged_cache, unplaced.slots,
-                                                    memory, random);
+        cache.slot_mapping = slots_at(unplaced.slots);
+        if (has_both && !unplaced.v_slots.empty())
+            cache.v_slot_mapping = slots_at(unplaced.v_slots);
     }
     for (const TensorIndex which : every_tensor)
         if (unplaced.in_place[which]) call.out[which] = call.in[which];
@@ -328,9 +376,7 @@ Operation placed(const Unplaced& unplaced) {
             call.second[which] = memory.take((bytes + 3) / 4 * 4, 256);
         }
         const auto take_scales = [&](bool paged) {
-            const std::uint64_t rows = paged ? call.paged_cache.page_size +
-                                                   4 * std::uint64_t{shape.rows()}
-                                             : shape.rows();
+            const std::uint64_t rows = paged ? slots_of(unplaced, which) : shape.rows();
             const std::uint64_t bytes = rows * call.in[which].heads *
                                         scales_of_row(operation, which) *
                                         scale_bytes(operation, which);
@@ -342,6 +388,7 @@ Operation placed(const Unplaced& unplaced) {
                                          ? call.scales_in[which]
                                          : take_scales(info.scatter_kv && which != Q);
     }
+    place_weights(unplaced, memory, operation);
     operation.memory = std::move(memory.bytes);
     auto seed = std::uint32_t(random());
     for (const TensorIndex which : every_tensor) {
@@ -361,6 +408,17 @@ Operation placed(const Unplaced& unplaced) {
         ++seed;
     }
     return operation;
+}
+
+void pack_weights(Unplaced& operation) {
+    const Operation bound = placed(operation);
+    for (const TensorIndex which : every_tensor) {
+        Norm& norm = operation.info.tensor[which].ops.norm;
+        if (norm.weight_bound && has(bound, which))
+            operation.parameters[which].weight = bound_weight(bound, which);
+        norm.weight_bound = VK_FALSE;
+        norm.weight_type = VKROPE_F32;
+    }
 }
 
 }  // namespace vkrope::verify

@@ -10,4 +10,7 @@ namespace vkrope::verify {
 // zones, among random bytes. Content that `operation` does not specify is random too.
 Operation placed(const Unplaced& operation);
 
+// Puts the bound weights of a kernel into its parameters, so that no bit of a result may change.
+void pack_weights(Unplaced& operation);
+
 }  // namespace vkrope::verify

@@ -14,6 +14,12 @@
 namespace vkrope::verify {
 namespace {
 
+bool binds_weights(const KernelInfo& info) {
+    return std::any_of(
+        std::begin(info.tensor), std::end(info.tensor),
+        [](const TensorInfo& of) { return of.ops.norm.weight_bound != 0; });
+}
+
 bool over_token(const KernelInfo& info, vkrope_tensor_index which) {
     return info.tensor[which].ops.norm.span == VKROPE_NORM_SPAN_TOKEN;
 }
@@ -190,11 +196,6 @@ void draw_arrangements(Random& random, Unplaced& operation) {
         operation.in_place[which] = some && may_be_in_place(operation, which) && !random.one_in(4);
 }
 
-std::uint32_t slots_of(const Unplaced& operation) {
-    const std::uint32_t page_size = std::max(operation.call.paged_cache.page_size, 1u);
-    return (1 + 4 * operation.shape.rows() / page_size) * page_size;
-}
-
 // Returns whether K and V have equal rows and head counts, or there is no V.
 bool are_alike(const Unplaced& operation) {
     const TensorInfo &k = operation.info.tensor[K], &v = operation.info.tensor[V];
@@ -222,13 +223,7 @@ bool may_have_gaps(const Unplaced& operation) {
            !has_block(operation.info.tensor[V]);
 }
 
-void draw_slots(Random& random, Unplaced& operation) {
-    const Shape& shape = operation.shape;
-    PagedCache& cache = operation.call.paged_cache;
-    cache.int64 = random.one_in(2);
-    cache.page_size = random.any_of({0u, 1u, 3u, 16u, 128u});
-    cache.batch_stride = random.one_in(2) ? 0 : shape.tokens + random.below(3);
-    const std::uint32_t rows = slots_of(operation);
+std::int64_t slot_outside(Random& random, std::uint32_t rows, bool int64) {
     const std::int64_t outside[] = {rows,
                                     -2,
                                     INT32_MIN,
@@ -237,6 +232,16 @@ void draw_slots(Random& random, Unplaced& operation) {
                                     INT64_MIN,
                                     0xffffffff,
                                     -(std::int64_t{1} << 32)};
+    return outside[random.below(int64 ? 8 : 4)];
+}
+
+void draw_slots(Random& random, Unplaced& operation) {
+    const Shape& shape = operation.shape;
+    PagedCache& cache = operation.call.paged_cache;
+    cache.int64 = random.one_in(2);
+    cache.page_size = random.any_of({0u, 1u, 3u, 16u, 128u});
+    cache.batch_stride = random.one_in(2) ? 0 : shape.tokens + random.below(3);
+    const std::uint32_t rows = slots_of(operation, K);
     // No token's source is the destination of another one, even if both are one cache.
     const KernelInfo& info = operation.info;
     const std::uint32_t count = shape.rows();
@@ -245,7 +250,7 @@ void draw_slots(Random& random, Unplaced& operation) {
     for (std::uint32_t row = 0; row < rows; ++row) free[row] = row;
     for (std::uint32_t i = 0; i < 2 * count; ++i)
         std::swap(free[i], free[i + random.below(rows - i)]);
-    const auto any_outside = [&] { return outside[random.below(cache.int64 ? 8 : 4)]; };
+    const auto any_outside = [&] { return slot_outside(random, rows, cache.int64 != 0); };
     for (std::uint32_t i = 0; i < count; ++i) {
         const std::uint32_t kind = random.below(8), of_source = random.below(12);
         if (info.scatter_kv)
@@ -260,6 +265,40 @@ void draw_slots(Random& random, Unplaced& operation) {
     operation.beside = may_be_beside(operation) && random.one_in(3);
     operation.pages_by_head = may_be_by_head(operation) && random.one_in(2);
     operation.page_gaps = may_have_gaps(operation) && random.one_in(3);
+}
+
+// Draws slots and sources of V's own, from rows that K does not use.
+void draw_slots_of_v(Random& random, Unplaced& operation) {
+    const std::vector<std::int64_t>&slots = operation.slots, &sources = operation.sources;
+    if (operation.absent[K] || operation.absent[V] || (slots.empty() && sources.empty()) ||
+        !random.one_in(6))
+        return;
+    const std::uint32_t drawn = slots.empty() ? 2 : sources.empty() ? 1 : 1 + random.below(3);
+    const std::size_t count = operation.shape.rows();
+    if (drawn != 2) operation.v_slots.resize(count);
+    if (drawn != 1) operation.v_sources.resize(count);
+    const std::uint32_t rows = slots_of(operation, V);
+    std::vector<bool> used(rows);
+    for (const std::vector<std::int64_t>* of_k : {&slots, &sources})
+        for (const std::int64_t slot : *of_k)
+            if (slot >= 0 && slot < rows) used[std::size_t(slot)] = true;
+    std::vector<std::int64_t> free;
+    for (std::int64_t row = 0; row < rows; ++row)
+        if (!used[std::size_t(row)]) free.push_back(row);
+    if (random.one_in(2)) std::swap(free.front(), free.back());  // a row of the last page
+    for (std::size_t i = 1; i < 2 * count; ++i)
+        std::swap(free[i], free[i + random.below(std::uint32_t(free.size() - i))]);
+    const auto draw = [&](std::vector<std::int64_t>& own, std::size_t i, std::int64_t row) {
+        const std::uint32_t kind = random.below(8);
+        if (own.empty()) return;
+        own[i] = kind == 0   ? -1
+                 : kind == 1 ? slot_outside(random, rows, operation.call.paged_cache.int64 != 0)
+                             : row;
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+        draw(operation.v_slots, i, free[i]);
+        draw(operation.v_sources, i, drawn == 3 && random.one_in(4) ? free[i] : free[count + i]);
+    }
 }
 
 // ---- The values of a call ----
@@ -418,6 +457,25 @@ void draw_call(Random& random, Unplaced& operation, std::uint32_t elements) {
                                 info.scatter_kv || info.gather_kv;
     operation.counts = may_be_outside && random.one_in(2);
     operation.seed = std::uint32_t(random());
+    Random more(operation.seed);
+    draw_slots_of_v(more, operation);
+    operation.shares_weight = more.one_in(2) && binds_weights(info);
+}
+
+// Returns whether no two tokens store to one of `rows` rows, and no token's source is another
+// token's destination.
+bool are_apart(const std::vector<std::int64_t>& slots, const std::vector<std::int64_t>& sources,
+               std::int64_t rows) {
+    const auto is_row = [&](std::int64_t slot) { return slot >= 0 && slot < rows; };
+    std::vector<std::int64_t> used;
+    for (const std::int64_t slot : slots)
+        if (is_row(slot)) used.push_back(slot);
+    std::sort(used.begin(), used.end());
+    for (std::size_t i = 0; i < std::min(slots.size(), sources.size()); ++i)
+        if (is_row(sources[i]) && sources[i] != slots[i] &&
+            std::binary_search(used.begin(), used.end(), sources[i]))
+            return false;
+    return std::adjacent_find(used.begin(), used.end()) == used.end();
 }
 
 }  // namespace
@@ -444,17 +502,8 @@ Unplaced random_operation(std::uint64_t seed, const Kind& kind) {
 
 bool rows_are_apart(const Unplaced& operation) {
     const std::vector<std::int64_t>&slots = operation.slots, &sources = operation.sources;
-    const auto is_row = [&](std::int64_t slot) { return slot >= 0 && slot < slots_of(operation); };
-    std::vector<std::int64_t> used;
-    for (const std::int64_t slot : slots)
-        if (is_row(slot)) used.push_back(slot);
-    std::sort(used.begin(), used.end());
     if (operation.info.scatter_kv && slots.empty() && !sources.empty())
         return false;  // random slots may be sources
-    for (std::size_t i = 0; i < std::min(slots.size(), sources.size()); ++i)
-        if (is_row(sources[i]) && sources[i] != slots[i] &&
-            std::binary_search(used.begin(), used.end(), sources[i]))
-            return false;
     return allows(operation, operation.in, false) && allows(operation, operation.out, true) &&
            std::all_of(std::begin(every_tensor), std::end(every_tensor),
                        [&](TensorIndex of) {
@@ -463,7 +512,10 @@ bool rows_are_apart(const Unplaced& operation) {
            (!operation.beside || may_be_beside(operation)) &&
            (!operation.pages_by_head || may_be_by_head(operation)) &&
            (!operation.page_gaps || may_have_gaps(operation)) &&
-           std::adjacent_find(used.begin(), used.end()) == used.end();
+           are_apart(slots, sources, slots_of(operation, K)) &&
+           are_apart(operation.v_slots.empty() ? slots : operation.v_slots,
+                     operation.v_sources.empty() ? sources : operation.v_sources,
+                     slots_of(operation, V));
 }
 
 Unplaced rearranged(const Unplaced& operation, std::uint64_t seed) {

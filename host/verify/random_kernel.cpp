@@ -230,6 +230,11 @@ void draw_second(Random& random, TensorInfo& of, std::uint32_t heads) {
     of.heads = heads;
 }
 
+void bind_weight(Random& random, Norm& norm) {
+    norm.weight_bound = VK_TRUE;
+    norm.weight_type = random.up_to(VKROPE_BF16);
+}
+
 }  // namespace
 
 void leave_out_rotation(KernelInfo& info) {
@@ -308,6 +313,10 @@ void draw_kernel(Random& random, Unplaced& operation) {
         if (is_present(info, which) && !moves && random.one_in(5))
             draw_second(random, info.tensor[which], heads[which]);
     if (random.one_in(moves ? 4 : 6)) leave_out_rotation(info);
+    if (!info.two_parameter_sets && random.one_in(4))
+        for (TensorInfo& of : info.tensor)
+            if (of.ops.norm.weight != VKROPE_PARAMETER_NONE && !random.one_in(4))
+                bind_weight(random, of.ops.norm);
 }
 
 }  // namespace vkrope::verify

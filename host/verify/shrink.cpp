@@ -85,8 +85,13 @@ Extents ids_of(const Unplaced& operation) {
     const std::size_t axes = std::max(operation.info.sections.axes, 1u);
     return {axes, operation.shape.batch, operation.shape.tokens, 1};
 }
-Extents slots_of(const Unplaced& operation) {
+Extents tokens_of(const Unplaced& operation) {
     return {operation.shape.batch, operation.shape.tokens, 1, 1};
+}
+Extents weights_of(const Unplaced& operation, TensorIndex which) {
+    const Norm& norm = operation.info.tensor[which].ops.norm;
+    const Extents rows = rows_of(operation, which);
+    return {norm.weight, rows[2], rows[3], norm.channels};
 }
 Extents phases_of(const Unplaced& operation) {
     return {1, head_groups_of(operation.info), operation.info.rotary_dim / 2, 1};
@@ -120,7 +125,13 @@ void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
         if (of.heads != 0) of.heads = std::uint32_t(rows_of(operation, which)[2]);
         if (operation.in_place[which]) of.out = of.in;
         if (of.second_of == VKROPE_SECOND_NONE) of.second = {};
-        if (of.ops.norm.channels == 0) of.ops.norm.first_channel = 0;
+        Norm& norm = of.ops.norm;
+        if (norm.channels == 0) norm.first_channel = 0;
+        if (norm.weight == VKROPE_PARAMETER_NONE || info.two_parameter_sets)
+            norm.weight_bound = VK_FALSE;
+        if (!norm.weight_bound) norm.weight_type = {};
+        if (weights_of(operation, which) != weights_of(from, which))
+            operation.parameters[which].weight.clear();
     }
     if (info.windows[0].rotary_dim != 0) {
         info.rotary_dim = 0;
@@ -136,12 +147,16 @@ void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
     else
         cut(operation.ids, change_of(ids_of));
     if (!info.scatter_kv) operation.slots.clear();
-    if (!operation.slots.empty()) cut(operation.slots, change_of(slots_of));
     if (!info.gather_kv) operation.sources.clear();
-    if (!operation.sources.empty()) cut(operation.sources, change_of(slots_of));
-    if (!operation.call.paged_cache.int64)  // the call stores them in 32 bits
-        for (std::vector<std::int64_t>* slots : {&operation.slots, &operation.sources})
+    if (!info.scatter_kv) operation.v_slots.clear();
+    if (!info.gather_kv || (info.scatter_kv && operation.sources.empty()))
+        operation.v_sources.clear();
+    for (std::vector<std::int64_t>* slots :
+         {&operation.slots, &operation.sources, &operation.v_slots, &operation.v_sources}) {
+        if (!slots->empty()) cut(*slots, change_of(tokens_of));
+        if (!operation.call.paged_cache.int64)  // the call stores them in 32 bits
             for (std::int64_t& slot : *slots) slot = std::int32_t(slot);
+    }
     for (const TensorIndex which : {K, V}) {
         std::vector<float>& scales = operation.scales[which];
         const Cut change = change_of([which](const Unplaced& of) { return scales_of(of, which); });

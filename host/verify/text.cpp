@@ -57,10 +57,13 @@ void each_field(Unplaced& of, const Visit& visit) {
     visit("ids", of.ids);
     visit("slots", of.slots);
     visit("sources", of.sources);
+    visit("v_slots", of.v_slots);
+    visit("v_sources", of.v_sources);
     visit("scales", of.scales);
     visit("pages_by_head", of.pages_by_head);
     visit("page_gaps", of.page_gaps);
     visit("beside", of.beside);
+    visit("shares_weight", of.shares_weight);
     visit("cos", of.cos);
     visit("sin", of.sin);
     visit("limits.storage_buffers", of.limits.storage_buffers);

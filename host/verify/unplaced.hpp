@@ -43,14 +43,21 @@ struct Unplaced : Operation {
     // For info.gather_kv, in the same way. Empty: with info.scatter_kv the call has none, so that
     // rows come from `slots`. In a tensor that is in place, source and destination are one cache.
     std::vector<std::int64_t> sources = {};
+    // Slots and sources of V where they are not those of K; empty: those of K. If one is given,
+    // the caches of V have a page more than those of K, unless both lie in one row.
+    std::vector<std::int64_t> v_slots = {}, v_sources = {};
     // [batch, tokens, heads, groups] of call.scales_in; empty: random.
     std::array<std::vector<float>, 3> scales = {};
     bool pages_by_head = false;
-    bool page_gaps = false;    // gaps after each row and each page, unless a page is one row
-    bool beside = false;       // a row of a cache contains K and V of a token and head side by side
-    Bytes cos = {}, sin = {};  // cos_sin_cache: [max_position, row_stride] of info.table
+    bool page_gaps = false;  // gaps after each row and each page, unless a page is one row
+    bool beside = false;     // a row of a cache contains K and V of a token and head side by side
+    bool shares_weight = false;  // bound weights of one type and size are one buffer
+    Bytes cos = {}, sin = {};    // cos_sin_cache: [max_position, row_stride] of info.table
     ReportedLimits limits = {};
 };
+
+// Returns the number of slots in a cache of K or V.
+std::uint32_t slots_of(const Unplaced& operation, vkrope_tensor_index which);
 
 // Returns the number of elements of a tensor.
 std::size_t elements_of(const Unplaced& operation, vkrope_tensor_index which);

@@ -106,11 +106,18 @@ void add_ops(SeenValues& seen, const std::string& name, const KernelInfo& info, 
         seen.add(name + "norm.span", norm.span, 2);
         seen.add(name + "norm.place", norm.place, 2);
         seen.add(name + "norm.weight", norm.weight, 3);
+        if (norm.weight != VKROPE_PARAMETER_NONE)
+            seen.add(name + "norm.weight_bound", norm.weight_bound);
         seen.add(name + "norm.weight_offset", norm.weight_offset != 0);
         seen.add(name + "norm.bias", norm.bias, 3);
         seen.add(name + "norm.round_between", norm.round_between);
         seen.add(name + "norm of a part", norm.channels != 0 && norm.channels < of.head_dim);
         seen.add(name + "norm.first_channel", norm.first_channel % 2 != 0);
+    }
+    if (norm.weight_bound) {
+        seen.add("weight_type", norm.weight_type, 3);
+        seen.add("a bound weight of heads", norm.weight == VKROPE_PARAMETER_HEAD_CHANNEL);
+        seen.add("a bound weight and 1", norm.weight_offset != 0);
     }
     if (moves_keys(info)) {
         seen.add("moved " + name + "in", of.in, VKROPE_INT4 + 1);
@@ -236,6 +243,13 @@ void add_call(SeenValues& seen, const Unplaced& operation) {
     }
     if (info.positions == VKROPE_POSITIONS_AXIS_IDS)
         seen.add("positions.axis_stride", kind_of(call.positions.axis_stride), 3);
+    if ((info.scatter_kv || info.gather_kv) && !operation.absent[K] && !operation.absent[V]) {
+        seen.add("v_slot_mapping", !operation.v_slots.empty());
+        seen.add("v_source_mapping", !operation.v_sources.empty());
+    }
+    if (std::any_of(std::begin(info.tensor), std::end(info.tensor),
+                    [](const TensorInfo& of) { return of.ops.norm.weight_bound; }))
+        seen.add("shares_weight", operation.shares_weight);
     if (info.gather_kv) {
         seen.add("source_mapping", !operation.sources.empty());
         if (info.scatter_kv) seen.add("one cache", operation.in_place[K] || operation.in_place[V]);
@@ -296,6 +310,30 @@ TEST_CASE("random operations have every value of every field") {
         add_scales(seen, operation);
     }
     CHECK(seen.missing() == "");
+}
+
+TEST_CASE("packed weights are the weights that a random operation binds") {
+    std::set<vkrope_element> types;
+    for (std::uint64_t kernel = 0; types.size() < 3; ++kernel) {
+        const Unplaced bound = verify::random_operation(kernel * verify::operations_of_a_kernel);
+        Unplaced packed = bound;
+        verify::pack_weights(packed);
+        const verify::Operation a = verify::placed(bound), b = verify::placed(packed);
+        for (const TensorIndex which : every_tensor) {
+            const Norm& norm = bound.info.tensor[which].ops.norm;
+            CHECK(!packed.info.tensor[which].ops.norm.weight_bound);
+            if (!norm.weight_bound || bound.absent[which]) continue;
+            types.insert(norm.weight_type);
+            const std::vector<float>& weight = b.parameters[which].weight;
+            CHECK(a.parameters[which].weight.empty());
+            CHECK(b.call.norm_weight[which].range == 0);
+            CHECK(a.call.norm_weight[which].offset % 256 == 0);
+            CHECK(a.call.norm_weight[which].range ==
+                  (weight.size() * element_bytes(norm.weight_type) + 3) / 4 * 4);
+            CHECK(verify::definition_of(a, which, false).ops.norm.weight ==
+                  std::vector<double>(weight.begin(), weight.end()));
+        }
+    }
 }
 
 TEST_CASE("each kind of random operations has a name and operations of its own") {

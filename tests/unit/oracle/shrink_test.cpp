@@ -71,6 +71,18 @@ TEST_CASE("an operation shrinks to the three fields that fail together") {
           "operation.call.gain = VKROPE_GAIN_OMIT;\n");
 }
 
+TEST_CASE("an operation shrinks to slots of V's own, and to a weight that a call binds") {
+    CHECK(shrunk_text([](const Unplaced& of) {
+              return !of.v_slots.empty() && of.v_slots.back() == -1;
+          }) == "operation.info.scatter_kv = 1;\noperation.v_slots = {-1};\n");
+    CHECK(shrunk_text([](const Unplaced& of) {
+              return of.info.tensor[VKROPE_K].ops.norm.weight_type == VKROPE_BF16;
+          }) ==
+          "operation.info.tensor[1].ops.norm.weight = VKROPE_PARAMETER_CHANNEL;\n"
+          "operation.info.tensor[1].ops.norm.weight_bound = 1;\n"
+          "operation.info.tensor[1].ops.norm.weight_type = VKROPE_BF16;\n");
+}
+
 TEST_CASE("the arrays of an operation shrink with its shape, to the values that fail") {
     const auto last_is_negative = [](const Unplaced& of) {
         return of.ids.size() > 1 && of.ids.back() == INT32_MIN && of.shape.batch == 2;
@@ -125,6 +137,12 @@ TEST_CASE("rows that overlap are noticed") {
     CHECK(!overlap([](Unplaced& of) { of.in_place[VKROPE_K] = true; }));
     CHECK(overlap([](Unplaced& of) { of.shape.own_v_heads = 1, of.pages_by_head = true; }));
     CHECK(overlap([](Unplaced& of) { of.page_gaps = of.beside = true; }));
+    CHECK(overlap([](Unplaced& of) { of.v_slots = {3, 3}; }));
+    CHECK(!overlap([](Unplaced& of) { of.slots = {3, 4}, of.v_slots = {4, 3}; }));
+    CHECK(!overlap([](Unplaced& of) { of.slots = {9, 9}; }));   // outside the cache of K
+    CHECK(overlap([](Unplaced& of) { of.v_slots = {9, 9}; }));  // V has a page more
+    CHECK(overlap([](Unplaced& of) { of.slots = {3, 4}, of.v_sources = {4, 5}; }));
+    CHECK(!overlap([](Unplaced& of) { of.v_slots = {4, 3}, of.v_sources = {4, 5}; }));
 }
 
 }  // namespace vkrope::test

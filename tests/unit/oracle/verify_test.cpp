@@ -250,6 +250,29 @@ TEST_CASE("verdict on an operation: an RMS norm in floats, and its mistakes") {
     CHECK(!right(1, 1e-3f));
 }
 
+TEST_CASE("an operation's bound weight is read from its buffer, as its type") {
+    Operation operation = operation_of(VKROPE_V, VKROPE_F32);
+    vkrope_norm& norm = operation.info.tensor[VKROPE_V].ops.norm;
+    norm = {.kind = VKROPE_NORM_RMS,
+            .eps = 1e-6f,
+            .weight = VKROPE_PARAMETER_CHANNEL,
+            .channels = 2,
+            .weight_bound = VK_TRUE};
+    operation.call.norm_weight[VKROPE_V] = {{}, scales_at, 8};
+    const auto weight = [&] {
+        return verify::definition_of(operation, VKROPE_V, false).ops.norm.weight;
+    };
+    put<float>(operation.memory, scales_at, {0.75f, -2});
+    CHECK(weight() == std::vector<double>{0.75, -2});
+    put<std::uint16_t>(operation.memory, scales_at, {0x3c00, 0x0001, 0xbc00, 0x4000});
+    norm.weight_type = VKROPE_F16;
+    CHECK(weight() == std::vector<double>{1, 0x1p-24});
+    norm.weight = VKROPE_PARAMETER_HEAD_CHANNEL;
+    CHECK(weight() == std::vector<double>{1, 0x1p-24, -1, 2});
+    norm.weight_type = VKROPE_BF16;
+    CHECK(weight().back() == 2);
+}
+
 TEST_CASE("verdict on an operation: norms of a part of a row leave the other channels alone") {
     constexpr std::uint32_t first = 1, channels = 2;
     const std::vector<float> weight = {0.5f, -0.25f};
@@ -417,6 +440,40 @@ TEST_CASE("verdict on an operation: keys that move, of which two keep their byte
     operation.info.tensor[VKROPE_K].ops.scales_in = false;
     CHECK(verify::kept_tokens(operation, VKROPE_K).empty());
     CHECK(verify::kept_tokens(operation, VKROPE_V).empty());  // which the call does not have
+}
+
+TEST_CASE("verdict on an operation: slots of V's own, in a cache with more pages") {
+    constexpr std::size_t v_in_at = 512, v_out_at = 640, v_slots_at = 832;
+    constexpr std::size_t row = heads * head_dim * sizeof(float), v_pages = 5;
+    Operation operation = operation_of(VKROPE_K, VKROPE_F32);
+    operation.memory.resize(1024, std::byte{0xa5});
+    std::memcpy(&operation.memory[v_in_at], &operation.memory[in_at], tokens * row);
+    operation.info.scatter_kv = true;
+    operation.info.tensor[VKROPE_V] = operation.info.tensor[VKROPE_K];
+    vkrope_call& call = operation.call;
+    call.in[VKROPE_V] = {.where = {{}, v_in_at, tokens * row}, .heads = heads};
+    call.out[VKROPE_V] = {.where = {{}, v_out_at, v_pages * row}, .heads = heads};
+    call.paged_cache.slot_mapping = {{}, slots_at, 4 * tokens};
+    call.paged_cache.v_slot_mapping = {{}, v_slots_at, 4 * tokens};
+    put<std::int32_t>(operation.memory, slots_at, {2, 3, 0});  // K has 3 pages
+    put<std::int32_t>(operation.memory, v_slots_at, {4, -1, 3});
+    CHECK(verify::tokens_out_of_range(operation) == 2);  // one has no position in the table
+    const auto both = [&](const Operation& of) {
+        Bytes after = done(of, VKROPE_K);
+        const Bytes v = done(of, VKROPE_V);
+        std::memcpy(&after[v_out_at], &v[v_out_at], v_pages * row);
+        return after;
+    };
+    check_bytes(operation, both(operation));
+    Operation shared = operation;
+    shared.call.paged_cache.v_slot_mapping = {};
+    CHECK(!verify::compare(operation, both(shared), false).problem.empty());
+    put<std::int32_t>(operation.memory, v_slots_at, {4, 7, 5});
+    CHECK(verify::tokens_out_of_range(operation) == 3);  // the position counts, not its slot too
+    check_bytes(operation, both(operation));
+    call.paged_cache.v_slot_mapping = {};  // K and V have 3 pages then
+    put<std::int32_t>(operation.memory, slots_at, {2, 3, 4});
+    CHECK(verify::tokens_out_of_range(operation) == 2);
 }
 
 TEST_CASE("verdict on an operation: sources that are skipped or outside") {

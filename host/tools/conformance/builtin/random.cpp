@@ -2,8 +2,8 @@
 // Checks operations drawn at random from all that the library accepts: first those of each kind
 // that has a name, then any. Each runs twice: unchanged, and in other memory by a kernel with the
 // other mapping, the other conversion and the other kind of table, with descriptor sets, and for
-// some kernels with lower limits. Both runs must give the same bits. The report of a failure has
-// the smallest operation found that fails.
+// some kernels with lower limits, or with packed instead of bound weights. Both runs must give the
+// same bits. The report of a failure has the smallest operation found that fails.
 #include "verify/random.hpp"
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 #include "base/meaning.hpp"
 #include "conformance/builtin/trial.hpp"
+#include "verify/place.hpp"
 #include "verify/shrink.hpp"
 #include "verify/text.hpp"
 
@@ -179,6 +180,8 @@ Runs check_twice(Test& test, const Unplaced& operation, std::uint64_t seed,
         Unplaced other = verify::rearranged(first, seed);
         other.limits = limits;
         other.info = other_kernel(other.info);
+        if (limits.storage_buffers == 0 && seed / operations_of_a_kernel % 2 == 0)
+            verify::pack_weights(other);
         return other;
     };
     const Unplaced other = other_of(operation);
