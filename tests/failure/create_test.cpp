@@ -208,6 +208,9 @@ Status record_with(const KernelHost& host, const KernelInfo& info, DescriptorAre
         call.scales_out[K] = {host.words, 0xf0000, 7 * 2 * 4};
     if (info.tensor[K].second_of != VKROPE_SECOND_NONE)
         call.second[K] = {host.words, 0xe0000, 7 * 2 * 128 * 4};
+    for (const TensorIndex t : {Q, K})
+        if (info.tensor[t].ops.norm.weight_bound)
+            call.norm_weight[t] = {host.words, 0xd8000, 128 * 2};
     return record(host.commands, kernel.get(), with_ops(host, info, call), arena);
 }
 
@@ -223,13 +226,20 @@ Owned<DescriptorArena> arena_of(const KernelHost& host, const KernelInfo& info) 
 }  // namespace
 
 TEST_CASE(
-    "an arena serves every kernel of its device; with few storage buffers, only kernels that store "
-    "no scales, have no ops, or share its angle source") {
+    "an arena serves every kernel of its device; with few storage buffers, only kernels that bind "
+    "no "
+    "weights, store no scales, have no ops, or share its angle source") {
     const KernelInfo factored = kernel_info(VKROPE_ANGLES_FACTORED_TEXTURE),
                      computed = kernel_info(VKROPE_ANGLES_COMPUTED),
                      finished = with_ops(factored, full_ops(VKROPE_NORM_RMS, VKROPE_NORM_SPAN_HEAD,
                                                             VKROPE_NORM_PLACE_BEFORE));
-    KernelInfo alone = factored, scaled = factored, twice = factored;
+    KernelInfo alone = factored, scaled = factored, twice = factored, bound = factored;
+    for (const TensorIndex t : {Q, K})
+        bound.tensor[t].ops.norm = {.kind = VKROPE_NORM_RMS,
+                                    .eps = 1e-6f,
+                                    .weight = VKROPE_PARAMETER_CHANNEL,
+                                    .weight_bound = true,
+                                    .weight_type = VKROPE_F16};
     twice.tensor[K].heads = 2;
     twice.tensor[K].second_of = VKROPE_SECOND_INPUT;
     alone.positions = VKROPE_POSITIONS_IDS;
@@ -238,7 +248,7 @@ TEST_CASE(
     scaled.tensor[K].heads = 2;
     scaled.tensor[K].ops.store_scale = VKROPE_STORE_SCALE_MADE;
     for (const std::uint32_t storage_buffers :
-         {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u, 20u}) {
+         {4u, 8u, 9u, 10u, 11u, 14u, 15u, 17u, 18u, 19u, 20u, 22u, 23u}) {
         CAPTURE(storage_buffers);
         const KernelHost host({.storage_buffers = storage_buffers, .push_descriptors = false});
         const auto served = [&](bool in_it) {
@@ -251,7 +261,7 @@ TEST_CASE(
         if (storage_buffers >= 9) CHECK(record_with(host, with_v(factored), arena.get()));
         const Status other = record_with(host, computed, arena.get());
         CHECK(other.code == served(storage_buffers >= 11));
-        if (!other) check_names(other.what, "20 " + std::to_string(storage_buffers));
+        if (!other) check_names(other.what, "23 " + std::to_string(storage_buffers));
         const Owned<PositionKernel> positions(create_positions(host.ref).value);
         REQUIRE(positions);
         PositionCall call{.tokens = 4};
@@ -268,6 +278,10 @@ TEST_CASE(
         // With 4 buffers the second destination has dispatches of its own, and no more bindings.
         CHECK(record_with(host, twice, arena.get()).code ==
               served(storage_buffers >= 20 || storage_buffers == 4));
+        const auto of_bound = arena_of(host, bound);
+        CHECK(record_with(host, bound, of_bound.get()));
+        CHECK(record_with(host, factored, of_bound.get()).code == served(storage_buffers >= 23));
+        CHECK(record_with(host, bound, arena.get()).code == served(storage_buffers >= 23));
         check_no_faults();
     }
 }

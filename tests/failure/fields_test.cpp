@@ -54,7 +54,7 @@ class Fields {
     void call(Call& of, AngleTableLayout& plan) {
         auto& [batch, tokens, in, out, positions, angles, direction, gain, paged_cache,
                out_of_range, parameters, first_set_tokens, q_scale, scale_tokens, scales_out,
-               scales_in, second] = of;
+               scales_in, second, norm_weight] = of;
         field("batch", batch, 1u), field("tokens", tokens, 3u);
         tensor("in[0]", in[Q]), tensor("out[0]", out[Q]);
         tensor("in[1]", in[K]), tensor("out[1]", out[K]);
@@ -79,10 +79,12 @@ class Fields {
         field("direction", direction, VKROPE_INVERSE);
         field("gain", gain, gain == VKROPE_GAIN_APPLY ? VKROPE_GAIN_OMIT : VKROPE_GAIN_APPLY);
         {
-            auto& [slots, sources, int64, page_size, page_stride, row_stride,
+            auto& [slots, sources, v_slots, v_sources, int64, page_size, page_stride, row_stride,
                    batch_stride] = paged_cache;
             buffer("paged_cache.slot_mapping", slots);
             buffer("paged_cache.source_mapping", sources);
+            buffer("paged_cache.v_slot_mapping", v_slots);
+            buffer("paged_cache.v_source_mapping", v_sources);
             field("paged_cache.int64", int64, true);
             field("paged_cache.page_size", page_size, 2u);
             field("paged_cache.page_stride", page_stride, std::int64_t{2048});
@@ -100,6 +102,8 @@ class Fields {
         buffer("scales_in[2]", scales_in[V]);
         buffer("second[0]", second[Q]), buffer("second[1]", second[K]);
         buffer("second[2]", second[V]);
+        buffer("norm_weight[0]", norm_weight[Q]), buffer("norm_weight[1]", norm_weight[K]);
+        buffer("norm_weight[2]", norm_weight[V]);
     }
 
     void position_call(PositionCall& of) {
@@ -203,17 +207,21 @@ class Fields {
         field(of + ".bias", bias, VKROPE_PARAMETER_HEAD_CHANNEL);
         {
             auto& [kind, span, place, eps, weight, weight_offset, norm_bias, round, first_channel,
-                   channels] = norm;
+                   channels, weight_bound, weight_type] = norm;
             field(of + ".norm.kind", kind, VKROPE_NORM_LAYER);
             field(of + ".norm.span", span, VKROPE_NORM_SPAN_TOKEN);
             field(of + ".norm.place", place, VKROPE_NORM_PLACE_AFTER);
             field(of + ".norm.eps", eps, 0.5f);
-            field(of + ".norm.weight", weight, VKROPE_PARAMETER_CHANNEL);
-            field(of + ".norm.weight_offset", weight_offset, 1u);
+            field(of + ".norm.weight", weight,
+                  weight == VKROPE_PARAMETER_CHANNEL ? VKROPE_PARAMETER_HEAD_CHANNEL
+                                                     : VKROPE_PARAMETER_CHANNEL);
+            field(of + ".norm.weight_offset", weight_offset, 1 - weight_offset);
             field(of + ".norm.bias", norm_bias, VKROPE_PARAMETER_CHANNEL);
             field(of + ".norm.round_between", round, true);
             field(of + ".norm.first_channel", first_channel, 32u);
             field(of + ".norm.channels", channels, 64u);
+            field(of + ".norm.weight_bound", weight_bound, !weight_bound);
+            field(of + ".norm.weight_type", weight_type, VKROPE_BF16);
         }
         field(of + ".clip", clip, 7.0f), field(of + ".scale", scale, 3.0f);
         field(of + ".scale_call", scale_call, !scale_call);
@@ -281,7 +289,9 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
         if (is_made(ops.store_scale)) call.scales_out[t] = words(560 + 40 * t, 32768);
         if (ops.scales_in) call.scales_in[t] = words(720 + 40 * t, 32768);
     }
-    if (info.tensor[Q].ops.norm.weight != VKROPE_PARAMETER_NONE) call.parameters = words(96, 16384);
+    if (plan_parameters(info).value.bytes != 0) call.parameters = words(96, 16384);
+    for (const TensorIndex t : every_tensor)
+        if (info.tensor[t].ops.norm.weight_bound) call.norm_weight[t] = words(880 + 16 * t, 4096);
     if (info.two_parameter_sets) call.first_set_tokens = 2;
     if (info.rotary_dim == 0) return made;
     if (info.positions == VKROPE_POSITIONS_IMPLICIT)
@@ -351,6 +361,11 @@ void add_moves(const KernelHost& host, std::vector<Scene>& all) {
     converted.tensor[K].in = VKROPE_INT4;
     converted.tensor[V] = {.in = VKROPE_IQ4_NL, .out = VKROPE_Q8_0, .head_dim = 128};
     all.push_back(scene_of("a cache to another", host, converted));
+    all.push_back(all.back());
+    all.back().name = "a cache to another, slots of V's own";
+    PagedCache& cache = all.back().call.paged_cache;
+    for (VkDescriptorBufferInfo* own : {&cache.v_slot_mapping, &cache.v_source_mapping})
+        *own = {host.words, (own == &cache.v_slot_mapping ? 860u : 870u) << 10, 4000};
 }
 
 std::vector<Scene> scenes(const KernelHost& host) {
@@ -376,6 +391,15 @@ std::vector<Scene> scenes(const KernelHost& host) {
         .scale_tokens = true};
     steps.tensor[K].ops = {.scale_tokens = true, .store_scale = VKROPE_STORE_SCALE_MADE};
     all.push_back(scene_of("steps", host, steps));
+    KernelInfo bound = steps;
+    bound.tensor[Q].ops.norm.weight_bound = true;
+    bound.tensor[Q].ops.norm.weight_type = VKROPE_F16;
+    bound.tensor[V].ops.norm = {.kind = VKROPE_NORM_RMS,
+                                .eps = 1e-6f,
+                                .weight = VKROPE_PARAMETER_CHANNEL,
+                                .weight_offset = 1,
+                                .weight_bound = true};
+    all.push_back(scene_of("bound weights", host, bound));
     steps.scatter_kv = true;
     all.push_back(scene_of("steps, slots", host, steps));
     Scene without_k = all.back();
@@ -383,7 +407,11 @@ std::vector<Scene> scenes(const KernelHost& host) {
     for (const TensorIndex t : {K, V}) without_k.call.in[t] = without_k.call.out[t] = {};
     without_k.call.paged_cache = {};
     without_k.call.scale_tokens[K] = without_k.call.scales_out[K] = {};
+    Scene own = all.back();
+    own.name = "steps, slots of V's own";
+    own.call.paged_cache.v_slot_mapping = {host.words, 860u << 10, 4000};
     all.push_back(without_k);
+    all.push_back(own);
     steps.scatter_kv = false;
     steps.two_parameter_sets = true;
     all.push_back(scene_of("two sets of parameters, ids", host, steps));
@@ -486,7 +514,12 @@ TEST_CASE("record: a field of a call that is set is used, or refused by name") {
             } else {
                 const bool a_range = fields.last == "where" || fields.last == "ids" ||
                                      fields.last == "buffer" || fields.last == "sin";
-                const bool excused = only_checked.count(fields.name) != 0 || a_range;
+                // V in place is not accessed if nothing changes its rows.
+                const bool of_still_v = fields.last == "v_slot_mapping" &&
+                                        !scene.call.paged_cache.source_mapping.buffer &&
+                                        scene.call.in[V].where.buffer ==
+                                            scene.call.out[V].where.buffer;
+                const bool excused = only_checked.count(fields.name) != 0 || a_range || of_still_v;
                 CHECK_MESSAGE(excused, "accepted without an effect");
             }
         }
@@ -502,6 +535,10 @@ TEST_CASE("record: a field of a call that is set is used, or refused by name") {
                              "angles.sin",
                              "paged_cache.slot_mapping",
                              "paged_cache.source_mapping",
+                             "paged_cache.v_slot_mapping",
+                             "paged_cache.v_source_mapping",
+                             "norm_weight[0]",
+                             "norm_weight[2]",
                              "paged_cache.page_size",
                              "out_of_range",
                              "parameters",
@@ -556,6 +593,71 @@ TEST_CASE("record_positions: a field of a call that is set is used, or refused b
         }
     }
     check_no_faults();
+}
+
+// Returns the fields of an info that are flags.
+std::vector<VkBool32*> flags_of(KernelInfo& info) {
+    std::vector<VkBool32*> flags = {&info.scatter_kv, &info.gather_kv, &info.phase,
+                                    &info.channel_angles, &info.two_parameter_sets};
+    for (TensorInfo& of : info.tensor)
+        for (VkBool32* flag : {&of.ops.scale_call, &of.ops.scale_tokens, &of.ops.scales_in,
+                               &of.ops.norm.round_between, &of.ops.norm.weight_bound})
+            flags.push_back(flag);
+    return flags;
+}
+
+TEST_CASE("kernel_info_equal: each field matters, and so it does to the hash") {
+    const KernelHost host;
+    for (const Scene& scene : scenes(host)) {
+        CAPTURE(std::string(scene.name));
+        const vkrope_kernel_info& info = scene.info;
+        std::set<std::uint64_t> hashes = {vkrope_kernel_info_hash(&info)};
+        for (std::size_t i = 0;; ++i) {
+            KernelInfo changed = info;
+            Fields fields(i);
+            fields.kernel(changed);
+            if (fields.name.empty()) break;
+            CAPTURE(fields.name);
+            const bool same = std::memcmp(&changed, &info, sizeof info) == 0;
+            CHECK(vkrope_kernel_info_equal(&info, &changed) == same);
+            CHECK(vkrope_kernel_info_equal(&changed, &info) == same);
+            CHECK(hashes.insert(vkrope_kernel_info_hash(&changed)).second != same);
+        }
+    }
+}
+
+TEST_CASE("kernel_info_equal: defaults, flags that are true and zeros are equal") {
+    const KernelHost host;
+    const auto check_equal = [](const KernelInfo& a, const KernelInfo& b) {
+        CHECK(InfoEqual()(a, b));
+        CHECK(InfoHash()(a) == InfoHash()(b));
+    };
+    for (const Scene& scene : scenes(host)) {
+        CAPTURE(std::string(scene.name));
+        KernelInfo given = scene.info;
+        for (VkBool32* flag : flags_of(given)) *flag *= 4;
+        if (given.pairing_out == VKROPE_PAIRING_NONE) given.pairing_out = given.pairing;
+        if (given.head_groups == 0) given.head_groups = 1;
+        if (given.rotary_dim != 0 && given.windows[0].rotary_dim == 0)
+            given.windows[0].rotary_dim = given.rotary_dim;
+        for (TensorInfo& of : given.tensor) {
+            if (of.head_dim != 0 && of.ops.scale == 0) of.ops.scale = 1;
+            for (float* number : {&of.ops.norm.eps, &of.ops.clip, &of.ops.scale_floor})
+                if (*number == 0) *number = -0.0f;
+        }
+        CHECK(std::memcmp(&given, &scene.info, sizeof given) != 0);
+        check_equal(given, scene.info);
+        KernelInfo negative = scene.info;
+        for (TensorInfo& of : negative.tensor)
+            if (of.ops.scale == 0) of.ops.scale = -0.0f;
+        check_equal(negative, scene.info);
+    }
+    const KernelInfo info = base_info(VKROPE_ANGLES_COMPUTED, VKROPE_POSITIONS_IDS);
+    for (const auto& [a, b] : {std::pair(&info, static_cast<const KernelInfo*>(nullptr)),
+                               {nullptr, &info},
+                               {nullptr, nullptr}})
+        CHECK(!vkrope_kernel_info_equal(a, b));
+    CHECK(vkrope_kernel_info_hash(nullptr) == 0);
 }
 
 TEST_CASE("create: a field of a kernel that is set has an effect, or is refused by name") {

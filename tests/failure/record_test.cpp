@@ -395,6 +395,83 @@ TEST_CASE("record: dispatches of second destinations hide no barrier of the othe
     CHECK(std::count(calls.begin(), calls.end(), "vkCmdPipelineBarrier") == 1);
 }
 
+TEST_CASE("record: each bound weight has a binding in the dispatch of its tensor") {
+    KernelInfo info = with_v(kernel_info());
+    info.positions = VKROPE_POSITIONS_IDS;
+    const Element types[] = {VKROPE_F32, VKROPE_F16, VKROPE_BF16};
+    for (const TensorIndex t : every_tensor)
+        info.tensor[t].ops.norm = {.kind = VKROPE_NORM_RMS,
+                                   .eps = 1e-6f,
+                                   .weight = VKROPE_PARAMETER_CHANNEL,
+                                   .weight_bound = true,
+                                   .weight_type = types[t]};
+    // Q, K and V with weights, ids and a counter bind 11 buffers, Q and K bind 8, and Q binds 5.
+    const std::pair<std::uint32_t, std::size_t> rows[] = {{11, 1}, {10, 2}, {8, 2}, {7, 3}, {4, 3}};
+    for (const auto& [storage_buffers, expected] : rows) {
+        CAPTURE(storage_buffers);
+        Recorder recorder({.storage_buffers = storage_buffers}, info);
+        const KernelHost& host = recorder.host;
+        Call call = with_v(host, kernel_call(host));
+        call.positions.ids = {host.words, 0, 28};
+        for (const TensorIndex t : every_tensor)
+            call.norm_weight[t] = {host.words, (t + 1) << 12, 4096};
+        const std::vector<Command> all = dispatches_of(recorder, call);
+        CHECK(all.size() == expected);
+        std::set<std::uint32_t> bound;
+        for (const Command& command : all) {
+            const shader::Push push = pushed(command);
+            const bool has[] = {(push.heads & 0xffff) != 0, (push.heads >> 16) != 0,
+                                (push.flags & shader::flag_v) != 0};
+            for (const TensorIndex as : every_tensor) {  // V alone is bound like K, or Q
+                if (!has[as]) continue;
+                const VkBuffer in = command.descriptors.at(shader::binding_q_in + as).buffer.buffer;
+                const TensorIndex t = in == host.q ? Q : in == host.k ? K : V;
+                CAPTURE(int(t));
+                CHECK(bound.insert(t).second);
+                check_bound(command, shader::binding_q_weight + as, host.words, (t + 1) << 12,
+                            t == Q ? 128 * 4 : 128 * 2);
+            }
+        }
+        CHECK(bound.size() == 3);
+    }
+    const KernelHost host({.storage_buffers = 4});
+    info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
+    check_error(create(host.ref, info).status, VKROPE_ERROR_LIMIT_EXCEEDED,
+                "ops.norm.weight_bound 5 4");
+}
+
+TEST_CASE("record: V with slots of its own has its own dispatch, pages and count") {
+    KernelInfo info = with_v(kernel_info());
+    info.scatter_kv = true;
+    Recorder recorder({}, info);
+    const KernelHost& host = recorder.host;
+    Call call = with_v(host, kernel_call(host));
+    call.out_of_range = {host.words, 2052, 4};
+    call.paged_cache.slot_mapping = {host.words, 256, 7 * 4};
+    call.out[V].where.range = 9 * 2 * 128 * 2;
+    std::vector<Command> all = dispatches_of(recorder, call);
+    REQUIRE(all.size() == 1);
+    CHECK(pushed(all[0]).slot_rows == 7);  // of the smaller cache
+    call.paged_cache.v_slot_mapping = {host.words, 512, 7 * 4};
+    all = dispatches_of(recorder, call);
+    REQUIRE(all.size() == 2);
+    const std::uint32_t rows[] = {7, 9},
+                        flags[] = {shader::flag_count_positions | shader::flag_count_slots,
+                                   shader::flag_count_slots};
+    for (std::size_t i = 0; i < 2; ++i) {
+        CAPTURE(i);
+        CHECK(pushed(all[i]).slot_rows == rows[i]);
+        CHECK((pushed(all[i]).flags & (shader::flag_count_positions | shader::flag_count_slots)) ==
+              flags[i]);
+        check_bound(all[i], shader::binding_slot_mapping, host.words, i == 0 ? 256 : 512, 7 * 4);
+        check_bound(all[i], shader::binding_k_out, i == 0 ? host.k_out : host.v_out, 0,
+                    VkDeviceSize{rows[i]} * 2 * 128 * 2);
+    }
+    // Both dispatches write the counter.
+    const Names& calls = fake().calls();
+    CHECK(std::count(calls.begin(), calls.end(), "vkCmdPipelineBarrier") == 1);
+}
+
 TEST_CASE("record: one dispatch of a call counts tokens, and one counts slots") {
     constexpr std::uint32_t counts = shader::flag_count_positions | shader::flag_count_slots;
     KernelInfo info = with_v(kernel_info());

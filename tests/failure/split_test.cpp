@@ -50,7 +50,7 @@ constexpr Layout layouts[] = {
 };
 
 bool writes(std::uint32_t binding) {
-    return binding >= shader::binding_q_out;  // of storage buffers
+    return binding >= shader::binding_q_out && binding <= shader::binding_v_second;  // of storage
 }
 
 bool must_wait(const Command& later, const Command& earlier) {
@@ -179,6 +179,9 @@ KernelInfo draw_kernel(Random& random) {
         if (is_made(of.ops)) of.ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
     }
     info.two_parameter_sets = with_ops && random.one_in(2);
+    for (TensorInfo& of : info.tensor)
+        of.ops.norm.weight_bound = of.ops.norm.weight != VKROPE_PARAMETER_NONE &&
+                                   !info.two_parameter_sets && random.one_in(2);
     return info;
 }
 
@@ -206,6 +209,17 @@ bool stays(const KernelInfo& info, const Call& call) {
     return info.gather_kv && info.scatter_kv && !call.paged_cache.source_mapping.buffer;
 }
 
+bool has_slots_of_v(const Call& call) {
+    return call.paged_cache.v_slot_mapping.buffer || call.paged_cache.v_source_mapping.buffer;
+}
+
+const VkDescriptorBufferInfo& mapping_of(const Call& call, TensorIndex t, bool source) {
+    const PagedCache& cache = call.paged_cache;
+    const VkDescriptorBufferInfo& own = source ? cache.v_source_mapping : cache.v_slot_mapping;
+    if (t == V && own.buffer) return own;
+    return source ? cache.source_mapping : cache.slot_mapping;
+}
+
 bool same_rows(const Call& call, TensorIndex t) {
     const VkDescriptorBufferInfo &in = call.in[t].where, &out = call.out[t].where;
     return in.buffer == out.buffer && in.offset == out.offset;
@@ -231,7 +245,15 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
             call.paged_cache.slot_mapping = words(0xa8000, call.batch * call.tokens);
         if (info.gather_kv && !(info.scatter_kv && random.one_in(3)))
             call.paged_cache.source_mapping = words(0xac000, call.batch * call.tokens);
+        if (info.tensor[V].head_dim != 0 && random.one_in(2)) {
+            if (info.scatter_kv && !random.one_in(3))
+                call.paged_cache.v_slot_mapping = words(0xbc000, call.batch * call.tokens);
+            if (call.paged_cache.source_mapping.buffer && !random.one_in(3))
+                call.paged_cache.v_source_mapping = words(0xbd000, call.batch * call.tokens);
+        }
     }
+    // Both sides of V's own have these pages more.
+    const std::uint32_t more = has_slots_of_v(call) ? std::uint32_t(random.below(3)) : 0;
     const VkBuffer buffers[2][tensor_count] = {{host.q, host.k, host.v},
                                                {host.q_out, host.k_out, host.v_out}};
     std::vector<Tensor*> sharing;
@@ -249,7 +271,8 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
                 side[t] = {};
             } else if (out ? is_cache(info, t) : is_source(info, t)) {
                 side[t].head_stride = by_head ? page_size * D : D;
-                side[t].where.range = VkDeviceSize(out ? pages : source_pages) *
+                side[t].where.range = VkDeviceSize((out ? pages : source_pages) +
+                                                   (t == V ? more : 0)) *
                                       VkDeviceSize(call.paged_cache.page_stride) * bytes;
             } else if (bytes == 2 && random.one_in(2)) {
                 sharing.push_back(&side[t]);
@@ -280,6 +303,9 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
     }
     for (const TensorIndex t : every_tensor) {
         const Ops& ops = info.tensor[t].ops;
+        if (ops.norm.weight_bound)
+            call.norm_weight[t] = {host.words, (0xb9000 + 0x10000 * t) & ~0xffu,
+                                   VkDeviceSize{info.tensor[t].heads} * D * 4};
         if (is_made(ops)) call.scales_out[t] = words(0xb0000 + 0x4000 * t, 0x600);
         if (ops.scales_in)
             call.scales_in[t] = is_made(ops) && same_rows(call, t)
@@ -382,7 +408,8 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
                 for (std::uint32_t head = 0; head < in.heads; ++head)
                     reads[place(from, bytes_of(element), slow, fast, head)] = {t, slow, fast, head};
     }
-    std::vector<std::uint32_t> counts(call.batch * call.tokens);  // flags of dispatches
+    // Flags of dispatches: of the first that counts, and of V with slots of its own.
+    std::vector<std::uint32_t> counts(call.batch * call.tokens), counts_of_v = counts;
     const auto visit = [&](const Command& dispatch, TensorIndex as, std::uint32_t z,
                            std::uint32_t index, std::uint32_t head) {
         const shader::Push push = pushed(dispatch);
@@ -420,7 +447,7 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
         std::uint32_t token = read.slow * call.tokens + read.fast;
         std::uint32_t from = 0, from_end = 1;  // slots that are read
         if (source) {
-            const auto& mapping = still ? cache.slot_mapping : cache.source_mapping;
+            const auto& mapping = mapping_of(call, t, !still);
             const Place word = word_at(shader::binding_source_mapping, shader::offset_source,
                                        z * push.q_in.z + index);
             token = std::uint32_t((word.second - mapping.offset) / 4);
@@ -444,6 +471,12 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
                             of_call = push.flags / shader::flag_first_head + group * heads + head;
         if (ops.norm.kind != VKROPE_NORM_NONE)
             right(of_call == row.head, "has the parameters of its head");
+        if (ops.norm.weight_bound) {
+            const auto& bound = dispatch.descriptors.at(shader::binding_q_weight + as).buffer;
+            right(place(bound, 0) == place(call.norm_weight[t], 0) &&
+                      bound.range == call.norm_weight[t].range,
+                  "has the whole weight of its tensor");
+        }
         if (ids)
             right(word_at(shader::binding_ids, shader::offset_ids,
                           z * push.ids_z + index * push.ids_token) ==
@@ -481,7 +514,7 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
         std::uint32_t first = 0, end = 1;  // slots
         if (to_cache) {
             right(word_at(shader::binding_slot_mapping, shader::offset_slots,
-                          z * push.slot_z + index) == place(cache.slot_mapping, token),
+                          z * push.slot_z + index) == place(mapping_of(call, t, false), token),
                   "has the slot of its token");
             to = in_cache(to);
             first = push.slot_first, end = first + push.slot_rows;
@@ -506,8 +539,9 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
         if (head != 0 || group != 0 || (as != Q && (push.heads & 0xffff) != 0) ||
             (as == V && has(shader::flag_v)))
             return;
-        right((counts[token] & flags) == 0, "counts each token once");
-        counts[token] |= flags;
+        std::uint32_t& counted = (t == V && has_slots_of_v(call) ? counts_of_v : counts)[token];
+        right((counted & flags) == 0, "counts each token once");
+        counted |= flags;
     };
     for (const Command& dispatch : all) {
         const shader::Push push = pushed(dispatch);
@@ -525,12 +559,17 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
                                       : shader::flag_count_positions |
                                             (slots ? shader::flag_count_slots : 0);
     for (const std::uint32_t flags : counts) CHECK(flags == counted);
+    const bool v_counts = has_slots_of_v(call) && counted != 0 && !keeps(info, call, V);
+    for (const std::uint32_t flags : counts_of_v)
+        CHECK(flags == (v_counts ? shader::flag_count_slots : 0));
     for (const Row& row : rows) {
         const TensorIndex t = row.tensor;
         const std::uint32_t from = is_source(info, t)
                                        ? page_size * pages_of(call.in[t], info.tensor[t].in)
                                        : 1,
-                            to = is_cache(info, t) ? page_size * pages : 1;
+                            to = is_cache(info, t)
+                                     ? page_size * pages_of(call.out[t], info.tensor[t].out)
+                                     : 1;
         CHECK(row.all() == (keeps(info, call, t) ? 0
                             : still && t != Q    ? std::min(from, to)
                                                  : from * to));

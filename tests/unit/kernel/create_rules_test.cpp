@@ -36,7 +36,8 @@ TEST_CASE("create: handles, widths and windows of the tensors") {
              g.info.tensor[V].head_dim = 16;
              g.info.tensor[V].rotary_offset = 2;
          }},
-        {"tensor[0].in 3 f32 f16 bf16", [](Given& g) { g.info.tensor[Q].in = VKROPE_E4M3FN; }},
+        {"tensor[0].in e4m3fn f32 f16 bf16 out",
+         [](Given& g) { g.info.tensor[Q].in = VKROPE_E4M3FN; }},
         {"pairing 0", [](Given& g) { g.info.pairing = VKROPE_PAIRING_NONE; }},
         {"angles VKROPE_ANGLES_AUTOMATIC vkrope_plan_angles",
          [](Given& g) { g.info.angles = VKROPE_ANGLES_AUTOMATIC; }},
@@ -276,6 +277,36 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
     check_create(normed(), rules);
 }
 
+TEST_CASE("create: rules of a norm's weight that a call binds") {
+    Given good = normed();
+    norm_of_q(good).weight = VKROPE_PARAMETER_CHANNEL;
+    norm_of_q(good).weight_bound = true;
+    norm_of_q(good).weight_type = VKROPE_BF16;
+    const Broken rules[] = {
+        {"tensor[0].ops.norm.weight_bound true norm.weight none",
+         [](Given& g) { norm_of_q(g).weight = VKROPE_PARAMETER_NONE; }},
+        {"tensor[0].ops.norm.weight_bound true two_parameter_sets",
+         [](Given& g) { g.info.two_parameter_sets = true; }},
+        {"tensor[0].ops.norm.weight_type bf16 weight_bound",
+         [](Given& g) { norm_of_q(g).weight_bound = false; }},
+        {"tensor[0].ops.norm.weight_type e4m3fn f32 f16 bf16",
+         [](Given& g) { norm_of_q(g).weight_type = VKROPE_E4M3FN; }},
+        {"tensor[0].ops.norm.weight_type 13",
+         [](Given& g) { norm_of_q(g).weight_type = Element(13); }},
+        {"tensor[1].ops.norm.kind none",
+         [](Given& g) { g.info.tensor[K].ops.norm.weight_bound = true; }},
+        {"tensor[1].ops.norm.kind none",
+         [](Given& g) { g.info.tensor[K].ops.norm.weight_type = VKROPE_F16; }},
+    };
+    check_create(good, rules);
+    CHECK(plan_parameters(good.info)->bytes == 0);
+    norm_of_q(good).kind = VKROPE_NORM_LAYER;
+    norm_of_q(good).bias = VKROPE_PARAMETER_CHANNEL;
+    const ParameterLayout layout = plan_parameters(good.info).value;
+    CHECK(layout.bytes == 64 * sizeof(float));
+    CHECK(layout.tensor[Q].weight.shape == VKROPE_PARAMETER_NONE);
+}
+
 TEST_CASE("create: rules of Hadamard transforms, quantised outputs and their scales") {
     Given good = normed();
     good.info.scatter_kv = true;
@@ -355,7 +386,7 @@ TEST_CASE("create: a kernel without rotation has no field of a rotation") {
         {"head_groups 2 rotary_dim 0", [](Given& g) { g.info.head_groups = 2; }},
         {"phase rotary_dim 0", [](Given& g) { g.info.phase = VK_TRUE; }},
         {"channel_angles rotary_dim 0", [](Given& g) { g.info.channel_angles = VK_TRUE; }},
-        {"table 1", [](Given& g) { g.info.table = VKROPE_F16; }},
+        {"table f16", [](Given& g) { g.info.table = VKROPE_F16; }},
         {"tensor[0].head_dim tensor[1].head_dim 0",
          [](Given& g) {
              g.info.tensor[V] = g.info.tensor[K];
@@ -373,9 +404,9 @@ TEST_CASE("create: rules of second destinations") {
     good.info.tensor[K].second = VKROPE_BF16;
     const Broken rules[] = {
         {"tensor[1].second_of 3 2", [](Given& g) { g.info.tensor[K].second_of = SecondOf(3); }},
-        {"tensor[1].second 2 second_of none",
+        {"tensor[1].second bf16 second_of none",
          [](Given& g) { g.info.tensor[K].second_of = VKROPE_SECOND_NONE; }},
-        {"tensor[1].second 3", [](Given& g) { g.info.tensor[K].second = VKROPE_E4M3FN; }},
+        {"tensor[1].second e4m3fn", [](Given& g) { g.info.tensor[K].second = VKROPE_E4M3FN; }},
         {"tensor[1].second_of 1 tensor[1].heads", [](Given& g) { g.info.tensor[K].heads = 0; }},
         {"tensor[1].heads 65536 65535", [](Given& g) { g.info.tensor[K].heads = 65536; },
          VKROPE_ERROR_NOT_SUPPORTED},

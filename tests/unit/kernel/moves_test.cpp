@@ -60,7 +60,7 @@ TEST_CASE("create: a kernel that reads a cache has neither Q nor second destinat
     };
     const Broken rules[] = {
         {"gather_kv VK_TRUE tensor[0].head_dim 0", [=](Given& g) { g.info.tensor[Q] = q; }},
-        {"tensor[2].in 6 tensor[0].head_dim 0",
+        {"tensor[2].in q8_0 tensor[0].head_dim 0 out",
          only({.in = VKROPE_Q8_0, .out = VKROPE_F16, .head_dim = 64})},
         {"tensor[2].ops.hadamard_of_input 64 tensor[0].head_dim 0",
          only({.in = VKROPE_F16,
@@ -78,7 +78,7 @@ TEST_CASE("create: a kernel that reads a cache has neither Q nor second destinat
              g.info.tensor[Q].heads = 2;
              g.info.tensor[Q].ops.scales_in = true;
          }},
-        {"tensor[0].in 5 f32 f16 bf16",
+        {"tensor[0].in int8 f32 f16 bf16 out",
          [=](Given& g) {
              only({})(g);
              g.info.tensor[Q].in = VKROPE_INT8;
@@ -148,9 +148,9 @@ TEST_CASE("create: rules of scales that are read, and of scales of groups") {
         };
     };
     const Broken rules[] = {
-        {"tensor[1].ops.scales_in e4m3fn e5m2 int8 int4 tensor[1].in 1",
+        {"tensor[1].ops.scales_in e4m3fn e5m2 int8 int4 tensor[1].in f16",
          [](Given& g) { k(g).in = VKROPE_F16; }},
-        {"tensor[2].ops.scales_in tensor[2].in 6",
+        {"tensor[2].ops.scales_in tensor[2].in q8_0",
          [](Given& g) {
              v(g).heads = 2;
              v(g).ops.scales_in = true;
@@ -300,6 +300,86 @@ TEST_CASE("record: keys that move have two slots") {
     packed.call.angles = {};
     packed.call.out_of_range = at(other_buffer, 4096, 4);
     packed.valid();
+}
+
+TEST_CASE("record: slots of V's own have the rules of K's, and V a number of pages of its own") {
+    Given good = moving();
+    good.call.paged_cache.v_slot_mapping = at(other_buffer, 192, 32);
+    good.call.paged_cache.v_source_mapping = at(other_buffer, 256, 32);
+    good.call.in[V].where.range = good.call.out[V].where.range = 7 * 4 * 2 * 68;
+    const auto only = [](Given& g, bool v_slots, bool v_sources) {
+        if (!v_slots) g.call.paged_cache.v_slot_mapping = {};
+        if (!v_sources) g.call.paged_cache.v_source_mapping = {};
+    };
+    const Broken rules[] = {
+        {"paged_cache.slot_mapping.buffer null",
+         [](Given& g) { g.call.paged_cache.slot_mapping = {}; }},
+        {"paged_cache.v_slot_mapping.buffer null",
+         [](Given& g) { g.call.paged_cache.v_slot_mapping.buffer = VK_NULL_HANDLE; }},
+        {"paged_cache.v_slot_mapping.offset 194",
+         [](Given& g) { g.call.paged_cache.v_slot_mapping.offset = 194; }},
+        {"paged_cache.v_slot_mapping.range 28 32",
+         [](Given& g) { g.call.paged_cache.v_slot_mapping.range = 28; }},
+        {"paged_cache.v_slot_mapping.range 64 paged_cache.int64",
+         [](Given& g) { g.call.paged_cache.v_slot_mapping.range = 64; }},
+        {"paged_cache.v_source_mapping.offset 258",
+         [](Given& g) { g.call.paged_cache.v_source_mapping.offset = 258; }},
+        {"paged_cache.v_source_mapping.range 28 32",
+         [](Given& g) { g.call.paged_cache.v_source_mapping.range = 28; }},
+        {"out[2] paged_cache.v_slot_mapping",
+         [](Given& g) { g.call.paged_cache.v_slot_mapping.buffer = v_buffer; }},
+        {"out[1] paged_cache.v_source_mapping",
+         [](Given& g) { g.call.paged_cache.v_source_mapping.buffer = k_buffer; }},
+        {"paged_cache.v_slot_mapping out_of_range",
+         [](Given& g) { g.call.out_of_range = at(other_buffer, 220, 4); }},
+        {"paged_cache.v_source_mapping source_mapping",
+         [](Given& g) { g.call.paged_cache.source_mapping = {}; }},
+        {"paged_cache.v_slot_mapping V",
+         [=](Given& g) {
+             only(g, true, false);
+             g.call.in[V] = g.call.out[V] = {};
+         }},
+        {"paged_cache.v_source_mapping K",
+         [=](Given& g) {
+             only(g, false, true);
+             g.call.in[K] = g.call.out[K] = {};
+             g.call.scales_in[K] = g.call.scales_out[K] = {};
+         }},
+        {"paged_cache.v_slot_mapping scatter_kv",
+         [](Given& g) {
+             g.info.scatter_kv = false;
+             k(g).out = v(g).out = VKROPE_F16;
+             k(g).ops = {
+                 .store_scale_group = 32, .scale_type = VKROPE_SCALE_TYPE_UE8M0, .scales_in = true};
+             g.call.out[K] = tensor(fake<VkBuffer>(5), 2, 0, 2 * 4 * 2 * 64 * 2);
+             g.call.out[V] = tensor(fake<VkBuffer>(6), 2, 0, 2 * 4 * 2 * 64 * 2);
+             g.call.scales_out[K] = {};
+             g.call.paged_cache.slot_mapping = {};
+         }},
+    };
+    check_record(good, rules);
+    for (const auto& [v_slots, v_sources] :
+         {std::pair(false, false), {true, false}, {false, true}, {true, true}}) {
+        CAPTURE(v_slots);
+        CAPTURE(v_sources);
+        Given given = good;
+        only(given, v_slots, v_sources);
+        const ResolvedCall call = given.valid();
+        const bool own = v_slots || v_sources;
+        CHECK(v_has_own_slots(call) == own);
+        CHECK(call.tensor[K].pages == 5);
+        CHECK(call.tensor[V].pages == (own ? 7 : 5));
+        CHECK(call.tensor[V].source_pages == (own ? 7 : 5));
+        CHECK(slots_of(call, V, false).first_byte == (v_slots ? 192 : 64));
+        CHECK(slots_of(call, V, true).first_byte == (v_sources ? 256 : 128));
+        CHECK(slots_of(call, K, false).first_byte == 64);
+        CHECK(slots_of(call, K, true).first_byte == 128);
+    }
+    // Without source_mapping, V's rows stay in V's slots.
+    only(good, true, false);
+    good.call.paged_cache.source_mapping = {};
+    CHECK(slots_of(good.valid(), V, true).first_byte == 192);
+    CHECK(slots_of(good.valid(), K, true).first_byte == 64);
 }
 
 TEST_CASE("record: source and destination are one cache, or disjoint") {

@@ -321,7 +321,7 @@ TEST_CASE("record: a cos_sin_cache is two buffers of whole words") {
     const Broken rules[] = {
         {"angles.sin.buffer null", [](Given& g) { g.call.angles.sin = {}; }},
         {"angles.buffer.range 84 88", [](Given& g) { g.call.angles.buffer.range = 84; }},
-        {"angles.layout->element 2", [](Given& g) { g.layout.element = VKROPE_BF16; }},
+        {"angles.layout->element bf16 f16", [](Given& g) { g.layout.element = VKROPE_BF16; }},
         {"angles.layout->row_stride 7", [](Given& g) { g.layout.row_stride = 7; }},
         {"angles.layout->bytes 88", [](Given& g) { g.layout.rows = 6; }},
         // The bytes of this layout are a little more than 2^64.

@@ -171,6 +171,54 @@ TEST_CASE("record: a second destination is packed, and overlaps no other buffer"
     good.valid();
 }
 
+TEST_CASE("record: a weight that the call binds is aligned, and overlaps no output") {
+    Given good;
+    good.info.tensor[Q].ops.norm = {.kind = VKROPE_NORM_RMS,
+                                    .eps = 1e-6f,
+                                    .weight = VKROPE_PARAMETER_CHANNEL,
+                                    .weight_bound = true,
+                                    .weight_type = VKROPE_F16};
+    good.call.norm_weight[Q] = at(other_buffer, 128, 32);
+    const Broken rules[] = {
+        {"norm_weight[0].buffer null", [](Given& g) { g.call.norm_weight[Q] = {}; }},
+        {"norm_weight[0].offset 144 64", [](Given& g) { g.call.norm_weight[Q].offset = 144; }},
+        {"norm_weight[0].offset 136 16",
+         [](Given& g) { g.limits.offset_alignment = 4, g.call.norm_weight[Q].offset = 136; }},
+        {"norm_weight[0].range 28 32", [](Given& g) { g.call.norm_weight[Q].range = 28; }},
+        {"norm_weight[0].range 32 64",
+         [](Given& g) { g.info.tensor[Q].ops.norm.weight_type = VKROPE_F32; }},
+        {"norm_weight[0].range 32 128",
+         [](Given& g) {
+             g.info.tensor[Q].heads = 4;
+             g.info.tensor[Q].ops.norm.weight = VKROPE_PARAMETER_HEAD_CHANNEL;
+         }},
+        {"norm_weight[0].range 6 8",  // whole words
+         [](Given& g) {
+             g.info.tensor[Q].ops.norm.channels = 3;
+             g.call.norm_weight[Q].range = 6;
+         }},
+        {"norm_weight[1] ops.norm.weight_bound",
+         [](Given& g) { g.call.norm_weight[K] = g.call.norm_weight[Q]; }},
+        {"norm_weight[2] absent", [](Given& g) { g.call.norm_weight[V] = g.call.norm_weight[Q]; }},
+        {"norm_weight[0] absent", [](Given& g) { g.call.in[Q] = g.call.out[Q] = {}; }},
+        {"norm_weight[0] ops.norm.weight_bound", [](Given& g) { g.info.tensor[Q].ops.norm = {}; }},
+        {"out[0] norm_weight[0]", [](Given& g) { g.call.norm_weight[Q].buffer = q_buffer; }},
+        {"out[1] norm_weight[0]", [](Given& g) { g.call.norm_weight[Q].buffer = k_buffer; }},
+        {"norm_weight[0] out_of_range",
+         [](Given& g) { g.call.out_of_range = at(other_buffer, 156, 4); }},
+        {"parameters", [](Given& g) { g.call.parameters = at(other_buffer, 0, 256); }},
+    };
+    check_record(good, rules);
+    Given both = good;  // one buffer serves Q and K
+    both.info.tensor[K].ops = both.info.tensor[Q].ops;
+    both.call.norm_weight[K] = both.call.norm_weight[Q];
+    both.call.out_of_range = at(other_buffer, 160, 4);
+    both.valid();
+    both.limits.offset_alignment = 4;
+    both.call.norm_weight[Q].offset = 112;
+    both.valid();
+}
+
 TEST_CASE("record: a call without rotation has no field of a rotation") {
     Given good;
     good.info = completed({.tensor = {good.info.tensor[Q], good.info.tensor[K]}});

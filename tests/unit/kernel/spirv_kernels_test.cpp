@@ -460,7 +460,36 @@ TEST_CASE(
                     kernel_module(kind, v, shader::conversion_integer, true, ops, weights), bound));
                 CHECK(bound.has(shader::binding_parameters) ==
                       (ops != shader::ops_none && weights));
+                CHECK(!bound.has(shader::binding_q_weight));
             }
+        }
+    }
+}
+
+TEST_CASE("weights of norms that are no parameters have a binding of their own") {
+    for (const KernelVariation& v : kernel_variations) {
+        for (const std::uint32_t element :
+             {shader::element_f32, shader::element_f16, shader::element_bf16}) {
+            CAPTURE(v.access);
+            CAPTURE(element);
+            const auto change = [&](shader::Constants& values) {
+                for (const TensorIndex t : {Q, K}) {
+                    values.tensor[t].weight_bound = 1;
+                    values.tensor[t].element_weight = element;
+                    values.tensor[t].weight_added = t;
+                }
+                values.tensor[K].norm_bias = shader::shape_none;
+            };
+            const Spirv module = kernel_module(kernel_kinds().front(), v,
+                                               shader::conversion_integer, true, shader::ops_shared,
+                                               true, change);
+            for (const std::string& rule : broken_rules(words_of(module))) FAIL_CHECK(rule);
+            BindingList bound;
+            REQUIRE(add_bindings(module, bound));
+            CHECK(bound.has(shader::binding_q_weight));
+            CHECK(bound.has(shader::binding_k_weight));
+            CHECK(!bound.has(shader::binding_v_weight));
+            CHECK(!bound.has(shader::binding_parameters));
         }
     }
 }
