@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Compares calls of layers without a rotation, of latent rows and of second destinations with other
-// calls that must give the same bits.
+// Compares calls of layers without a rotation, of bound weights, of latent rows, of slots of V's
+// own and of second destinations with other calls that must give the same bits.
 #include "ran_on_device.hpp"
 #include "verify/place.hpp"
 
@@ -80,6 +80,71 @@ TEST_CASE("rows that nothing changes keep their bits: infinities, NaNs and -0") 
                 });
             }
         }
+    }
+}
+
+TEST_CASE("weights that a call binds have the bits of the same weights among the parameters") {
+    struct Row {
+        Element type;
+        std::uint32_t head_dim;  // 64: 16 bytes of weights at a time; 66: 4; 33: one weight
+        Mapping mapping;
+        ParameterShape shape;
+    };
+    const Row rows[] = {{VKROPE_F16, 64, VKROPE_MAPPING_GPU, VKROPE_PARAMETER_CHANNEL},
+                        {VKROPE_F32, 64, VKROPE_MAPPING_GPU, VKROPE_PARAMETER_CHANNEL},
+                        {VKROPE_BF16, 66, VKROPE_MAPPING_CPU, VKROPE_PARAMETER_HEAD_CHANNEL},
+                        {VKROPE_F16, 33, VKROPE_MAPPING_GPU, VKROPE_PARAMETER_HEAD_CHANNEL},
+                        {VKROPE_F32, 33, VKROPE_MAPPING_CPU, VKROPE_PARAMETER_HEAD_CHANNEL}};
+    for (const Row& row : rows) {
+        CAPTURE(int(row.type));
+        CAPTURE(row.head_dim);
+        Unplaced layer = layer_without_rope(VKROPE_BF16, VKROPE_BF16, row.mapping);
+        for (const TensorIndex which : {Q, K}) {
+            TensorInfo& of = layer.info.tensor[which];
+            of.head_dim = row.head_dim;
+            of.heads = which == Q ? layer.shape.q_heads() : layer.shape.groups;
+            of.ops.norm = {.kind = VKROPE_NORM_RMS,
+                           .eps = 1e-6f,
+                           .weight = row.shape,
+                           .weight_offset = which == Q ? 1u : 0u,
+                           .weight_bound = true,
+                           .weight_type = row.type};
+        }
+        layer.shares_weight = true;  // where Q and K have as many
+        Unplaced packed = layer;
+        verify::pack_weights(packed);
+        const Operation bound = verify::placed(layer), expected = verify::placed(packed);
+        CHECK((bound.call.norm_weight[Q].offset == bound.call.norm_weight[K].offset) ==
+              (row.shape == VKROPE_PARAMETER_CHANNEL));
+        const Ran ran = ran_on_device(bound), of_packed = ran_on_device(expected);
+        for (const TensorIndex which : {Q, K})
+            CHECK((verify::packed_rows(bound, which, ran.after) ==
+                   verify::packed_rows(expected, which, of_packed.after)));
+    }
+}
+
+TEST_CASE("V with slots of its own has the bits of a call with V alone") {
+    for (const Element k_out : {VKROPE_F16, VKROPE_Q8_0}) {
+        CAPTURE(int(k_out));
+        Unplaced layer = layer_without_rope(VKROPE_F16, k_out, VKROPE_MAPPING_GPU);
+        layer.info.tensor[V] = {.in = VKROPE_F16, .out = VKROPE_F16, .head_dim = 64};
+        layer.shape.batch = 1;
+        layer.slots = {3, 9, -1, 20, 24};  // K's cache has 21 rows, V's has 24
+        layer.v_slots = {23, 5, 1, 21, 9};
+        layer.call.paged_cache.page_size = 3;
+        layer.beside = k_out == VKROPE_F16;  // then both have 21
+        layer.counts = true;
+        const Operation both = verify::placed(layer);
+        Operation alone = both;
+        alone.call.in[K] = alone.call.out[K] = alone.call.in[Q] = alone.call.out[Q] = {};
+        alone.call.scale_tokens[Q] = {};
+        PagedCache& cache = alone.call.paged_cache;
+        cache.slot_mapping = std::exchange(cache.v_slot_mapping, {});
+        const Ran ran = ran_on_device(both), of_v = ran_on_device(alone);
+        CHECK(ran.dispatches == 2);
+        CHECK(of_v.dispatches == 1);
+        CHECK(
+            (verify::packed_rows(both, V, ran.after) == verify::packed_rows(alone, V, of_v.after)));
     }
 }
 

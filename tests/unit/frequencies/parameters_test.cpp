@@ -143,6 +143,20 @@ TEST_CASE("parameters: a wrong source is an error that names field, count and ru
     test::check_invalid(plan_parameters(wrong).status, "tensor[2].ops tensor[2].head_dim 0");
 }
 
+TEST_CASE("parameters: a weight that a call binds is none") {
+    KernelInfo of = info();
+    of.tensor[Q].ops.norm.weight_bound = 4;  // true, like every number but 0
+    const ParameterLayout plan = plan_parameters(of).value;
+    CHECK(plan.tensor[Q].weight.shape == VKROPE_PARAMETER_NONE);
+    CHECK(plan.tensor[Q].norm_bias.offset == 20);  // where the weight would be
+    CHECK(plan.bytes == 36 * 4);
+    std::vector<float> memory(plan.bytes / 4);
+    ParameterSources all = sources();
+    test::check_invalid(fill_parameters(plan, all, memory.data(), plan.bytes), "tensor[0].weight");
+    all.tensor[Q].weight = {};
+    CHECK(fill_parameters(plan, all, memory.data(), plan.bytes));
+}
+
 TEST_CASE("parameters: a layout that plan_parameters cannot have made is refused by name") {
     KernelInfo of = info();
     of.tensor[Q].ops.store_scale = VKROPE_STORE_SCALE_GIVEN;
