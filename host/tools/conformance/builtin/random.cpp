@@ -31,9 +31,11 @@ ReportedLimits other_limits(std::uint64_t seed, const KernelInfo& info) {
     ReportedLimits limits = {.no_push_descriptors = true};
     const bool in_buffer = info.angles == VKROPE_ANGLES_DIRECT_BUFFER ||
                            info.angles == VKROPE_ANGLES_COS_SIN_CACHE;
+    // Without a counter, the positions of a call would be others than those of the first run.
+    const bool by_counter = in_buffer && info.positions == VKROPE_POSITIONS_IMPLICIT;
     switch (random() % 4) {
         case 0:
-            limits.storage_buffers = (info.scatter_kv || info.gather_kv ? 8 : 4) +
+            limits.storage_buffers = (info.scatter_kv || info.gather_kv || by_counter ? 8 : 4) +
                                      (in_buffer ? 2 : 0) + 2 * std::uint32_t(random() % 4);
             break;
         case 1:
