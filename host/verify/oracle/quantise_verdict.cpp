@@ -78,10 +78,20 @@ bool rounds_to(const Interval& possible, std::uint32_t half) {
     return stored >= rank_of(possible.low) && stored <= rank_of(possible.high);
 }
 
+// Returns whether the d that gave the codes of a block was negative, as the stored d. If the sums
+// of an iq4_nl block overflow, that is a NaN; then a channel of the first code has the sign of x*.
+bool is_negative(const QuantisedStore& store, std::span<const Interval> block,
+                 const BlockFields& fields) {
+    if (store.type == Store::iq4_nl && (fields.d & 0x7fffu) > 0x7c00)
+        for (std::size_t c = 0; c < block.size(); ++c)
+            if (fields.codes[c] == 0) return block[c].low > 0;
+    return fields.d >= 0x8000;
+}
+
 void compare_block(const QuantisedStore& store, std::span<const Interval> block,
                    std::span<const std::uint8_t> bytes, std::size_t index, Counter& counter) {
     const BlockFields fields = fields_of(store.type, bytes);
-    const BlockScales scales = possible_scales(store, block, fields.d >= 0x8000);
+    const BlockScales scales = possible_scales(store, block, is_negative(store, block, fields));
     if (has_minimum(store.type)) {
         counter.scale(rounds_to(scales.m, fields.m), "m of block " + std::to_string(index),
                       widen(Type::f16, fields.m), scales.m);

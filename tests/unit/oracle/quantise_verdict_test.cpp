@@ -259,6 +259,22 @@ TEST_CASE("verdict on codes: an iq4_nl block has the scale of least squares of i
     infinite[0] = 0;
     infinite[1] = 0x7c;
     CHECK(first(row) == infinite);
+    // Sums that overflow leave a NaN, and the codes say which of two channels was the largest.
+    for (const float sign : {1.f, -1.f}) {
+        Row ties(32, 0.8e20f);
+        ties[1] = sign * 1e20f;
+        ties[2] = std::nextafter(-ties[1], 0.f);
+        Row other = ties;
+        other[1] = -ties[2], other[2] = -ties[1];
+        CHECK(std::isnan(widen(Type::f16, fields_of(Store::iq4_nl, first(ties)).d)));
+        CHECK(fields_of(Store::iq4_nl, first(ties)).codes !=
+              fields_of(Store::iq4_nl, first(other)).codes);
+        for (const Row* made : {&ties, &other})
+            CHECK(judged({Store::iq4_nl}, ties, 1e-6, stored({Store::iq4_nl}, *made)).right());
+        Stored wrong = stored({Store::iq4_nl}, ties);
+        wrong.bytes[2] ^= 1;
+        CHECK(!judged({Store::iq4_nl}, ties, 1e-6, wrong).right());
+    }
     const BlockFields overflow = fields_of(Store::iq4_nl, first(Row(32, 1e20f)));
     CHECK(overflow.d == 0x7e00);
     CHECK(overflow.codes[7] == 0);
