@@ -84,6 +84,12 @@ def rotated(values, rotation, positions, *, pairing=None, pairing_out=None, offs
     return y, size
 
 
+def rms_normed(values, weight=1.0, eps=1e-6):
+    """Returns rows in float64 after an RMS norm over their last axis."""
+    x = widened(values)
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
+
+
 def assert_right(actual, expected, bound):
     """Checks every value against the contract: an error of B u of the size, then one rounding.
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import vkrope
 
-from definition import assert_right, rotated
+from definition import assert_right, rms_normed, rotated, widened
 
 BOUND = 6
 
@@ -158,6 +158,33 @@ def test_paged_cache(device, llama, tensor, form):
     assert (keys[others] == 7).all() and (values[others] == 7).all()
 
 
+@pytest.mark.parametrize("name", ["device", "device_with_sets"])
+def test_slots_of_v(request, name, llama, tensor):
+    """V goes to slots of its own, of a cache with another number of pages. A slot outside the cache
+    counts for K and for V."""
+    device = request.getfixturevalue(name)
+    k, v = tensor(1, 5, 2, 128), tensor(1, 5, 2, 128)
+    k_slots, v_slots = np.array([5, -1, 2, 11, 12]), np.array([1, 20, -1, -2, 24])
+    kernel = vkrope.Kernel(
+        device, llama, k=np.float32, v=np.float32, max_position=64, scatter_kv=True
+    )
+    k_cache, v_cache = (
+        device.array(np.full((pages, 4, 2, 128), 7, np.float32)) for pages in (3, 6)
+    )
+    run = kernel.run(
+        k=device.array(k), v=device.array(v), out_k=k_cache, out_v=v_cache, positions=8,
+        slot_mapping=device.array(k_slots), v_slot_mapping=device.array(v_slots),
+    )  # fmt: skip
+    assert run.out_of_range == 3
+    keys, values = (cache.numpy().reshape(-1, 2, 128) for cache in (k_cache, v_cache))
+    stored = [0, 2, 3]
+    expected = [part[:, stored] for part in rotated(k, llama, np.arange(8, 13))]
+    assert_right(keys[k_slots[stored]][None], expected, BOUND)
+    np.testing.assert_array_equal(values[[1, 20]], v[0, :2])
+    for of, slots in ((keys, k_slots[stored]), (values, [1, 20])):
+        assert (np.delete(of, slots, axis=0) == 7).all()
+
+
 def test_slots_outside_the_cache_are_counted(device, llama, tensor):
     k = tensor(1, 3, 1, 128)
     kernel = vkrope.Kernel(device, llama, k=np.float32, max_position=8, scatter_kv=True)
@@ -179,9 +206,8 @@ def test_norms_of_the_model(device, tensor):
     parameters = kernel.parameters(q={"weight": weights[0]}, k={"weight": weights[1]})
     kernel.run(q=there[0], k=there[1], positions=3, parameters=parameters)
     for array, weight, result in zip((q, k), weights, there):
-        x = array.astype(np.float64)
-        normed = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6) * weight
-        assert_right(result.numpy(), rotated(normed, rotation, np.arange(3, 7)), BOUND + 10.5)
+        expected = rotated(rms_normed(array, weight), rotation, np.arange(3, 7))
+        assert_right(result.numpy(), expected, BOUND + 10.5)
     # The first token uses the first weight, the other tokens the second one.
     two = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, two_parameter_sets=True)
     both = two.parameters(q={"weight": weights[0]}, second={"q": {"weight": weights[1]}})
@@ -192,9 +218,8 @@ def test_norms_of_the_model(device, tensor):
         with pytest.raises(vkrope.InvalidArgumentError, match="first_set_tokens"):
             two.run(q=into, positions=3, parameters=both, first_set_tokens=count)
     two.run(q=into, positions=3, parameters=both, first_set_tokens=1)
-    x = q.astype(np.float64)
-    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
-    normed = np.concatenate([x[:, :1] * weights[0], x[:, 1:] * weights[1]], axis=1)
+    by_token = np.where(np.arange(4)[:, None, None] < 1, *weights)
+    normed = rms_normed(q, by_token)
     assert_right(into.numpy(), rotated(normed, rotation, np.arange(3, 7)), BOUND + 10.5)
     # With ops=False the kernel only rotates, and refuses weights because it would not use them.
     alone = vkrope.Kernel(device, rotation, q=np.float32, max_position=64, ops=False)
@@ -204,6 +229,81 @@ def test_norms_of_the_model(device, tensor):
     before = there.numpy()
     alone.run(q=there, positions=3)
     assert_right(there.numpy(), rotated(before, rotation, np.arange(3, 7)), BOUND)
+
+
+@pytest.mark.parametrize("name", ["device", "device_with_sets"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint16])
+def test_norm_weights_of_the_engine(request, name, llama, tensor, dtype):
+    """Weights in arrays of their own give the bits of weights in the parameters, which then have
+    the bias of Q alone."""
+    device = request.getfixturevalue(name)
+    arrays = {"q": tensor(1, 4, 3, 128), "k": tensor(1, 4, 2, 128), "v": tensor(1, 4, 2, 128)}
+    weights = {"q": tensor(128, dtype=dtype), "k": tensor(2, 128, dtype=dtype),
+               "v": tensor(32, dtype=dtype)}
+    norm, bias = {"kind": "rms", "eps": 1e-6, "weight": "channel"}, {"q": {"bias": tensor(128)}}
+    ops = {"q": {"bias": "channel", "norm": {**norm, "weight_offset": 1}},
+           "k": {"norm": {**norm, "weight": "head_channel"}},
+           "v": {"norm": {**norm, "first_channel": 64, "channels": 32}}}
+    results = []
+    for bound in (False, True):
+        formats = {of: vkrope.HeadFormat(np.float32, heads=array.shape[2], ops=ops[of],
+                                         norm_weight=dtype if bound else None)
+                   for of, array in arrays.items()}
+        there = {of: device.array(array) for of, array in arrays.items()}
+        with vkrope.Kernel(device, llama, **formats, max_position=64) as kernel:
+            packed = bias if bound else {
+                of: {"weight": weight, **bias.get(of, {})} for of, weight in weights.items()}
+            given = {f"{of}_norm_weight": device.array(weight)
+                     for of, weight in weights.items() if bound}
+            kernel.run(**there, **given, parameters=kernel.parameters(**packed), positions=3)
+        results.append([array.numpy() for array in there.values()])
+    for in_parameters, of_engine in zip(*results):
+        np.testing.assert_array_equal(of_engine, in_parameters)
+    of_k = rotated(rms_normed(arrays["k"], widened(weights["k"])), llama, np.arange(3, 7))
+    assert_right(results[1][1], of_k, BOUND + 10.5)
+    part = rms_normed(arrays["v"][..., 64:96], widened(weights["v"]))
+    assert_right(results[1][2][..., 64:96], (part, np.abs(part)), 9.5)
+
+
+def test_norm_weights_that_are_refused(device, llama, tensor):
+    def kernel_of(dtype, weight="channel", **options):
+        norm = {"kind": "rms", "eps": 1e-6, "weight": weight}
+        return vkrope.Kernel(device, llama, max_position=8, **options, q=vkrope.HeadFormat(
+            np.float32, ops={"norm": norm}, norm_weight=dtype))
+
+    for sentence, arguments in (
+        ("q.norm_weight has the dtype int8", {"dtype": np.int8}),
+        ("weight_bound", {"dtype": np.float16, "weight": "none"}),
+        ("weight_bound", {"dtype": np.float16, "two_parameter_sets": True}),
+    ):
+        with pytest.raises(vkrope.InvalidArgumentError, match=sentence):
+            kernel_of(**arguments)
+    for norm in ({"weight_type": "f16"}, {"weight_bound": True, "weight_type": "e5m2"}):
+        of = vkrope.HeadFormat(np.float32, ops={
+            "norm": {"kind": "rms", "eps": 1e-6, "weight": "channel", **norm}})
+        with pytest.raises(vkrope.InvalidArgumentError, match="weight_type"):
+            vkrope.Kernel(device, llama, q=of, max_position=8)
+
+    q, weight = device.array(tensor(1, 4, 2, 128)), device.array(tensor(300, dtype=np.float16))
+    floats = device.array(tensor(128))
+    bound, packed = kernel_of(np.float16), kernel_of(None)
+    for sentence, kernel, arguments in (
+        (r"norm_weight\[0\]", bound, {}),
+        (r"norm_weight\[0\]", packed, {"q_norm_weight": floats, "parameters": floats}),
+        (r"norm_weight\[1\]", bound, {"q_norm_weight": weight, "k_norm_weight": floats}),
+        (r"norm_weight\[0\]", bound, {"q_norm_weight": weight[1:]}),  # its offset
+        (r"norm_weight\[0\]", bound, {"q_norm_weight": weight[:126]}),
+        ("parameters", bound, {"q_norm_weight": weight, "parameters": floats}),
+        ("q_norm_weight is float32 .* packed f16", bound, {"q_norm_weight": floats}),
+        (r"strides \(2,\): must be packed", bound, {"q_norm_weight": weight[::2]}),
+    ):
+        with pytest.raises(vkrope.InvalidArgumentError, match=sentence):
+            kernel.run(q=q, **arguments)
+    with pytest.raises(vkrope.InvalidArgumentError, match="has no weights"):
+        bound.parameters()
+    there = device.empty((2, 4, 1, 128), np.float32)
+    with pytest.raises(vkrope.InvalidArgumentError, match=r"norm_weight\[0\].*overlap"):
+        kernel_of(np.float32).run(q=there[:1], q_norm_weight=there[0, 0])
 
 
 def test_gain(device, models, tensor):

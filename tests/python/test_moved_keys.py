@@ -196,6 +196,46 @@ def test_moves_to_other_slots(device, llama, tensor, kind, scale):
             assert_same(as_floats(made)[kept], expected[kept].astype(np.float32))
 
 
+V_SLOTS, V_SOURCES = np.array([17, 1, -1, 20]), np.array([4, 19, 3, 16])
+
+
+@pytest.mark.parametrize("given", [{"v_slot_mapping": V_SLOTS}, {"v_source_mapping": V_SOURCES},
+                                   {"v_slot_mapping": V_SLOTS, "v_source_mapping": V_SOURCES}])
+def test_v_moves_between_slots_of_its_own(device, llama, tensor, given):
+    """The mapping of V that is missing is K's. V has more pages than K; its slot outside counts
+    beside that of K."""
+    kernel = moving(device, llama, "q8_0", v=True)
+    k_cache, v_cache = (stored_rows("q8_0", tensor(n, HEADS, WIDTH), None)[0] for n in (12, 20))
+    source, target = np.array([2, 5, 0, 12]), np.array([7, 6, 11, 8])
+    k, v = (device.array(of.reshape(-1, 4, HEADS, of.shape[-1])) for of in (k_cache, v_cache))
+    run = kernel.run(
+        k=k, v=v, positions=device.array(np.zeros(4, np.int32)), gain="omit",
+        slot_mapping=device.array(target), source_mapping=device.array(source),
+        **{name: device.array(slots) for name, slots in given.items()},
+    )  # fmt: skip
+    assert run.out_of_range == 1 + ("v_slot_mapping" in given)
+    of_v = given.get("v_source_mapping", source), given.get("v_slot_mapping", target)
+    for there, cache, from_, to in ((k, k_cache, source, target), (v, v_cache, *of_v)):
+        moved = (from_ < len(cache)) & (to >= 0) & (to < len(cache))
+        expected = cache.copy()
+        expected[to[moved]] = cache[from_[moved]]
+        assert_same(there.numpy().reshape(cache.shape), expected)
+
+
+def test_v_stays_in_slots_of_its_own(device, tensor):
+    """Without sources the rows of K and V stay, each in its own slots."""
+    kernel = moving(device, vkrope.RopeParams.without_rope(WIDTH), np.float32, v=True,
+                    ops={"scale": 2.0})
+    caches = tensor(9, HEADS, WIDTH), tensor(5, HEADS, WIDTH)
+    slots = np.array([8, 1, -1], np.int32), np.array([3, -1, 0], np.int32)
+    k, v = map(device.array, caches)
+    k_slots, v_slots = map(device.array, slots)
+    assert kernel.run(k=k, v=v, slot_mapping=k_slots, v_slot_mapping=v_slots).out_of_range == 0
+    for there, cache, of in zip((k, v), caches, slots):
+        cache[of[of >= 0]] *= 2
+        assert_same(there.numpy(), cache)
+
+
 def test_new_frequencies(device, llama, tensor):
     """Cached keys turn by the difference of two sets of frequencies. They are then as raw keys that
     turn by the new ones, to the rounding of the cache."""
@@ -219,7 +259,7 @@ def test_refused(device, llama, tensor):
 
     with pytest.raises(vkrope.InvalidArgumentError, match="scale_type is 'f16'"):
         moving(device, llama, "int4", ops={"scale_type": "f16"})
-    with pytest.raises(vkrope.VkropeError, match=r"tensor\[VKROPE_Q\]|head_dim"):
+    with pytest.raises(vkrope.VkropeError, match=r"tensor\[1\].in is q8_0.*\bout\b"):
         vkrope.Kernel(device, llama, q=np.float32, k="q8_0", max_position=8)
     kernel = moving(device, llama, np.float32)
     k, slots = device.array(tensor(3, 4, HEADS, WIDTH)), device.array(np.arange(3))
@@ -230,6 +270,13 @@ def test_refused(device, llama, tensor):
     refused("source_mapping is int32.*alike", kernel, source_mapping=ids, **common)
     refused(r"out_k has Pages\(page_size=2.*k has Pages\(page_size=4", kernel,
             out_k=device.array(tensor(6, 2, HEADS, WIDTH)), source_mapping=slots, **common)
+    kernel = moving(device, llama, np.float32, v=True)
+    of_k, of_v = {"k": k, "positions": ids}, {"v": k, "v_slot_mapping": slots}
+    refused(r"\.slot_mapping.buffer is null", kernel, **of_k, **of_v)
+    refused("v_slot_mapping", kernel, **common, v_slot_mapping=slots)
+    refused("v_source_mapping", kernel, **common, v=k, v_source_mapping=slots)
+    refused("v_slot_mapping", moving(device, llama, np.float32, v=True, scatter_kv=False), out_k=k,
+            out_v=k, source_mapping=slots, **of_k, **of_v)
     kernel = moving(device, llama, "int8", ops={"scales_in": True, "store_scale": "made"})
     codes = device.array(np.zeros((3, HEADS, WIDTH), np.uint8))
     refused("k_scales_in has the dtype uint8", kernel, k_scales_in=codes[..., 0],

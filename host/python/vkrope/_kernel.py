@@ -38,6 +38,9 @@ class HeadFormat:
     """instead of the ops of the rotation: fields of vkrope_ops by name, a word for an enumerator,
     such as {"norm": {"kind": "rms", "eps": 1e-6, "weight": "channel"}, "scale_tokens": True}; a
     norm may take a part of a row, {"first_channel": 0, "channels": 512, ...}"""
+    norm_weight: Any = None
+    """dtype of the weight of the norm, float32, float16 or bfloat16, which run() then takes from an
+    array of its own instead of from parameters(); None: it is in the parameters"""
     second: Any = None
     """of K and V: dtype of a second destination, float32, float16 or bfloat16, for which `heads`
     must be known; None: there is none"""
@@ -64,7 +67,8 @@ class Run(NamedTuple):
     """device time of the run; None if the device has no timestamps"""
     out_of_range: int
     """number of tokens whose position the table does not cover (their rows stay unrotated) or
-    whose slot is outside the cache (their K and V are not stored)"""
+    whose slot is outside the cache (their K and V are not stored); a token counts once more if V
+    has slots of its own, and its slot there is outside"""
 
 
 Format = Union[HeadFormat, Any]
@@ -170,10 +174,15 @@ class Kernel(Owner):
                 if of.ops is not None:
                     tensor.ops = ffi.new("vkrope_ops*")[0]
                     _set_ops(f"{name}.ops", tensor.ops, of.ops)
+                if of.norm_weight is not None:
+                    norm = tensor.ops.norm
+                    norm.weight_bound = True
+                    norm.weight_type = element_of(f"{name}.norm_weight", of.norm_weight)
                 _set_second(name, tensor, of)
             self._in = {name: getattr(info.tensor[i], "in") for i, name in enumerate(formats)}
             self._out = {name: info.tensor[i].out for i, name in enumerate(formats)}
             self._scale_types = [tensor.ops.scale_type for tensor in info.tensor]
+            self._weight_types = [tensor.ops.norm.weight_type for tensor in info.tensor]
             self._second = {
                 name: None if of is None else of.second for name, of in formats.items()
             }
@@ -263,6 +272,8 @@ class Kernel(Owner):
         positions: int | DeviceArray = 0,
         slot_mapping: DeviceArray | None = None,
         source_mapping: DeviceArray | None = None,
+        v_slot_mapping: DeviceArray | None = None,
+        v_source_mapping: DeviceArray | None = None,
         parameters: DeviceArray | None = None,
         first_set_tokens: int = 0,
         q_scale_tokens: DeviceArray | None = None,
@@ -275,6 +286,9 @@ class Kernel(Owner):
         v_scales_in: DeviceArray | None = None,
         k_second: DeviceArray | None = None,
         v_second: DeviceArray | None = None,
+        q_norm_weight: DeviceArray | None = None,
+        k_norm_weight: DeviceArray | None = None,
+        v_norm_weight: DeviceArray | None = None,
         direction: str = "forward",
         gain: str = "apply",
     ) -> Run:
@@ -293,6 +307,8 @@ class Kernel(Owner):
                            page_size + row; -1 skips the token
             source_mapping: with gather_kv, slots that are read, like slot_mapping; None: the
                            same, so that rows stay where they are
+            v_slot_mapping, v_source_mapping: the same of V, where its slots are not those of K;
+                           the caches of V may then have another number of pages
             parameters:    weights of the model's norms, from parameters(); required for norms
             first_set_tokens: with two_parameter_sets, number of tokens in each sequence that use
                            the first set of weights, 1 to tokens - 1
@@ -305,6 +321,8 @@ class Kernel(Owner):
                            their cache it is the array of k_scales
             k_second, ...: second destination, for a HeadFormat with `second`: packed, with the
                            shape of k or v, and rows for all tokens, those without a slot too
+            q_norm_weight, ...: weight of the norm, for a HeadFormat with `norm_weight`: packed,
+                           [channels of the norm] or [heads, channels]
             direction:     "forward" or "inverse"
             gain:          treatment of the attention factor: "apply", "omit" or "divide_out"
 
@@ -315,7 +333,8 @@ class Kernel(Owner):
         for name, (array, out) in given.items():
             if array is None and out is not None:
                 raise InvalidArgumentError(f"out_{name} is given without {name}")
-        mappings = {"slot_mapping": slot_mapping, "source_mapping": source_mapping}
+        mappings = {"slot_mapping": slot_mapping, "source_mapping": source_mapping,
+                    "v_slot_mapping": v_slot_mapping, "v_source_mapping": v_source_mapping}
         mappings = {name: of for name, of in mappings.items() if of is not None}
         if self._gathers and mappings:
             batch, tokens = _of_slots(mappings)
@@ -343,6 +362,9 @@ class Kernel(Owner):
                 record.scales_out[index] = self._scales(index, "scales", scales_out[index])
             if scales_in[index] is not None:
                 record.scales_in[index] = self._scales(index, "scales_in", scales_in[index])
+        for index, weight in enumerate((q_norm_weight, k_norm_weight, v_norm_weight)):
+            if weight is not None:
+                record.norm_weight[index] = self._norm_weight(index, weight)
         caches = []
         for index, (name, (array, out)) in enumerate(given.items()):
             if array is None:
@@ -387,6 +409,15 @@ class Kernel(Owner):
         if array.dtype != np.uint8 or not array._is_packed():
             raise InvalidArgumentError(
                 f"{'qkv'[index]}_{field} has the dtype {array.dtype}: must be packed uint8"
+            )
+        return _whole_words(_where(array))
+
+    def _norm_weight(self, index: int, array: DeviceArray) -> dict[str, Any]:
+        field, wanted = f"{'qkv'[index]}_norm_weight", self._weight_types[index]
+        if element_of(field, array.dtype) != wanted or not array._is_packed():
+            raise InvalidArgumentError(
+                f"{field} is {array.dtype} with the strides {array.strides}: must be packed "
+                f"{elements.word(wanted)}, as norm_weight of its HeadFormat says"
             )
         return _whole_words(_where(array))
 

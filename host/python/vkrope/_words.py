@@ -48,6 +48,7 @@ seconds = Words("vkrope_second_of", "VKROPE_SECOND_")
 op_words = {
     ffi.typeof(name): Words(name, prefix)
     for name, prefix in (
+        ("vkrope_element", "VKROPE_"),
         ("vkrope_norm_kind", "VKROPE_NORM_"),
         ("vkrope_norm_span", "VKROPE_NORM_SPAN_"),
         ("vkrope_norm_place", "VKROPE_NORM_PLACE_"),
