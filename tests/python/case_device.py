@@ -367,7 +367,7 @@ class Run:
                         "'rope-case/2' or with cos and sin from files")
         rotated = [tensor for tensor in tensors if tensor.rows.size]
         if rotated and rotated[-1].name == "v" and not (
-                rotated[:-1] and rotated[-2].name == "k" and same_slots(*rotated[-2:])):
+                rotated[:-1] and rotated[-2].name == "k" and same_pages(*rotated[-2:])):
             # V alone: a kernel must take K or Q, which its calls may leave out.
             self.call([rotated.pop()], 0, *STILL, k=vkrope.HeadFormat(np.float32))
         for windows, sections, ids in passes if rotated else ():
@@ -427,14 +427,16 @@ class Run:
             if cache:
                 paged = out.transpose(*cache.axes)
                 given[f"out_{name}"] = paged if cache.page_size > 1 else paged[:, 0]
-                given["slot_mapping"] = device.array(cache.slots)
+        caches = {of.name: of.steps.cache for of in tensors if of.steps.cache}
+        for name, cache in caches.items():
+            own = name == "v" and not same_slots(cache, caches.get("k", cache))
+            given["v_slot_mapping" if own else "slot_mapping"] = device.array(cache.slots)
         if rotation.rotates:
             formats.update(max_position=self.largest + 1, angles=angles, position_ids=has_ids,
                            pairing_out=case.pairing_out)
             given.update(positions=device.array(ids) if has_ids else ids, gain=gain,
                          direction=case.direction)
-        with vkrope.Kernel(device, rotation, scatter_kv=any(of.steps.cache for of in tensors),
-                           **formats) as kernel:
+        with vkrope.Kernel(device, rotation, scatter_kv=bool(caches), **formats) as kernel:
             parameters = {of.name: of.parameters for of in tensors if of.parameters}
             if parameters:
                 given["parameters"] = kernel.parameters(**parameters)
@@ -446,10 +448,14 @@ class Run:
                 tensor.scales = tensor.scales_of_tokens(given[f"{tensor.name}_scales"].numpy())
 
 
-def same_slots(*tensors):
+def same_pages(*tensors):
     """Tells whether one call can store K and V to these caches."""
     caches = [tensor.steps.cache for tensor in tensors]
     if None in caches:
         return caches == [None, None]
-    return np.array_equal(*(of.slots for of in caches)) and len(
-        {(*of.shape, of.layout, tensor.out) for of, tensor in zip(caches, tensors)}) == 1
+    return len({(*of.shape[1:], of.layout, of.slots.dtype, tensor.out)
+                for of, tensor in zip(caches, tensors)}) == 1
+
+
+def same_slots(a, b):
+    return a.shape == b.shape and np.array_equal(a.slots, b.slots)

@@ -371,7 +371,11 @@ def paged_stores(make):
     write("store_pages_without_rotation", layout="THD", rotary_dim=0, off_by_one=0.0055,
           k=t(4, 2, 32, out="q8_0", norm=rms(), weight=parameter([32], 14), cache=of),
           q=t(4, 2, 32), v=t(4, 2, 32, out="q8_0", cache=of))
-    # K and V go to slots of their own.
+    # K and V go to slots of their own, in one call and in two.
+    write("store_pages_with_slots_of_v", layout="THD", off_by_one=0.0055,
+          k=t(4, 2, 32, out="q8_0", cache=pages(3, 2, 2, 32)),
+          v=t(4, 2, 32, out="q8_0", cache=pages(5, 2, 2, 32, slots=[9, 1, -1, 6],
+                                                file="v_slots.npy")))
     write("store_pages_of_v_alone_made", layout="THD", rotary_dim=16, off_by_one=0.0055,
           k=t(4, 2, 32, out="q8_0", cache=pages(3, 2, 2, 32)),
           v=t(4, 2, 24, out="e5m2", store_scale=made(0.0), cache=pages(

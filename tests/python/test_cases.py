@@ -398,7 +398,7 @@ def test_own_cases(device, own, tmp_path):
     """Unchanged they pass, so that a change is the reason for each refusal above."""
     results = [cases.run(device, folder, tmp_path) for folder in cases.find(str(own))]
     others = {of["id"]: of["status"] for of in results if of["status"] != "pass"}
-    assert others == {"own/nothing_expected": "computed"} and len(results) == 82
+    assert others == {"own/nothing_expected": "computed"} and len(results) == 83
     for name in ("store_blocks", PAGES):  # V has exact values
         np.testing.assert_array_equal(np.load(tmp_path / "own" / name / "actual_v.npy"),
                                       np.load(own / name / "expected_v.npy"))
