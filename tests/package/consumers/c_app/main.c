@@ -95,8 +95,32 @@ static void use_host_memory(vkrope_device* device, const vkrope_rope_params* rot
     vkrope_host_rotation_destroy(work);
 }
 
-struct work {
+/* Kernels of a device, each for all calls whose infos are equal. */
+static struct {
+    vkrope_kernel_info info;
     vkrope_kernel* kernel;
+} kernels[16];
+static size_t kernel_count;
+
+static vkrope_kernel* kernel_of(vkrope_device* device, const vkrope_kernel_info* info) {
+    vkrope_error error;
+    for (size_t i = 0; i < kernel_count; ++i) {
+        if (!vkrope_kernel_info_equal(&kernels[i].info, info)) continue;
+        require(vkrope_kernel_info_hash(&kernels[i].info) == vkrope_kernel_info_hash(info),
+                "equal infos have other hashes");
+        return kernels[i].kernel;
+    }
+    require(kernel_count < sizeof kernels / sizeof *kernels,
+            "there are more kernels than expected");
+    kernels[kernel_count].info = *info;
+    check(vkrope_kernel_create(vkrope_device_get_ref(device), info, &kernels[kernel_count].kernel,
+                               &error),
+          "vkrope_kernel_create", &error);
+    return kernels[kernel_count++].kernel;
+}
+
+struct work {
+    const vkrope_kernel* kernel;
     vkrope_arena* arena;
     const vkrope_call* call;
 };
@@ -114,13 +138,12 @@ static vkrope_result refuse(void* user_data, VkCommandBuffer commands, vkrope_er
     return VKROPE_ERROR_LIMIT_EXCEEDED;
 }
 
-/* Records a call with a kernel that the program makes; the library submits and waits. */
+/* Records a call with a kernel of its own info; the library submits and waits. */
 static void submit(vkrope_device* device, const vkrope_kernel_info* info, const vkrope_call* call) {
-    struct work w = {.call = call};
+    struct work w = {.kernel = kernel_of(device, info), .call = call};
     vkrope_error error;
     uint64_t dispatches = 0;
     const vkrope_device_ref* ref = vkrope_device_get_ref(device);
-    check(vkrope_kernel_create(ref, info, &w.kernel, &error), "vkrope_kernel_create", &error);
     check(vkrope_get_dispatches(w.kernel, call, &dispatches, &error), "vkrope_get_dispatches",
           &error);
     if (!(ref->enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
@@ -132,7 +155,6 @@ static void submit(vkrope_device* device, const vkrope_kernel_info* info, const 
         "a refused submission came back otherwise");
     check(vkrope_device_submit(device, record, &w, NULL, &error), "vkrope_device_submit", &error);
     vkrope_arena_destroy(w.arena);
-    vkrope_kernel_destroy(w.kernel);
 }
 
 /* Where parts of the buffer begin, in bytes: second destinations at multiples of 256. */
@@ -159,6 +181,7 @@ static void submit_host(vkrope_device* device, const vkrope_kernel_info* info, v
     const VkBuffer handle = vkrope_buffer_whole(buffer).buffer;
     VkDescriptorBufferInfo* const small[] = {&call->paged_cache.slot_mapping,
                                              &call->paged_cache.source_mapping,
+                                             &call->paged_cache.v_slot_mapping,
                                              &call->positions.ids,
                                              &call->parameters,
                                              &call->scales_out[VKROPE_K],
@@ -279,7 +302,7 @@ static void use_rotations(vkrope_device* device, const vkrope_rope_params* rotat
 
 /* A cache of q8_0 for K, with Hadamard transforms, and of iq4_nl for V: token 0 moves to another
    slot and turns, token 1 stays as it is, token 2 turns in place. Quarter turns exchange the blocks
-   of a key; V is copied. */
+   of a key; V is copied, to K's slots or, in the cache that the first call has left, to others. */
 static void use_moved_keys(vkrope_device* device) {
     enum {
         channels = 64,
@@ -289,7 +312,7 @@ static void use_moved_keys(vkrope_device* device) {
         k_at = k_cache_at,
         v_at = k_at + slots * k_row
     };
-    const int32_t to[] = {3, 1, 2}, from[] = {0, 1, 2}, deltas[] = {1, 0, -1};
+    const int32_t to[] = {3, 1, 2}, v_to[] = {0, 3, 2}, from[] = {0, 1, 2}, deltas[] = {1, 0, -1};
     double quarters[channels / 2];
     for (int j = 0; j < channels / 2; ++j) quarters[j] = 1.5707963267948966; /* pi / 2 */
     const vkrope_rope_params rotation = {.pairing = VKROPE_HALF_SPLIT,
@@ -335,21 +358,30 @@ static void use_moved_keys(vkrope_device* device) {
     memcpy(host.bytes + small_at, deltas, sizeof deltas);
     memcpy(host.bytes + small_at + 16, to, sizeof to);
     memcpy(host.bytes + small_at + 32, from, sizeof from);
+    memcpy(host.bytes + small_at + 48, v_to, sizeof v_to);
     unsigned char expected[buffer_bytes], old[k_row];
     memcpy(expected, host.bytes, sizeof expected);
-    for (int t = 0; t < 3; ++t) {
-        unsigned char* const row = expected + k_at + k_row * to[t];
-        memcpy(old, expected + k_at + k_row * from[t], sizeof old);
-        memcpy(row, old, sizeof old);
-        for (int block = 0; deltas[t] != 0 && block < 2; ++block) { /* (x0, x1) to (-x1, x0) */
-            memcpy(row + 34 * block, old + 34 * !block, 34);
-            for (int c = 2; block == (deltas[t] < 0) && c < 34; ++c)
-                row[34 * block + c] = (unsigned char)-row[34 * block + c];
+    const size_t before = kernel_count;
+    for (int own = 0; own < 2; ++own) {
+        for (int t = 0; t < 3; ++t) {
+            unsigned char* const row = expected + k_at + k_row * to[t];
+            memcpy(old, expected + k_at + k_row * from[t], sizeof old);
+            memcpy(row, old, sizeof old);
+            for (int block = 0; deltas[t] != 0 && block < 2; ++block) { /* (x0, x1) to (-x1, x0) */
+                memcpy(row + 34 * block, old + 34 * !block, 34);
+                for (int c = 2; block == (deltas[t] < 0) && c < 34; ++c)
+                    row[34 * block + c] = (unsigned char)-row[34 * block + c];
+            }
+            memmove(expected + v_at + v_row * (own ? v_to : to)[t],
+                    expected + v_at + v_row * from[t], v_row);
         }
-        memmove(expected + v_at + v_row * to[t], expected + v_at + v_row * from[t], v_row);
+        submit_host(device, &info, &call);
+        require(memcmp(host.bytes, expected, sizeof expected) == 0, "moved keys differ");
+        call.paged_cache.v_slot_mapping = (VkDescriptorBufferInfo){.offset = small_at + 48,
+                                                                   .range = sizeof v_to};
+        info.scatter_kv = 2; /* as true as VK_TRUE */
     }
-    submit_host(device, &info, &call);
-    require(memcmp(host.bytes, expected, sizeof expected) == 0, "moved keys differ");
+    require(kernel_count == before + 1, "two calls with equal infos have two kernels");
     vkrope_angle_table_destroy(table);
 }
 
@@ -427,6 +459,7 @@ int main(void) {
         use_rotations(device, rotation);
         use_moved_keys(device);
         use_scales_of_groups(device);
+        while (kernel_count > 0) vkrope_kernel_destroy(kernels[--kernel_count].kernel);
         vkrope_device_destroy(device);
     }
     vkrope_model_destroy(model);

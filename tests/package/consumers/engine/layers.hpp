@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Layers that do more or less than rotate, each compared with plain loops: one without RoPE, one
-// with second destinations, and the latent row of MLA. Every cache has one row for each slot.
+// with second destinations, two with norms, and the latent row of MLA. Every cache has one row for
+// each slot. Weights of norms are f16 buffers of the engine, which it does not pack.
 #pragma once
+
+#include <vector>
 
 #include "table.hpp"
 #include "trial.hpp"
@@ -17,6 +20,7 @@ class Layers : public Trial {
           bound_(0x1p-24 * vkrope_error_bound(table.plan.source, 1)) {
         without_rope();
         with_second();
+        with_norms();
         latent();
     }
 
@@ -79,11 +83,11 @@ class Layers : public Trial {
             is(static_cast<signed char>(block[2 + channel % 32]), input(i) * 64);
         });
     }
-    // Compares rotated pairs.
+    // Compares a rotated pair, whose channels had an error of `more` units before.
     void has_turned(double y0, double y1, double x0, double x1, std::uint32_t pair,
-                    std::uint32_t token) {
+                    std::uint32_t token, double more = 0) {
         const double angle = (first_position + std::int32_t(token)) * rotation_.inv_freq[pair];
-        const double bound = bound_ * (std::fabs(x0) + std::fabs(x1));
+        const double bound = (bound_ + more * 0x1p-24) * (std::fabs(x0) + std::fabs(x1));
         is(y0, x0 * std::cos(angle) - x1 * std::sin(angle), bound);
         is(y1, x0 * std::sin(angle) + x1 * std::cos(angle), bound);
     }
@@ -150,6 +154,63 @@ class Layers : public Trial {
         has_codes(v_cache);
     }
 
+    // A weight of 0.5 and more, and its bits in f16.
+    static double weight(std::size_t channel, std::uint32_t step) {
+        return 0.5 + double(step * channel) / 2048;
+    }
+    VkDescriptorBufferInfo weights(std::size_t channels, std::uint32_t step) {
+        return fill<std::uint16_t>(
+                   channels, [&](std::size_t channel) { return 0x3800 + step * channel; })
+            .whole();
+    }
+    static vkrope::Norm norm_of(std::uint32_t channels) {
+        vkrope::Norm norm;
+        norm.kind = VKROPE_NORM_RMS;
+        norm.eps = 1e-6f;
+        norm.weight = VKROPE_PARAMETER_CHANNEL;
+        norm.channels = channels;
+        norm.weight_bound = VK_TRUE;
+        norm.weight_type = VKROPE_F16;
+        return norm;
+    }
+    static double root(const float* x, std::uint32_t channels) {
+        double sum = 0;
+        for (std::uint32_t c = 0; c < channels; ++c) sum += double(x[c]) * x[c];
+        return std::sqrt(sum / channels + 1e-6f);
+    }
+
+    // Q and K in place, with norms. Two layers with other weights share a kernel.
+    void with_norms() {
+        const std::size_t before = kernels();
+        const Buffer& x = inputs(count);
+        for (const std::uint32_t step : {0u, 2u}) {
+            auto info = vkrope::kernel_info(rotation_, table_.plan, VKROPE_F32, VKROPE_F32);
+            check(info.status, "kernel_info, with norms");
+            const Buffer &q = inputs(count), &k = inputs(count);
+            vkrope::Call layer;
+            layer.tokens = tokens;
+            rotate(layer);
+            layer.in[vkrope::Q] = layer.out[vkrope::Q] = tensor(q, heads);
+            layer.in[vkrope::K] = layer.out[vkrope::K] = tensor(k, heads);
+            for (const auto t : {vkrope::Q, vkrope::K}) {
+                info.value.tensor[t].ops.norm = norm_of(0);
+                layer.norm_weight[t] = weights(head_dim, step);
+            }
+            run(info.value, layer);
+            for (std::size_t i = 0; i < count; ++i) {
+                const std::size_t j = i % head_dim, half = head_dim / 2;
+                if (j >= half) continue;
+                const double divisor = root(floats(x) + i - j, head_dim);
+                for (const Buffer* y : {&q, &k})
+                    has_turned(floats(*y)[i], floats(*y)[i + half],
+                               input(i) / divisor * weight(j, step),
+                               input(i + half) / divisor * weight(j + half, step), std::uint32_t(j),
+                               std::uint32_t(i / head_dim / heads), 10);
+            }
+        }
+        is(double(kernels()), double(before + 1));
+    }
+
     // [512 with a norm | 64 rotated], in one dispatch.
     void latent() {
         vkrope::RopeParams rotation = rotation_;
@@ -158,34 +219,20 @@ class Layers : public Trial {
         auto info = vkrope::kernel_info(rotation, table_.plan, {}, VKROPE_F32);
         check(info.status, "kernel_info, of a latent row");
         info.value.scatter_kv = VK_TRUE;
-        vkrope::Norm& norm = info.value.tensor[vkrope::K].ops.norm;
-        norm.kind = VKROPE_NORM_RMS;
-        norm.eps = 1e-6f;
-        norm.weight = VKROPE_PARAMETER_CHANNEL;
-        norm.channels = normed;
-        const auto weight = [](std::size_t c) { return 0.5f + float(c) / 1024; };
-        const Buffer& weights = fill<float>(normed, weight);
-        const auto plan = vkrope::plan_parameters(info.value);
-        check(plan.status, "plan_parameters");
-        Buffer& parameters = destination(plan.value.bytes / sizeof(float));
-        vkrope::ParameterSources sources;
-        sources.tensor[vkrope::K].weight = {weights.mapped, VKROPE_F32, normed};
-        check(vkrope::fill_parameters(plan.value, sources, parameters.mapped, parameters.bytes),
-              "fill_parameters");
+        info.value.tensor[vkrope::K].ops.norm = norm_of(normed);
         const Buffer &k = inputs(tokens * latent_dim), &cache = destination(tokens * latent_dim);
         vkrope::Call layer = call();
         rotate(layer);
         layer.in[vkrope::K] = tensor(k, 1);
         layer.out[vkrope::K] = tensor(cache, 1);
-        layer.parameters = parameters.whole();
+        layer.norm_weight[vkrope::K] = weights(normed, 1);
         run(info.value, layer);
         for (std::uint32_t token = 1; token < tokens; ++token) {
             const float *x = floats(k) + token * latent_dim,
                         *y = floats(cache) + std::size_t(slot(token)) * latent_dim;
-            double sum = 0;
-            for (std::uint32_t c = 0; c < normed; ++c) sum += double(x[c]) * x[c];
+            const double divisor = root(x, normed);
             for (std::uint32_t c = 0; c < normed; ++c) {
-                const double exact = x[c] * double(weight(c)) / std::sqrt(sum / normed + 1e-6f);
+                const double exact = x[c] * weight(c, 1) / divisor;
                 is(y[c], exact, 11.5 * 0x1p-24 * std::fabs(exact));
             }
             for (std::uint32_t c = normed; c < latent_dim; c += 2)

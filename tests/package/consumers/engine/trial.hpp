@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Calls with kernels of their own over buffers that the host sees, and the comparison of numbers.
+// Calls over buffers that the host sees, with kernels that layers of equal infos share, and the
+// comparison of numbers.
 #pragma once
 
 #include <cmath>
 #include <deque>
+#include <unordered_map>
 
 #include "gpu.hpp"
 #include "vkrope/vkrope.hpp"
@@ -40,20 +42,30 @@ class Trial {
         return made;
     }
 
-    void run(const vkrope::KernelInfo& info, const vkrope::Call& call) const {
-        const auto kernel = vkrope::own(vkrope::create(gpu_.ref(), info));
-        check(kernel.status, "create, of a layer");
+    // Returns the kernel of the first layer whose info was equal.
+    const vkrope::Kernel* kernel_of(const vkrope::KernelInfo& info) {
+        vkrope::Owned<vkrope::Kernel>& kernel = kernels_[info];
+        if (!kernel) {
+            auto made = vkrope::own(vkrope::create(gpu_.ref(), info));
+            check(made.status, "create, of a layer");
+            kernel = std::move(made.value);
+        }
+        return kernel.get();
+    }
+    std::size_t kernels() const { return kernels_.size(); }
+
+    void run(const vkrope::KernelInfo& info, const vkrope::Call& call) {
+        const vkrope::Kernel* kernel = kernel_of(info);
         vkrope::Owned<vkrope::DescriptorArena> arena;
         if (!(gpu_.ref().enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR)) {
-            const auto sets = vkrope::dispatches(kernel.value.get(), call);
+            const auto sets = vkrope::dispatches(kernel, call);
             check(sets.status, "dispatches, of a layer");
-            auto made = vkrope::own(
-                vkrope::create_arena(kernel.value.get(), std::uint32_t(sets.value)));
+            auto made = vkrope::own(vkrope::create_arena(kernel, std::uint32_t(sets.value)));
             check(made.status, "create_arena, of a layer");
             arena = std::move(made.value);
         }
         const VkCommandBuffer commands = gpu_.begin(pool_);
-        check(vkrope::record(commands, kernel.value.get(), call, arena.get()), "record, a layer");
+        check(vkrope::record(commands, kernel, call, arena.get()), "record, a layer");
         memory_barrier(commands, vkrope::boundary().stage, vkrope::boundary().output_access,
                        VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
         gpu_.submit_and_wait(commands);
@@ -74,6 +86,9 @@ class Trial {
     VkCommandPool pool_;
 
    private:
+    std::unordered_map<vkrope::KernelInfo, vkrope::Owned<vkrope::Kernel>, vkrope::InfoHash,
+                       vkrope::InfoEqual>
+        kernels_;
     std::deque<Buffer> buffers_;
     unsigned wrong_ = 0;
     std::size_t values_ = 0;

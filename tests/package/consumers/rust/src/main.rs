@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Rotates Q and K in host memory on the best Vulkan device, through the C interface. Then records
-// calls with kernels of its own: a layer without RoPE with second destinations, a latent row, keys
-// that move in a cache, int4 with scales of groups.
+// calls with kernels of its own, one for all calls whose infos are equal: a layer without RoPE with
+// second destinations, a latent row, keys that move in a cache, int4 with scales of groups.
 //
 // The program uses structs that the library makes only through pointers; it declares all fields of
 // structs that it makes itself.
+use std::collections::HashMap;
 use std::ffi::{c_char, c_void, CStr};
+use std::hash::{Hash, Hasher};
 use std::ptr::{null, null_mut};
 
 #[repr(C)]
@@ -64,6 +66,8 @@ struct Norm {
     round_between: u32,
     first_channel: u32,
     channels: u32,
+    weight_bound: u32,
+    weight_type: u32,
 }
 
 #[repr(C)]
@@ -120,6 +124,18 @@ struct KernelInfo {
     two_parameter_sets: u32,
 }
 
+impl PartialEq for KernelInfo {
+    fn eq(&self, other: &Self) -> bool {
+        unsafe { vkrope_kernel_info_equal(self, other) != 0 }
+    }
+}
+impl Eq for KernelInfo {}
+impl Hash for KernelInfo {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(unsafe { vkrope_kernel_info_hash(self) });
+    }
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Tensor {
@@ -156,6 +172,7 @@ struct Angles {
 struct PagedCache {
     slot_mapping: Part,
     source_mapping: Part,
+    v_mappings: [Part; 2],
     int64: u32,
     page_size: u32,
     strides: [i64; 3],
@@ -181,6 +198,7 @@ struct Call {
     scales_out: [Part; 3],
     scales_in: [Part; 3],
     second: [Part; 3],
+    norm_weight: [Part; 3],
 }
 
 /// The first fields of vkrope_device_ref.
@@ -280,6 +298,8 @@ extern "C" {
         error: *mut Error,
     ) -> i32;
     fn vkrope_kernel_destroy(kernel: Handle);
+    fn vkrope_kernel_info_equal(a: *const KernelInfo, b: *const KernelInfo) -> u32;
+    fn vkrope_kernel_info_hash(info: *const KernelInfo) -> u64;
     fn vkrope_arena_create(kernel: Handle, calls: u32, made: *mut Handle, error: *mut Error)
         -> i32;
     fn vkrope_arena_destroy(arena: Handle);
@@ -357,8 +377,34 @@ extern "C" fn record(user: *const c_void, commands: Handle, error: *mut Error) -
     unsafe { vkrope_record(commands, work.kernel, &work.call, work.arena, error) }
 }
 
+/// A device and its kernels.
+struct Engine {
+    device: Handle,
+    kernels: HashMap<KernelInfo, Owned>,
+}
+
+impl Engine {
+    fn kernel(&mut self, info: &KernelInfo) -> Result<Handle, String> {
+        if let Some(kernel) = self.kernels.get(info) {
+            return Ok(kernel.0);
+        }
+        let kernel = make(vkrope_kernel_destroy, |made, error| unsafe {
+            vkrope_kernel_create(vkrope_device_get_ref(self.device), info, made, error)
+        })?;
+        let handle = kernel.0;
+        self.kernels.insert(*info, kernel);
+        Ok(handle)
+    }
+}
+
 /// Runs a call whose parts are all in `memory`.
-fn submit(device: Handle, info: &KernelInfo, call: &Call, memory: &mut [u8]) -> Result<(), String> {
+fn submit(
+    engine: &mut Engine,
+    info: &KernelInfo,
+    call: &Call,
+    memory: &mut [u8],
+) -> Result<(), String> {
+    let device = engine.device;
     let buffer = make(vkrope_buffer_destroy, |made, error| unsafe {
         vkrope_buffer_create(device, memory.len() as u64, made, error)
     })?;
@@ -379,19 +425,17 @@ fn submit(device: Handle, info: &KernelInfo, call: &Call, memory: &mut [u8]) -> 
         part.buffer = if part.range > 0 { handle } else { 0 };
     }
     let reference = unsafe { vkrope_device_get_ref(device) };
-    let kernel = make(vkrope_kernel_destroy, |made, error| unsafe {
-        vkrope_kernel_create(reference, info, made, error)
-    })?;
+    let kernel = engine.kernel(info)?;
     let mut dispatches = 0;
-    check(|e| unsafe { vkrope_get_dispatches(kernel.0, &call, &mut dispatches, e) })?;
+    check(|e| unsafe { vkrope_get_dispatches(kernel, &call, &mut dispatches, e) })?;
     let arena = make(vkrope_arena_destroy, |made, error| unsafe {
         match (*reference).enabled & PUSH_DESCRIPTOR {
-            0 => vkrope_arena_create(kernel.0, dispatches as u32, made, error),
+            0 => vkrope_arena_create(kernel, dispatches as u32, made, error),
             _ => 0,
         }
     })?;
     let work = Work {
-        kernel: kernel.0,
+        kernel,
         arena: arena.0,
         call,
     };
@@ -442,7 +486,7 @@ fn same(what: &str, memory: &[u8], expected: &[u8]) -> Result<usize, String> {
 
 /// K goes to a cache of q8_0, V to one of f32, and both, packed, to second destinations. Of two
 /// tokens the first has slot 3, the second none. Returns the number of bytes that were compared.
-fn layer_without_rope(device: Handle) -> Result<usize, String> {
+fn layer_without_rope(engine: &mut Engine) -> Result<usize, String> {
     const ROW: u64 = 32 * 4;
     let mut info = KernelInfo {
         scatter_kv: 1,
@@ -493,15 +537,15 @@ fn layer_without_rope(device: Handle) -> Result<usize, String> {
         expected[block + 2 + i] = number(i) as u8;
     }
     expected[1024 + 3 * 128..1536].copy_from_slice(&rows[..128]);
-    submit(device, &info, &call, &mut memory)?;
+    submit(engine, &info, &call, &mut memory)?;
     same("a layer without RoPE", &memory, &expected)
 }
 
 /// The channels up to HEAD_DIM of a row have a norm, the others rotate: in place, in one dispatch.
-fn latent_row(device: Handle, rotation: *const c_void) -> Result<usize, String> {
+fn latent_row(engine: &mut Engine, rotation: *const c_void) -> Result<usize, String> {
     const POSITION: i32 = 9;
     let table = make(vkrope_angle_table_destroy, |made, error| unsafe {
-        vkrope_angle_table_create(device, rotation, FACTORED_TEXTURE, 16, made, error)
+        vkrope_angle_table_create(engine.device, rotation, FACTORED_TEXTURE, 16, made, error)
     })?;
     let mut info = KernelInfo {
         pairing: HALF_SPLIT,
@@ -529,7 +573,7 @@ fn latent_row(device: Handle, rotation: *const c_void) -> Result<usize, String> 
         .map(|i| (29 * i % 61) as f32 / 16.0 - 2.0)
         .collect();
     let mut memory = bytes_of(&row);
-    submit(device, &info, &call, &mut memory)?;
+    submit(engine, &info, &call, &mut memory)?;
     let x = |i: usize| f64::from(row[i]);
     let mean = (0..HEAD_DIM).map(|i| x(i) * x(i)).sum::<f64>() / HEAD_DIM as f64;
     for (i, word) in memory.chunks_exact(4).enumerate() {
@@ -570,7 +614,7 @@ struct RopeParams {
 
 /// A cache of q8_0 for K, of iq4_nl for V: token 0 moves to another slot and turns, token 1 stays
 /// as it is, token 2 turns in place. Quarter turns exchange the blocks of a key; V is copied.
-fn moved_keys(device: Handle) -> Result<usize, String> {
+fn moved_keys(engine: &mut Engine) -> Result<usize, String> {
     const K_ROW: usize = 2 * 34;
     const V_ROW: usize = 2 * 18;
     const V_CACHE: usize = 4 * K_ROW;
@@ -589,7 +633,7 @@ fn moved_keys(device: Handle) -> Result<usize, String> {
     };
     let table = make(vkrope_angle_table_destroy, |made, error| unsafe {
         let rotation = (&rotation as *const RopeParams).cast();
-        vkrope_angle_table_create(device, rotation, FACTORED_TEXTURE, 8, made, error)
+        vkrope_angle_table_create(engine.device, rotation, FACTORED_TEXTURE, 8, made, error)
     })?;
     let mut info = KernelInfo {
         pairing: HALF_SPLIT,
@@ -654,12 +698,12 @@ fn moved_keys(device: Handle) -> Result<usize, String> {
             V_CACHE + V_ROW * to,
         );
     }
-    submit(device, &info, &call, &mut memory)?;
+    submit(engine, &info, &call, &mut memory)?;
     same("moved keys", &memory, &expected)
 }
 
 /// K goes to int4 with a scale for 32 channels, and comes back.
-fn scales_of_groups(device: Handle) -> Result<usize, String> {
+fn scales_of_groups(engine: &mut Engine) -> Result<usize, String> {
     const ROW: usize = 4 * HEAD_DIM;
     const CODES: usize = 2 * ROW;
     const SCALES: usize = CODES + HEAD_DIM / 2;
@@ -690,7 +734,7 @@ fn scales_of_groups(device: Handle) -> Result<usize, String> {
         expected[CODES + c / 2] |= (code(c) as u8 & 15) << (4 * (c % 2));
     }
     expected[SCALES..].copy_from_slice(&bytes_of(&[0.5, 0.125]));
-    submit(device, &info, &call, &mut memory)?;
+    submit(engine, &info, &call, &mut memory)?;
     same("int4", &memory, &expected)?;
     let ops = &mut info.tensor[K].ops;
     ops.store_scale = 0;
@@ -702,7 +746,7 @@ fn scales_of_groups(device: Handle) -> Result<usize, String> {
     call.scales_in = call.scales_out;
     call.scales_out = Default::default();
     expected[ROW..2 * ROW].copy_from_slice(&bytes_of(&row));
-    submit(device, &info, &call, &mut memory)?;
+    submit(engine, &info, &call, &mut memory)?;
     same("int4 that is read", &memory, &expected)
 }
 
@@ -772,10 +816,20 @@ fn run() -> Result<String, String> {
     }
     let name =
         unsafe { CStr::from_ptr((*vkrope_device_get_info(device.0)).name) }.to_string_lossy();
-    let layers = layer_without_rope(device.0)?
-        + latent_row(device.0, rotation)?
-        + moved_keys(device.0)?
-        + scales_of_groups(device.0)?;
+    let mut engine = Engine {
+        device: device.0,
+        kernels: HashMap::new(),
+    };
+    let mut layers = 0;
+    for _ in 0..2 {
+        layers += layer_without_rope(&mut engine)?
+            + latent_row(&mut engine, rotation)?
+            + moved_keys(&mut engine)?
+            + scales_of_groups(&mut engine)?;
+        if engine.kernels.len() != 5 {
+            return Err(format!("there are {} kernels, not 5", engine.kernels.len()));
+        }
+    }
     Ok(format!(
         "Rust: {} values rotated on {name}, {layers} bytes of layers compared",
         q.len() + k.len()
