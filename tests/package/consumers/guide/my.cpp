@@ -13,7 +13,9 @@ vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FA
 vkrope::Call shift;
 std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 vkrope::DeviceRef ref;
-Owned<vkrope::Kernel> kernel, qkv_kernel, no_rope_kernel;
+Owned<vkrope::Kernel> kernel;
+std::unordered_map<vkrope::KernelInfo, Owned<vkrope::Kernel>, vkrope::InfoHash, vkrope::InfoEqual>
+    kernels;
 Owned<vkrope::PositionKernel> position_kernel;
 std::vector<Owned<vkrope::DescriptorArena>> arenas;
 std::uint32_t vkrope_device_feature;

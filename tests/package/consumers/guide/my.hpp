@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 struct vkrope_angle_table_layout;
@@ -31,6 +32,8 @@ using Kernel = vkrope_kernel;
 using KernelInfo = vkrope_kernel_info;
 using PositionKernel = vkrope_position_kernel;
 struct Destroyer;
+struct InfoEqual;
+struct InfoHash;
 struct RopeParams;
 }  // namespace vkrope
 
@@ -59,7 +62,7 @@ inline VkCommandBuffer commands;
 inline std::string_view config_json;
 inline std::vector<const char*> extensions;
 inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, source_mapping, ids, deltas, seconds,
-    cu_seqlens, offsets, cos_cache, sin_cache, parameters;
+    cu_seqlens, offsets, cos_cache, sin_cache, parameters, q_norm_weight, k_norm_weight;
 inline VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 inline bool has_debug_utils, no_rope;
 inline VkBuffer staging;
@@ -86,7 +89,12 @@ extern vkrope::KernelInfo info;
 extern vkrope::Call shift;
 extern std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 extern vkrope::DeviceRef ref;
-extern Owned<vkrope::Kernel> kernel, qkv_kernel, no_rope_kernel;
+extern Owned<vkrope::Kernel> kernel;
+extern std::unordered_map<vkrope::KernelInfo, Owned<vkrope::Kernel>, vkrope::InfoHash,
+                          vkrope::InfoEqual>
+    kernels;
+inline std::vector<const vkrope::Kernel*> kernel_of;  // of each layer
+inline std::uint32_t layer;
 extern Owned<vkrope::PositionKernel> position_kernel;
 extern std::vector<Owned<vkrope::DescriptorArena>> arenas;  // one for each frame in flight
 extern std::uint32_t vkrope_device_feature;
