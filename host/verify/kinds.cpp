@@ -619,6 +619,16 @@ constexpr Kind all[] = {
      [](Whole operation) { return !operation.absent[Q] && !operation.absent[K]; },
      1500,
      {.storage_buffers = 6}},
+    {"bound_weights_in_units_of_8",
+     [](Info info, Tensors) {
+         const TensorInfo& q = info.tensor[Q];
+         return binds_weight(q) && q.ops.norm.weight_type == VKROPE_F32 && q.head_dim >= 16 &&
+                has_units(info, 8) && info.rotary_dim != 0 &&
+                !any(info, [](const TensorInfo& of) {
+                    return of.in == VKROPE_F32 || of.out == VKROPE_F32 ||
+                           of.ops.norm.channels != 0;
+                });
+     }},
 };
 
 }  // namespace
