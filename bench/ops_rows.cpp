@@ -61,7 +61,8 @@ std::vector<Shape> layer_shapes() {
     store_in_cache(latent.operation);
     const Shape groups = layer("groups_llama3_1_8b/int8", "Llama 3.1 8B", tokens, 32, 8, 128,
                                std::nullopt);
-    std::vector<Shape> all = {no_rope, second, groups, latent};
+    const Shape bound = layer("bound_weights_qwen3_8b/f16", "Qwen3 8B", tokens, 32, 8, 128);
+    std::vector<Shape> all = {no_rope, second, groups, latent, bound};
     for (Shape& shape : all) shape.operation = of_type(shape.operation, VKROPE_F16);
     for (Shape* shape : {&all[0], &all[1], &all[2]}) {
         add_v(shape->operation, shape == &all[2] ? VKROPE_INT8 : VKROPE_Q8_0);
@@ -74,6 +75,8 @@ std::vector<Shape> layer_shapes() {
         all[2].operation.info.tensor[which].ops.store_scale = VKROPE_STORE_SCALE_MADE;
         all[2].operation.info.tensor[which].ops.store_scale_group = 32;
     }
+    add_v(all[4].operation, VKROPE_F16);
+    bind_weights(all[4].operation);
     all.push_back(
         {"moved_llama3_1_8b/q8_0", "Llama 3.1 8B", moved_keys(8192, {8, 128}, VKROPE_Q8_0)});
     return all;
@@ -318,7 +321,8 @@ class LayerWithOps {
     std::vector<Record> steps_[methods];
 };
 
-// A layer whose K and V may have second destinations, or whose keys move.
+// A layer whose K and V may have second destinations, whose weights may be bound, or whose keys
+// move.
 struct OneCall {
     OneCall(Device& device, const verify::Operation& operation)
         : layer(device, operation), one(device, layer.operation()) {
@@ -329,6 +333,8 @@ struct OneCall {
         }
         if (verify::is_quantised(operation.info.tensor[K].in)) add_passes_of_move(device);
         if (verify::has_second(operation, K)) add_calls_of_second(device);
+        if (operation.info.tensor[Q].ops.norm.weight_bound)
+            parts.emplace_back(device, with_packed_weights(layer.operation()));
     }
 
     void add_calls_of_second(Device& device) {

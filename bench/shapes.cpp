@@ -7,6 +7,7 @@
 
 #include "base/meaning.hpp"
 #include "verify/definition.hpp"
+#include "verify/elements.hpp"
 #include "verify/memory.hpp"
 
 namespace vkrope::bench {
@@ -147,6 +148,31 @@ void add_norm(Operation& operation, TensorIndex which, Norm norm) {
 
 void add_norms(Operation& operation, NormSpan span) {
     for (const TensorIndex which : {Q, K}) add_norm(operation, which, {.span = span});
+}
+
+void bind_weights(Operation& operation) {
+    verify::Memory memory(1);
+    memory.bytes = std::move(operation.memory);
+    for (const TensorIndex which : {Q, K}) {
+        const verify::Bytes weight = verify::bytes_of(operation.parameters[which].weight);
+        VkDescriptorBufferInfo& place = operation.call.norm_weight[which];
+        place = memory.take(weight.size(), 256);
+        std::copy(weight.begin(), weight.end(), &memory.bytes[place.offset]);
+        operation.parameters[which].weight.clear();
+        operation.info.tensor[which].ops.norm.weight_bound = true;
+    }
+    operation.memory = std::move(memory.bytes);
+}
+
+Operation with_packed_weights(Operation operation) {
+    for (const TensorIndex which : {Q, K}) {
+        Norm& norm = operation.info.tensor[which].ops.norm;
+        if (!norm.weight_bound) continue;
+        operation.parameters[which].weight = verify::bound_weight(operation, which);
+        operation.call.norm_weight[which] = {};
+        norm.weight_bound = false;
+    }
+    return operation;
 }
 
 void remove_rotation(Operation& operation) {

@@ -34,6 +34,9 @@ verify::Operation of_type(verify::Operation operation, Element element);
 void add_norm(verify::Operation& operation, TensorIndex which, Norm norm);
 // Adds norms to Q and K.
 void add_norms(verify::Operation& operation, NormSpan span);
+// Binds the weights of Q and K as they are, in f32, instead of packing them into the parameters.
+void bind_weights(verify::Operation& operation);
+verify::Operation with_packed_weights(verify::Operation operation);
 // Adds V, like K, and stores both as `cache`: if it is quantised, with llama.cpp's Hadamard
 // transforms.
 void add_v(verify::Operation& operation, Element cache);

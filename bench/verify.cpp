@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/meaning.hpp"
+#include "shapes.hpp"
 #include "verify/definition.hpp"
 #include "verify/memory.hpp"
 #include "verify/oracle/verdict.hpp"
@@ -42,7 +43,7 @@ verify::Operation part_of(const verify::Operation& whole, TensorIndex which, con
             some.insert(some.end(), &numbers[at], &numbers[at] + block.tokens);
         return some;
     };
-    verify::Operation part = whole;
+    verify::Operation part = with_packed_weights(whole);  // the part has other memory
     verify::Memory memory(1);
     part.call.batch = 1;
     part.call.tokens = std::uint32_t(block.tokens);

@@ -48,7 +48,8 @@ for who in ggml ggml_along_x onnxruntime ncnn unfused; do
     has "rival/$who/prefill_llama3_8b/f16"; done
 for shape in decode_b1 decode_b64 decode_b256; do has "rival/unfused/$shape/f16"; done
 has layer/no_rope_exaone4_32b/q8_0 layer/second_llama3_1_8b/q8_0 layer/latent_deepseek_v3/f16 \
-    layer/groups_llama3_1_8b/int8 layer/moved_llama3_1_8b/q8_0 cache/decode_qwen3_8b/iq4_nl
+    layer/groups_llama3_1_8b/int8 layer/moved_llama3_1_8b/q8_0 cache/decode_qwen3_8b/iq4_nl \
+    layer/bound_weights_qwen3_8b/f16
 has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 host/fill_factored_131072
 for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" \
     "host/create_warm/$kind" "host/record_of/$kind"; done
