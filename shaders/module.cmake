@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Compiles the compute shader SOURCE to OUTPUT.spv, writes the names of the files that it includes
 # to OUTPUT.d, and packs the words into OUTPUT.inc (embed.cmake). The programs GLSLANG, SPIRV_OPT
-# and SPIRV_VAL are searched if they are not given; only the first must be there.
+# and SPIRV_VAL are searched if they are not given; only the first must be there, and the others
+# are not used if they are given as empty.
 cmake_minimum_required(VERSION 3.25)
 set(places HINTS $ENV{VULKAN_SDK}/bin $ENV{VULKAN_SDK}/Bin)
 find_program(GLSLANG glslangValidator ${places} REQUIRED)

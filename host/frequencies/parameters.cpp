@@ -98,8 +98,8 @@ Status check_source(const Filled& of) noexcept {
                      item.count);
     if (source.element > VKROPE_BF16)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "%s.%s.element is %u: it must be f32 (0), f16 (1) or bf16 (2)", of.tensor,
-                     of.field, unsigned(source.element));
+                     "%s.%s.element is %u, %s: it must be f32, f16 or bf16", of.tensor, of.field,
+                     unsigned(source.element), text_of(source.element));
     if (source.count == item.count) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.%s.count is %zu: the layout has %u numbers for it", of.tensor, of.field,
@@ -149,6 +149,17 @@ void fill(const Filled& of, unsigned char* memory) noexcept {
     }
 }
 
+// Returns whether these are the rows of latent attention (MLA): values of 256 channels or more,
+// beside keys of the 32 or 64 channels that rotate, alone or together with the values.
+bool is_latent(std::uint32_t k_head_dim, std::uint32_t v_head_dim) noexcept {
+    constexpr std::uint32_t deepseek = 512 + 64;  // no other head has as many channels
+    if (k_head_dim == deepseek) return true;
+    for (const std::uint32_t rotated : {32u, 64u})
+        if (v_head_dim >= 256 && (k_head_dim == rotated || k_head_dim == v_head_dim + rotated))
+            return true;
+    return false;
+}
+
 std::uint32_t block_of_llama_cpp(std::uint32_t head_dim, bool quantised,
                                  std::uint32_t most) noexcept {
     if (!quantised || head_dim == 0 || head_dim % 64 != 0) return 0;
@@ -165,8 +176,7 @@ using namespace vkrope;
 
 vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim, VkBool32 k_quantised,
                                                     uint32_t v_head_dim, VkBool32 v_quantised) {
-    // Rows of latent attention: 576 or 320 channels, of which 512 or 256 are also the values.
-    if (v_head_dim == 0 || k_head_dim == 576 || k_head_dim == 320) return {};
+    if (is_latent(k_head_dim, v_head_dim)) return {};
     return {block_of_llama_cpp(k_head_dim, k_quantised, 512),
             block_of_llama_cpp(v_head_dim, v_quantised, 64)};
 }

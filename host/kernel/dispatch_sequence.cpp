@@ -37,8 +37,7 @@ VkDescriptorBufferInfo place(const View& view, std::uint32_t group_heads, const 
     return bound;
 }
 
-// The binding of a tensor is that of Q plus the index that the shader sees. Written buffers come
-// last.
+// The binding of a tensor is that of Q plus the index that the shader sees.
 static_assert(shader::binding_k_in == shader::binding_q_in + K &&
               shader::binding_v_in == shader::binding_q_in + V &&
               shader::binding_v_scales == shader::binding_q_scales + V &&

@@ -148,7 +148,8 @@ Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words
 
 bool has_f16(const TensorInfo& format) {
     return format.head_dim != 0 &&
-           (format.in == VKROPE_F16 || format.out == VKROPE_F16 || format.second == VKROPE_F16);
+           (format.in == VKROPE_F16 || format.out == VKROPE_F16 || format.second == VKROPE_F16 ||
+            format.ops.norm.weight_type == VKROPE_F16);
 }
 
 Status choose_conversion(Kernel& kernel) {
@@ -238,19 +239,25 @@ Status build(Kernel& kernel) {
         if (kernel.binds.storage_buffers() <= kernel.max_storage_buffers) break;
     }
     if (kernel.binds.storage_buffers() > kernel.max_storage_buffers) {
-        const bool bound = any_tensor(kernel.info, [](const TensorInfo& tensor) {
-            return tensor.ops.norm.weight_bound != VK_FALSE;
-        });
+        std::uint32_t weights = 0;
+        const char* of_weight = nullptr;  // the first tensor with a bound weight
+        for (const TensorIndex t : every_tensor) {
+            if (!kernel.info.tensor[t].ops.norm.weight_bound) continue;
+            if (weights++ == 0) of_weight = names_of[t].name;
+        }
+        if (kernel.binds.storage_buffers() > kernel.max_storage_buffers + weights)
+            of_weight = nullptr;  // they alone are not too many
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                     "%s: the kernel then binds %u storage buffers, but the device allows %u "
+                     "%s%s: the kernel then binds %u storage buffers, but the device allows %u "
                      "(maxPerStageDescriptorStorageBuffers)",
-                     bound                    ? "ops.norm.weight_bound"
+                     of_weight                ? of_weight
                      : kernel.info.gather_kv  ? "gather_kv"
                      : kernel.info.scatter_kv ? "scatter_kv"
                      : kernel.needs.moves_keys
                          ? names_of[kernel.info.tensor[K].head_dim != 0 ? K : V].name
                          : "angles",
-                     kernel.binds.storage_buffers(), kernel.max_storage_buffers);
+                     of_weight ? ".ops.norm.weight_bound" : "", kernel.binds.storage_buffers(),
+                     kernel.max_storage_buffers);
     }
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {

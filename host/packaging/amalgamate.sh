@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 # amalgamate.sh SOURCE FOLDER: compiles the shaders and writes the three files to copy into a
 # project: vkrope.h, vkrope.hpp and vkrope.cpp, which contains frequencies and kernel with their
-# SPIR-V. Environment: CMAKE, GLSLANG, VULKAN_SDK.
+# SPIR-V. Environment: CMAKE, GLSLANG, VULKAN_SDK, SPIRV_HPP (spirv/unified1/spirv.hpp).
 set -eu
 source=$1 folder=$2
 mkdir -p "$folder"
 version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
-    "$source/host/include/vkrope/version.h" | paste -sd.)
+    "$source/host/include/vkrope/version.h" | paste -sd. -)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -15,11 +15,14 @@ for module in rope positions; do
     "${CMAKE:-cmake}" "-DSOURCE=$source/shaders/$module.comp" "-DOUTPUT=$scratch/$module" \
         ${GLSLANG:+"-DGLSLANG=$GLSLANG"} -P "$source/shaders/module.cmake"
 done
+spirv_hpp=${SPIRV_HPP:-}
 for place in "${VULKAN_SDK:-/usr/local}" /usr/local /usr /opt/homebrew; do
-    spirv_hpp=$place/include/spirv/unified1/spirv.hpp
-    [ ! -f "$spirv_hpp" ] || break
+    [ -z "$spirv_hpp" ] || break
+    [ ! -f "$place/include/spirv/unified1/spirv.hpp" ] ||
+        spirv_hpp=$place/include/spirv/unified1/spirv.hpp
 done
-[ -f "$spirv_hpp" ] || { echo 'spirv/unified1/spirv.hpp is not there (SPIRV-Headers)'; exit 1; }
+[ -f "$spirv_hpp" ] ||
+    { echo 'no spirv/unified1/spirv.hpp: install SPIRV-Headers or set SPIRV_HPP' >&2; exit 1; }
 
 license() {
     echo "// vkrope $version: rotary position embedding on Vulkan, in a form to copy."

@@ -59,8 +59,8 @@ Status check(const HostShape* given) {
                      "shape.position_count is 0 although shape.positions is not null");
     if (shape.element > VKROPE_BF16)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "shape.element is %u: it must be f32 (0), f16 (1) or bf16 (2)",
-                     unsigned(shape.element));
+                     "shape.element is %u, %s: it must be f32, f16 or bf16",
+                     unsigned(shape.element), text_of(shape.element));
     if (shape.layout > VKROPE_LAYOUT_THD)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "shape.layout is %u: not a valid layout",
                      unsigned(shape.layout));

@@ -437,7 +437,7 @@ TEST_CASE("record: each bound weight has a binding in the dispatch of its tensor
     const KernelHost host({.storage_buffers = 4});
     info.angles = VKROPE_ANGLES_DIRECT_BUFFER;
     check_error(create(host.ref, info).status, VKROPE_ERROR_LIMIT_EXCEEDED,
-                "ops.norm.weight_bound 5 4");
+                "tensor[0].ops.norm.weight_bound 5 4");
 }
 
 TEST_CASE("record: V with slots of its own has its own dispatch, pages and count") {

@@ -284,18 +284,20 @@ def test_norm_weights_that_are_refused(device, llama, tensor):
         with pytest.raises(vkrope.InvalidArgumentError, match="weight_type"):
             vkrope.Kernel(device, llama, q=of, max_position=8)
 
-    q, weight = device.array(tensor(1, 4, 2, 128)), device.array(tensor(300, dtype=np.float16))
+    q, halves = device.array(tensor(1, 4, 2, 128)), device.array(tensor(300, dtype=np.float16))
+    weight = halves[:128]
     floats = device.array(tensor(128))
     bound, packed = kernel_of(np.float16), kernel_of(None)
     for sentence, kernel, arguments in (
         (r"norm_weight\[0\]", bound, {}),
         (r"norm_weight\[0\]", packed, {"q_norm_weight": floats, "parameters": floats}),
         (r"norm_weight\[1\]", bound, {"q_norm_weight": weight, "k_norm_weight": floats}),
-        (r"norm_weight\[0\]", bound, {"q_norm_weight": weight[1:]}),  # its offset
-        (r"norm_weight\[0\]", bound, {"q_norm_weight": weight[:126]}),
+        (r"norm_weight\[0\]", bound, {"q_norm_weight": halves[1:129]}),  # its offset
+        ("q_norm_weight has 126 numbers: .* 128", bound, {"q_norm_weight": weight[:126]}),
+        ("q_norm_weight has 300 numbers: .* 128", bound, {"q_norm_weight": halves}),
         ("parameters", bound, {"q_norm_weight": weight, "parameters": floats}),
         ("q_norm_weight is float32 .* packed f16", bound, {"q_norm_weight": floats}),
-        (r"strides \(2,\): must be packed", bound, {"q_norm_weight": weight[::2]}),
+        (r"strides \(2,\): must be packed", bound, {"q_norm_weight": halves[::2]}),
     ):
         with pytest.raises(vkrope.InvalidArgumentError, match=sentence):
             kernel.run(q=q, **arguments)

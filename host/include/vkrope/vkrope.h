@@ -447,8 +447,8 @@ typedef struct vkrope_norm {
     /** 0: all channels, and first_channel must be 0; else first_channel + channels <= head_dim. */
     uint32_t channels VKROPE_ZERO;
     /** The weight is read where the engine has it, from vkrope_call::norm_weight, instead of from
-     * vkrope_call::parameters. Same bits. Not with two_parameter_sets. Takes a storage buffer more
-     * of each such tensor. */
+     * vkrope_call::parameters. Same bits. Not with two_parameter_sets. The device must bind one
+     * more storage buffer for each such tensor. */
     VkBool32 weight_bound VKROPE_ZERO;
     /** With weight_bound: element type of that buffer, f32, f16 or bf16. */
     vkrope_element weight_type VKROPE_ZERO;
@@ -715,7 +715,8 @@ typedef struct vkrope_tensor {
 /**
  * Paged cache: destination rows of out[VKROPE_K] and out[VKROPE_V], one per token, with scatter_kv,
  * and source rows of in[VKROPE_K] and in[VKROPE_V] with gather_kv. The number of pages follows from
- * where.range (of the smallest destination, or source, of a call):
+ * where.range (of the smallest destination, or source, of a call; with slots of V's own, K and V
+ * each have theirs):
  *
  *     [slots, heads, head_dim]              page_size 1
  *     [pages, page_size, heads, head_dim]   packed, the default
@@ -804,7 +805,8 @@ typedef struct vkrope_call {
     uint32_t tokens VKROPE_ZERO; /**< tokens per sequence; 0 is valid and records nothing */
     /** Indexed by VKROPE_Q, VKROPE_K, VKROPE_V; heads 0: absent. V is copied, and converted if
      * vkrope_tensor_info::in and out differ; in place, nothing is copied. A V with the heads,
-     * head_dim and strides (in elements) of K shares K's dispatch; any other V has its own. */
+     * head_dim and strides of K, blocks of as many channels, and K's slots shares K's dispatch; any
+     * other V has its own. */
     vkrope_tensor in[VKROPE_TENSORS] VKROPE_ZERO;
     vkrope_tensor out[VKROPE_TENSORS] VKROPE_ZERO; /**< may equal `in`: in place */
     vkrope_positions positions VKROPE_ZERO;        /**< positions of the tokens */
@@ -813,7 +815,8 @@ typedef struct vkrope_call {
     vkrope_gain gain VKROPE_ZERO;                  /**< treatment of the attention factor */
     vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_kv or gather_kv */
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
-     * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored).
+     * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored),
+     * and once more for a slot of V's own (vkrope_paged_cache::v_slot_mapping).
      * A call that records nothing counts nothing. The library never clears it. Setting this field
      * is an error if neither can happen: with computed angles, which cover every implicit position
      * and every int32 id, and no slots, because the kernel has neither scatter_kv nor gather_kv, or
@@ -1431,12 +1434,14 @@ typedef struct vkrope_hadamard_blocks {
  * Returns the block sizes with which llama.cpp transforms Q, K and V before it stores a quantised
  * cache, as of its release b9867 (src/llama-kv-cache.cpp; ggml-org/llama.cpp#21038): for Q and K
  * the largest power of two that divides head_dim, for V 64; none if head_dim is not a multiple of
- * 64. At most 512 channels. None for MLA's latent rows, whose cache has keys alone: build_attn of
- * llm_graph_input_attn_k in src/llama-graph.cpp transforms nothing. Thread-safe.
+ * 64. At most 512 channels. None for the rows of latent attention (MLA): build_attn of
+ * llm_graph_input_attn_k in src/llama-graph.cpp transforms nothing. Such rows are known by their
+ * channels: V has 256 or more, and K only the 32 or 64 that rotate, or as many more than V; or K
+ * has 576. Thread-safe.
  *
- * @param k_head_dim   head_dim of Q and K; 576 and 320 are latent rows
+ * @param k_head_dim   head_dim of Q and K
  * @param k_quantised  VK_TRUE if the cache of K has a quantised type; then Q and K are transformed
- * @param v_head_dim   head_dim of V; 0: the values are a part of the keys' rows, which are latent
+ * @param v_head_dim   head_dim of V; 0: without V
  * @param v_quantised  VK_TRUE if the cache of V has a quantised type
  */
 VKROPE_API vkrope_hadamard_blocks vkrope_hadamard_of_llama_cpp(uint32_t k_head_dim,

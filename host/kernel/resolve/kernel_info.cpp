@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/defaults.hpp"
+#include "base/parameter_layout.hpp"
 #include "base/section_rules.hpp"
 #include "base/window_rules.hpp"
 #include "kernel/resolve/rules.hpp"
@@ -228,9 +229,13 @@ namespace {
 KernelInfo normalised(const KernelInfo& given) noexcept {
     KernelInfo info = vkrope::completed(given);
     if (info.windows[0].rotary_dim == 0) info.windows[0].rotary_dim = info.rotary_dim;
-    for (TensorInfo& of : info.tensor)
+    for (TensorInfo& of : info.tensor) {
+        Norm& norm = of.ops.norm;
+        if (norm.kind != VKROPE_NORM_NONE) norm.channels = norm_channels(norm, of.head_dim);
+        if (of.ops.store_scale_group == of.head_dim) of.ops.store_scale_group = 0;
         for (float* number : {&of.ops.norm.eps, &of.ops.clip, &of.ops.scale, &of.ops.scale_floor})
             if (*number == 0) *number = 0;  // -0
+    }
     return info;
 }
 

@@ -4,6 +4,7 @@
 #include <cinttypes>
 
 #include "base/defaults.hpp"
+#include "base/parameter_layout.hpp"
 #include "base/status.hpp"
 #include "kernel/resolve/rules.hpp"
 
@@ -127,8 +128,12 @@ Status check_words_apart(const KernelInfo& info, const Call& call, const Resolve
     for (const TensorIndex t : every_tensor)
         if (resolved.tensor[t].scales)
             read_view(names_of[t].scale_tokens, *resolved.tensor[t].scales);
-    for (std::uint32_t t = Q; resolved.has_norm_weight && t < tensor_count; ++t)
-        read_words(names_of[t].norm_weight, call.norm_weight[t], call.norm_weight[t]);
+    for (std::uint32_t t = Q; resolved.has_norm_weight && t < tensor_count; ++t) {
+        const VkDescriptorBufferInfo& where = call.norm_weight[t];
+        if (where.buffer)
+            read[count++] = {names_of[t].norm_weight, where.buffer, where.offset,
+                             where.offset + bound_weight_bytes(info.tensor[t])};
+    }
     const bool has_scales_in = resolved.tensor[K].scales_in || resolved.tensor[V].scales_in;
     for (std::uint32_t t = K; has_scales_in && t < tensor_count; ++t) {
         const VkDescriptorBufferInfo& where = call.scales_in[t];

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Mapping, NamedTuple, Optional, Union
 
@@ -67,8 +68,8 @@ class Run(NamedTuple):
     """device time of the run; None if the device has no timestamps"""
     out_of_range: int
     """number of tokens whose position the table does not cover (their rows stay unrotated) or
-    whose slot is outside the cache (their K and V are not stored); a token counts once more if V
-    has slots of its own, and its slot there is outside"""
+    whose slot is outside the cache (their K and V are not stored); a token whose position is
+    covered counts once more if V has slots of its own, and its slot there is outside"""
 
 
 Format = Union[HeadFormat, Any]
@@ -183,6 +184,12 @@ class Kernel(Owner):
             self._out = {name: info.tensor[i].out for i, name in enumerate(formats)}
             self._scale_types = [tensor.ops.scale_type for tensor in info.tensor]
             self._weight_types = [tensor.ops.norm.weight_type for tensor in info.tensor]
+            of_heads = lib.VKROPE_PARAMETER_HEAD_CHANNEL
+            self._weight_sizes = [
+                (tensor.ops.norm.channels or tensor.head_dim)
+                * (tensor.heads if tensor.ops.norm.weight == of_heads else 1)
+                for tensor in info.tensor
+            ]
             self._second = {
                 name: None if of is None else of.second for name, of in formats.items()
             }
@@ -418,6 +425,11 @@ class Kernel(Owner):
             raise InvalidArgumentError(
                 f"{field} is {array.dtype} with the strides {array.strides}: must be packed "
                 f"{elements.word(wanted)}, as norm_weight of its HeadFormat says"
+            )
+        size = math.prod(array.shape)
+        if self._weight_sizes[index] not in (0, size):  # 0: the tensor is absent
+            raise InvalidArgumentError(
+                f"{field} has {size} numbers: must have the {self._weight_sizes[index]} of the norm"
             )
         return _whole_words(_where(array))
 

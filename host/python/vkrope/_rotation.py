@@ -396,7 +396,8 @@ def rope_params_from_ggml_op(
         InvalidArgumentError: a word that has no meaning, or a number outside its range
     """
     words = np.asarray(op_params)
-    if words.shape != (16,) or not np.array_equal(words, words.astype(np.int32)):
+    whole = words.shape == (16,) and words.dtype.kind in "iu"
+    if not whole or not np.array_equal(words, words.astype(np.int32)):
         raise InvalidArgumentError(f"op_params is {op_params!r}: it must be 16 numbers of int32")
     numbers = np.empty(in_range("head_dim", head_dim, lib.VKROPE_MAX_HEAD_DIM) // 2)
     factors = np.array([] if freq_factors is None else freq_factors, np.float32)

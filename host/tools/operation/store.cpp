@@ -52,14 +52,11 @@ void choose_hadamard(const char* option, const HadamardOption& given, OperationI
              "{}: llama.cpp transforms Q as the type of K demands, and --k is missing", option);
     }
     const auto head_dim = [&inputs](TensorIndex which) {
-        return std::uint32_t(inputs.tensors[which]->view.head_dim);
+        return inputs.tensors[which] ? std::uint32_t(inputs.tensors[which]->view.head_dim) : 0;
     };
-    const auto in_blocks = [&](TensorIndex which) {
-        return inputs.tensors[which] && has_blocks(type_of(which));
-    };
-    // A V that is not given has as many channels as K, unless K is a latent row.
-    const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(
-        head_dim(K), in_blocks(K), head_dim(inputs.tensors[V] ? V : K), in_blocks(V));
+    const auto in_blocks = [&](TensorIndex which) { return has_blocks(type_of(which)); };
+    const HadamardBlocks blocks = vkrope_hadamard_of_llama_cpp(head_dim(K), in_blocks(K),
+                                                               head_dim(V), in_blocks(V));
     ops[Q].*transform = ops[K].*transform = blocks.q_and_k;
     ops[V].*transform = blocks.v;
     if (blocks.q_and_k == 0 && blocks.v == 0) {

@@ -237,10 +237,13 @@ TEST_CASE("parameters: the Hadamard blocks of llama.cpp") {
     CHECK(blocks(128, false, 128, true) == std::pair(0u, 64u));
     CHECK(blocks(192, true, 128, false) == std::pair(64u, 0u));
     CHECK(blocks(256, true, 256, true) == std::pair(256u, 64u));
-    for (const std::uint32_t latent : {576u, 320u})
-        for (const std::uint32_t v : {0u, latent - 64, latent})
-            CHECK(blocks(latent, true, v, true) == std::pair(0u, 0u));
-    CHECK(blocks(64, true, 0, true) == std::pair(0u, 0u));
+    for (const auto& [k, v] : {std::pair(576u, 512u), std::pair(576u, 0u), std::pair(64u, 512u),
+                               std::pair(320u, 256u), std::pair(288u, 256u), std::pair(32u, 256u)})
+        CHECK(blocks(k, true, v, true) == std::pair(0u, 0u));
+    CHECK(blocks(320, true, 320, true) == std::pair(64u, 64u));
+    CHECK(blocks(128, true, 0, false) == std::pair(128u, 0u));
+    CHECK(blocks(64, true, 0, false) == std::pair(64u, 0u));
+    CHECK(blocks(512, true, 0, false) == std::pair(512u, 0u));
     CHECK(blocks(640, true, 512, true) == std::pair(128u, 64u));
     CHECK(blocks(2048, true, 2048, true) == std::pair(512u, 64u));
     CHECK(blocks(80, true, 96, true) == std::pair(0u, 0u));
