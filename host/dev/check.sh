@@ -11,7 +11,7 @@ source_with() {
     { # without a match, git grep fails
         git grep --untracked -lE "include [\"<](.*/)?${folder##*/}/${name}[\">]" -- '*.cpp' || :
         git grep --untracked -lE "include \"$name\"" -- ":(glob)$folder/*.cpp" || :
-    } | grep -v '^tests/package/consumers/' | head -n 1
+    } | grep -vE '^tests/(package/consumers|engine)/' | head -n 1
 }
 
 # Prints the C++ sources that differ from the origin's main branch or, without an origin, from the
@@ -22,7 +22,7 @@ changed_sources() {
     {
         git diff --name-only --diff-filter=d "$base"
         git ls-files --others --exclude-standard
-    } | grep -E '\.(cpp|hpp)$' | grep -v '^tests/package/consumers/' |
+    } | grep -E '\.(cpp|hpp)$' | grep -vE '^tests/(package/consumers|engine)/' |
         while read -r file; do
             case $file in
                 *.hpp) source_with "$file" ;;

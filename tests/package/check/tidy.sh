@@ -9,7 +9,7 @@ command -v clang-tidy >/dev/null || { echo "FAILED: there is no clang-tidy" && e
 folder=$1
 shift
 # shellcheck disable=SC2046 # a word for each file
-[ $# != 0 ] || set -- $(git ls-files '*.cpp' | grep -v '^tests/package/consumers/')
+[ $# != 0 ] || set -- $(git ls-files '*.cpp' | grep -vE '^tests/(package/consumers|engine)/')
 compiled=$(sed -n "s|^ *\"file\": \"$PWD/\(.*\)\",*\$|\1|p" "$folder/compile_commands.json")
 [ -n "$compiled" ] || { echo "FAILED: $folder is not configured" && exit 1; }
 sources=$(printf '%s\n' "$@" | grep -Fx -e "$compiled")
