@@ -447,8 +447,8 @@ typedef struct vkrope_norm {
     /** 0: all channels, and first_channel must be 0; else first_channel + channels <= head_dim. */
     uint32_t channels VKROPE_ZERO;
     /** The weight is read where the engine has it, from vkrope_call::norm_weight, instead of from
-     * vkrope_call::parameters. Same bits. Not with two_parameter_sets. The device must bind one
-     * more storage buffer for each such tensor. */
+     * vkrope_call::parameters. The result has the same bits. Not with two_parameter_sets. The
+     * device must bind one more storage buffer for each such tensor. */
     VkBool32 weight_bound VKROPE_ZERO;
     /** With weight_bound: element type of that buffer, f32, f16 or bf16. */
     vkrope_element weight_type VKROPE_ZERO;
@@ -663,9 +663,8 @@ typedef struct vkrope_arena vkrope_arena;
  * If the device binds fewer than 23 storage buffers per stage
  * (maxPerStageDescriptorStorageBuffers), a kernel with vkrope_norm::weight_bound may need an arena
  * created with an equal vkrope_kernel_info, below 20 one with second destinations, and below 18 one
- * with made scales. Below 15, this
- * applies to every kernel with vkrope_ops, and below 11 to every kernel. vkrope_record rejects an
- * arena that does not fit.
+ * with made scales. Below 15, this applies to every kernel with vkrope_ops, and below 11 to every
+ * kernel. vkrope_record rejects an arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena
  * @param calls   1 to 65536
@@ -2483,7 +2482,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rope_params_from_ggml(const vkr
  * are those of ggml 0.27.0 (ggml_rope_impl and ggml_rope_set_offset in ggml's ggml.c): [1] n_dims,
  * [2] mode, [4] n_ctx_orig, [5] to [10] the bits of freq_base, freq_scale, ext_factor, attn_factor,
  * beta_fast and beta_slow, [11] to [14] sections, [15] n_offs. A word without a meaning that is not
- * 0, and a number that ggml does not compute with, are errors that name it.
+ * 0, and a number outside the range of its field of vkrope_ggml_rope, are errors that name it.
  *
  * @param op_params          the node's op_params
  * @param head_dim           ne[0] of the node
@@ -2492,7 +2491,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_rope_params_from_ggml(const vkr
  * @param inv_freq           as above
  * @param count              as above
  * @param rotation           receives the rotation; n_offs is its q_rotary_offset and
- *                           k_rotary_offset; unchanged on error
+ *                           k_rotary_offset. A node is Q's or K's: for MLA, the caller sets one of
+ *                           the two. Unchanged on error
  * @param error              optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for an argument outside its range
  */

@@ -43,6 +43,12 @@ namespace my {
 template <class Object>
 using Owned = std::unique_ptr<Object, vkrope::Destroyer>;
 
+/// A node of ggml.md; ggml's struct is ggml_tensor.
+struct Node {
+    std::int32_t op_params[16];
+    std::int64_t ne[4];
+};
+
 /// A layer of gemma3.md.
 struct Layer {
     VkDescriptorBufferInfo q, k, v, k_cache, v_cache, parameters;
@@ -62,9 +68,12 @@ inline VkCommandBuffer commands;
 inline std::string_view config_json;
 inline std::vector<const char*> extensions;
 inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, source_mapping, ids, deltas, seconds,
-    cu_seqlens, offsets, cos_cache, sin_cache, parameters, q_norm_weight, k_norm_weight;
+    cu_seqlens, offsets, cos_cache, sin_cache, parameters, angle_buffer, q_norm_weight,
+    k_norm_weight;
 inline VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 inline bool has_debug_utils, no_rope;
+inline float eps;
+inline Node rope_node;
 inline VkBuffer staging;
 inline VkImage table_image;
 inline VkImageView table;
