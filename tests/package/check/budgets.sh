@@ -11,19 +11,19 @@ cd "$1"
 parts='part         limit    aim  files
 data             -      -  ^tests/data/
 results        530    400  ^[a-z]+/results/|\.svg$
-shaders       5900   4400  ^shaders/
-interface     3270   3400  ^host/include/
-frequencies   2550   2300  ^host/frequencies/
-kernel        7680   5200  ^host/(kernel|base)/
+shaders       5960   4400  ^shaders/
+interface     3360   3400  ^host/include/
+frequencies   2650   2300  ^host/frequencies/
+kernel        7900   5200  ^host/(kernel|base)/
 runtime       2560   2000  ^host/runtime/
 model         8870   6000  ^host/model/
-verify        7390   6500  ^host/verify/
+verify        7670   6500  ^host/verify/
 tools        19500   9000  ^host/tools/
-python        2840   2000  ^host/python/
-bench         3400   3000  ^bench/
-tests        46600  28000  ^tests/
-pages         3220   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
-packaging     1880   1500  .'
+python        2925   2000  ^host/python/
+bench         3440   3000  ^bench/
+tests        48950  28000  ^tests/
+pages         3450   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
+packaging     1900   1500  .'
 {
     git ls-files 2>/dev/null ||
         find . '(' -path ./build -o -path ./.git ')' -prune -o -type f -print | sed 's|^\./||'
