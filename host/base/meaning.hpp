@@ -27,16 +27,12 @@ constexpr bool operator==(const vkrope_window& a, const vkrope_window& b) noexce
 
 namespace vkrope {
 
-// Returns the name of an element type that is valid.
+// Returns the name of an element type, for errors.
 constexpr const char* element_name(Element element) noexcept {
     constexpr const char* names[] = {"f32",  "f16",  "bf16", "e4m3fn", "e5m2",   "int8", "q8_0",
                                      "q4_0", "q4_1", "q5_0", "q5_1",   "iq4_nl", "int4"};
     static_assert(sizeof names / sizeof *names == VKROPE_INT4 + 1);
-    return names[std::uint32_t(element)];
-}
-// Returns a text for any number in the place of an element type.
-constexpr const char* text_of(Element element) noexcept {
-    return element <= VKROPE_INT4 ? element_name(element) : "no element type";
+    return element <= VKROPE_INT4 ? names[std::uint32_t(element)] : "no element type";
 }
 // See vkrope_is_quantised.
 constexpr bool is_quantised(Element element) noexcept {

@@ -99,7 +99,7 @@ Status check_source(const Filled& of) noexcept {
     if (source.element > VKROPE_BF16)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "%s.%s.element is %u, %s: it must be f32, f16 or bf16", of.tensor, of.field,
-                     unsigned(source.element), text_of(source.element));
+                     unsigned(source.element), element_name(source.element));
     if (source.count == item.count) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                  "%s.%s.count is %zu: the layout has %u numbers for it", of.tensor, of.field,

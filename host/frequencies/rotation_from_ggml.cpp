@@ -187,13 +187,13 @@ Status read(const std::int32_t* words, GgmlRope& rope) noexcept {
     rope.mode = std::uint32_t(words[2]);
     rope.n_ctx_orig = words[4];
     std::copy_n(words + first_section, 4, rope.sections);
-    if (Status s = require_positive(rope.freq_base, "freq_base"); !s) return s;
-    if (Status s = require_positive(rope.freq_scale, "freq_scale"); !s) return s;
-    if (Status s = require_positive(rope.attn_factor, "attn_factor"); !s) return s;
-    if (Status s = require_not_negative(rope.ext_factor, "ext_factor"); !s) return s;
+    if (Status s = require_positive(rope.freq_base, "op_params[5], freq_base,"); !s) return s;
+    if (Status s = require_positive(rope.freq_scale, "op_params[6], freq_scale,"); !s) return s;
+    if (Status s = require_not_negative(rope.ext_factor, "op_params[7], ext_factor,"); !s) return s;
+    if (Status s = require_positive(rope.attn_factor, "op_params[8], attn_factor,"); !s) return s;
     if (rope.ext_factor == 0) return {};  // then the betas have no effect
-    if (Status s = require_positive(rope.beta_fast, "beta_fast"); !s) return s;
-    return require_positive(rope.beta_slow, "beta_slow");
+    if (Status s = require_positive(rope.beta_fast, "op_params[9], beta_fast,"); !s) return s;
+    return require_positive(rope.beta_slow, "op_params[10], beta_slow,");
 }
 
 // Checks the offset of the rotated channels.

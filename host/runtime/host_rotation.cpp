@@ -60,7 +60,7 @@ Status check(const HostShape* given) {
     if (shape.element > VKROPE_BF16)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "shape.element is %u, %s: it must be f32, f16 or bf16",
-                     unsigned(shape.element), text_of(shape.element));
+                     unsigned(shape.element), element_name(shape.element));
     if (shape.layout > VKROPE_LAYOUT_THD)
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "shape.layout is %u: not a valid layout",
                      unsigned(shape.layout));

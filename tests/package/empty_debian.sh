@@ -37,6 +37,28 @@ mount_debian() {
     mount -t proc none "$root/proc"
 }
 
+# enter_debian SUITE ARGUMENT...: makes the system in $root, below $SCRATCH, mounts it, and returns
+# in a namespace of its own. The script that calls this runs a second time there, with these
+# arguments; its first run ends here, when that one has ended, and removes $SCRATCH. Skips the test
+# by name where there is no such system.
+enter_debian() {
+    suite=$1
+    shift
+    skip() { echo "skipped: $*" && exit 77; }
+    reason=$(why_no_debian)
+    [ -z "$reason" ] || skip "$reason"
+    if [ -z "${VKROPE_NAMESPACE:-}" ]; then
+        rm -rf --one-file-system "$SCRATCH" && mkdir -p "$SCRATCH" || exit 1
+        code=0
+        in_namespace sh "$0" "$@" || code=$?
+        rm -rf --one-file-system "$SCRATCH" || code=1
+        exit $code
+    fi
+    make_debian "$suite" ||
+        skip "debootstrap could not make Debian $suite: $(tail -n 1 "$root.log")"
+    mount_debian || exit 1
+}
+
 # inside VARIABLE=VALUE... COMMAND...: runs the command in the system, with only these variables,
 # PATH and HOME.
 inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root "$@"; }

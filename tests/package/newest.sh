@@ -8,19 +8,7 @@ root=$SCRATCH/root
 suite=$1
 # shellcheck source=tests/package/empty_debian.sh
 . "$SOURCE/tests/package/empty_debian.sh"
-skip() { echo "skipped: $*" && exit 77; }
-reason=$(why_no_debian)
-[ -z "$reason" ] || skip "$reason"
-if [ -z "${VKROPE_NAMESPACE:-}" ]; then
-    rm -rf --one-file-system "$SCRATCH" && mkdir -p "$SCRATCH" || exit 1
-    code=0
-    in_namespace sh "$0" "$suite" || code=$?
-    rm -rf --one-file-system "$SCRATCH" || code=1
-    exit $code
-fi
-make_debian "$suite" ||
-    skip "debootstrap could not make Debian $suite: $(tail -n 1 "$root.log")"
-mount_debian || exit 1
+enter_debian "$suite" "$suite"
 mkdir "$root/vkrope" && tar -C "$SOURCE" --exclude=./build --exclude=./.git -cf - . |
     tar -C "$root/vkrope" --no-same-owner -xf - || exit 1
 

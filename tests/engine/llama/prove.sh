@@ -7,32 +7,21 @@ root=$SCRATCH/root
 here=$SOURCE/tests/engine/llama
 # shellcheck source=tests/package/empty_debian.sh
 . "$SOURCE/tests/package/empty_debian.sh"
-skip() { echo "skipped: $*" && exit 77; }
-reason=$(why_no_debian)
-[ -z "$reason" ] || skip "$reason"
-if [ -z "${VKROPE_NAMESPACE:-}" ]; then
-    rm -rf --one-file-system "$SCRATCH" && mkdir -p "$SCRATCH" || exit 1
-    code=0
-    in_namespace sh "$0" || code=$?
-    rm -rf --one-file-system "$SCRATCH" || code=1
-    exit $code
-fi
-make_debian sid || skip "debootstrap could not make Debian sid: $(tail -n 1 "$root.log")"
-mount_debian || exit 1
+enter_debian sid
 inside DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
     g++ libggml-dev libggml0-backend-vulkan libllama-dev libvulkan-dev mesa-vulkan-drivers \
     >"$SCRATCH/apt.log" 2>&1 ||
     skip "sid does not install llama.cpp: $(tail -n 1 "$SCRATCH/apt.log")"
-work=$root/work
+work=$root/llama
 sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$work/vkrope" || exit 1
 cp "$here"/*.?pp "$here/rows.sh" "$SOURCE"/tests/package/consumers/engine/gpu.?pp "$work/" || exit 1
-inside sh -ec 'cd /work
+inside sh -ec 'cd /llama
     g++ -std=c++17 -O1 -c vkrope/vkrope.cpp -o vkrope.o &
     g++ -std=c++20 -O1 -Wall -Wextra -I. -c ./*.cpp
     wait
     g++ ./*.o -o llama -lllama -lggml -lggml-base -lvulkan' || exit 1
 inside dpkg-query -W libggml0 libllama0 mesa-vulkan-drivers
-inside sh /work/rows.sh >"$work/rows"
+inside sh /llama/rows.sh >"$work/rows"
 mkdir -p "$SOURCE/build" && LC_ALL=C sort -k2 "$work/rows" >"$SOURCE/build/llama.txt" || exit 1
 # A mutant must be found. With exit status 3 llama.cpp itself does not run the model, for a reason
 # that it says; the models of more than one row must run.

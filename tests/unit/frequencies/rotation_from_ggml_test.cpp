@@ -295,7 +295,7 @@ TEST_CASE("ggml: each word of a node that has no meaning is named") {
                                                             (number > 0   ? "inf"
                                                              : number < 0 ? "-inf"
                                                                           : "nan"));
-            refused(good.with_number(word, -1), name + " -1");
+            refused(good.with_number(word, -1), place + name + " -1");
         } else {
             refused(good.with(word, -2), place + name + " -2");
             refused(good.with(word, std::numeric_limits<std::int32_t>::min()), place + name);
@@ -304,7 +304,8 @@ TEST_CASE("ggml: each word of a node that has no meaning is named") {
     for (const int word : {0, 3}) refused(good.with(word, 1), std::string(names[word]) + " 1 0");
     // These would be defaults if they were fields of a GgmlRope.
     for (const int word : {5, 6, 8, 9, 10})
-        refused(good.with_number(word, 0), std::string(names[word]) + " 0");
+        refused(good.with_number(word, 0),
+                "op_params[" + std::to_string(word) + "] " + names[word] + " 0");
     refused(good.with_number(7, 1.5), "ext_factor 1.5");
     for (const int mode : {1, 4, 10, 16, 26, 56, 1 << 30})
         refused(good.with(2, mode), "mode is " + std::to_string(mode));
