@@ -106,7 +106,10 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(44, channel_angles, 0)    /* 1: each channel of a pair has its angle; cos_sin_cache */      \
     X(45, second_parameters, 0) /* floats from the first set of parameters to the second, or 0 */ \
     X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */                  \
-    X(47, gather, 0)            /* 1: rows of K and V come from source_mapping */
+    X(47, gather, 0)            /* 1: rows of K and V come from source_mapping */            \
+    X(48, copy_access, 0)       /* without ops, of channels that do not rotate: access_*, */ \
+    X(49, copy_elements, 1)     /* and elements per unit */                                  \
+    X(50, walk, 1)              /* tokens that a workgroup processes one after the other */
 
 // Constants of a tensor, with ids from `first` on, and names that begin with t. V has K's batch. In
 // a dispatch with K, V also has K's strides and heads.
@@ -148,7 +151,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 34, t##element_weight, 0) /* its element_*, */                           \
     X(first + 35, t##weight_added, 0) /* and what is added to it: 0 or 1 */
 
-VKROPE_CONSTANT first_q_constant = 48, first_k_constant = 84, first_v_constant = 120;
+VKROPE_CONSTANT first_q_constant = 51, first_k_constant = 87, first_v_constant = 123;
 #define VKROPE_CONSTANTS(X)                          \
     VKROPE_PIPELINE_CONSTANTS(X)                     \
     VKROPE_TENSOR_CONSTANTS(X, q_, first_q_constant) \
@@ -264,8 +267,9 @@ VKROPE_CONSTANT turn_header_vec4s = 2;
 
 // Width of buffer accesses: the widest one that the layouts of all tensors of a call allow.
 VKROPE_CONSTANT access_wide = 0;    // 16 bytes
-VKROPE_CONSTANT access_word = 1;    // 4 bytes
-VKROPE_CONSTANT access_narrow = 2;  // one element; 16-bit elements merge into words atomically
+VKROPE_CONSTANT access_pair = 1;    // 8 bytes; not on CPUs
+VKROPE_CONSTANT access_word = 2;    // 4 bytes
+VKROPE_CONSTANT access_narrow = 3;  // one element; 16-bit elements merge into words atomically
 
 // Bits of Push::flags.
 VKROPE_CONSTANT flag_inverse = 1;

@@ -67,8 +67,11 @@ Chunk T(shifted_chunk)(Chunk chunk) {
 
 #define VKROPE_STORE_UNIT T(second_store)
 #define VKROPE_STORE_MERGED T(second_merge_word)
+#define VKROPE_STORE_ACCESS access
+#define VKROPE_STORE_ELEMENTS unit_elements
 #define VKROPE_STORE_ELEMENT T(element_second)
 #define VKROPE_STORE_WIDE T(second_wide)
+#define VKROPE_STORE_PAIR T(second_pair)
 #define VKROPE_STORE_WORD T(second_word)
 #include "store.glsl"
 #endif

@@ -106,8 +106,11 @@ struct ChunkWords {
     Words a, b;
 };
 
-// Number of copied chunks that a lane loads before it stores the first chunk.
-const uint copies_together = 4;
+// The copied units that a lane of a GPU loads before it stores the first one.
+const uint units_together = 4;
+struct CopiedWords {
+    Words a, b, c, d;
+};
 
 // Two units of a row, at the same channels in every head.
 struct Chunk {

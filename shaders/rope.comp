@@ -27,18 +27,25 @@ layout(push_constant, std430) uniform PushBlock {
 // clang-format off
 #define VKROPE_BUFFER(access, number, type, name) \
     layout(set = 0, binding = number, std430) access buffer name##_block { type name[]; };
-// Each tensor and the table have two views; a specialised pipeline uses one of them.
+// Each tensor has three views, the table and the weights have two. A specialised pipeline uses one
+// of them, or one for the channels that rotate and another for those that are copied.
 VKROPE_BUFFER(readonly, binding_q_in, uvec4, q_in_wide)
+VKROPE_BUFFER(readonly, binding_q_in, uvec2, q_in_pair)
 VKROPE_BUFFER(readonly, binding_q_in, uint, q_in_word)
 VKROPE_BUFFER(, binding_q_out, uvec4, q_out_wide)
+VKROPE_BUFFER(, binding_q_out, uvec2, q_out_pair)
 VKROPE_BUFFER(, binding_q_out, uint, q_out_word)
 VKROPE_BUFFER(readonly, binding_k_in, uvec4, k_in_wide)
+VKROPE_BUFFER(readonly, binding_k_in, uvec2, k_in_pair)
 VKROPE_BUFFER(readonly, binding_k_in, uint, k_in_word)
 VKROPE_BUFFER(, binding_k_out, uvec4, k_out_wide)
+VKROPE_BUFFER(, binding_k_out, uvec2, k_out_pair)
 VKROPE_BUFFER(, binding_k_out, uint, k_out_word)
 VKROPE_BUFFER(readonly, binding_v_in, uvec4, v_in_wide)
+VKROPE_BUFFER(readonly, binding_v_in, uvec2, v_in_pair)
 VKROPE_BUFFER(readonly, binding_v_in, uint, v_in_word)
 VKROPE_BUFFER(, binding_v_out, uvec4, v_out_wide)
+VKROPE_BUFFER(, binding_v_out, uvec2, v_out_pair)
 VKROPE_BUFFER(, binding_v_out, uint, v_out_word)
 VKROPE_BUFFER(readonly, binding_parameters, uvec4, parameters_wide)
 VKROPE_BUFFER(readonly, binding_parameters, uint, parameters_word)
@@ -55,8 +62,10 @@ VKROPE_BUFFER(, binding_q_scales_out, uint, q_scales_out)
 VKROPE_BUFFER(, binding_k_scales_out, uint, k_scales_out)
 VKROPE_BUFFER(, binding_v_scales_out, uint, v_scales_out)
 VKROPE_BUFFER(, binding_k_second, uvec4, k_second_wide)
+VKROPE_BUFFER(, binding_k_second, uvec2, k_second_pair)
 VKROPE_BUFFER(, binding_k_second, uint, k_second_word)
 VKROPE_BUFFER(, binding_v_second, uvec4, v_second_wide)
+VKROPE_BUFFER(, binding_v_second, uvec2, v_second_pair)
 VKROPE_BUFFER(, binding_v_second, uint, v_second_word)
 VKROPE_BUFFER(readonly, binding_ids, uint, ids)
 VKROPE_BUFFER(readonly, binding_slot_mapping, uint, slot_mapping)
@@ -170,17 +179,30 @@ shared uint staged_words[staged];  // rows that lanes store together
 const uint q_heads_group = head_lanes * q_batch, k_heads_group = head_lanes * k_batch;
 const bool in_batches = q_batch + k_batch != 0;
 const bool one_chunk = lane_chunks == 1 && rotating % chunk_lanes == 0;
+// 0 if one_chunk is true. (glslang accepts no nested && in a constant, and turns || into control
+// flow.)
+const uint chunk_misfit = (lane_chunks ^ 1) | (rotating % chunk_lanes);
+// 0 if channels are copied with the chunk of a lane.
+const uint q_misfit = chunk_misfit | (q_copying == 0 ? 1 : 0);
+const uint k_misfit = chunk_misfit | (k_copying == 0 ? 1 : 0);
 
 struct Lane {
+    uint of_token;               // its number among the lanes of its token
     uint chunk, q_head, k_head;  // first heads of Q, and of K and V
     bool has_q, has_k, has_v;
     uint q_from, k_from, v_from;  // start of their rows
 };
 
-// 0 if a lane copies exactly one chunk of V, loaded and stored with its chunk of K. (glslang
-// accepts no nested && in a constant.)
-const uint v_misfit = (lane_chunks ^ 1) | (rotating % chunk_lanes) |
+// 0 if a lane copies exactly one chunk of V, loaded and stored with its chunk of K.
+const uint v_misfit = chunk_misfit | (unit_elements ^ copy_elements) |
                       (v_head_dim ^ (2 * unit_elements * chunk_lanes));
+
+uint q_first_head() {
+    return gl_WorkGroupID.y * q_heads_group;
+}
+uint k_first_head() {
+    return gl_WorkGroupID.y * k_heads_group;
+}
 
 // Loads the first heads of a chunk, before all other accesses to memory; with k_after_q, K and V
 // are loaded after the stores of Q.
@@ -203,13 +225,21 @@ void rotate_batches(const Lane lane, const uint n, const Token token, const uint
                     ChunkWords v) {
     const Chunk chunk = rotating_chunk(token, pairs_of(n));
     if (q_head_dim != 0) {
-        if (lane.has_q) q_rotate_batch(q, chunk, lane.q_from, q_to, lane.q_head);
+        if (q_misfit == 0)
+            q_rotate_and_copy(q, chunk, lane.q_from, q_to, q_first_head(), lane.of_token);
+        else if (lane.has_q)
+            q_rotate_batch(q, chunk, lane.q_from, q_to, lane.q_head);
     }
     if (k_head_dim != 0) {
-        if (lane.has_k && token.stored) {
-            if (k_after_q != 0)
-                k = k_load_first(lane.k_from, lane.k_head, chunk.from + k_rotary_offset);
-            k_rotate_batch(k, chunk, lane.k_from, k_to, lane.k_head);
+        if (token.stored) {
+            if (k_after_q != 0) {
+                if (lane.has_k)
+                    k = k_load_first(lane.k_from, lane.k_head, chunk.from + k_rotary_offset);
+            }
+            if (k_misfit == 0)
+                k_rotate_and_copy(k, chunk, lane.k_from, k_to, k_first_head(), lane.of_token);
+            else if (lane.has_k)
+                k_rotate_batch(k, chunk, lane.k_from, k_to, lane.k_head);
         }
     }
     if (v_misfit == 0) {
@@ -274,31 +304,32 @@ Token take_all_heads(const Lane lane, const uint index, const uint z) {
     return token;
 }
 
-// Copies the channels that do not rotate. All lanes of a token take part, even without heads.
-void copy_groups(const uint lane_of_token, const Lane lane, const uint q_there, const uint k_there,
-                 const uint v_there, const bool stored) {
-    const uint q_first = gl_WorkGroupID.y * q_heads_group,
-               k_first = gl_WorkGroupID.y * k_heads_group;
-    if (q_copying != 0) {
-        if (q_first < (push.heads & 0xffffu) && !q_in_place())
-            q_copy_group(lane_of_token, lane.q_from, q_there, q_first);
-    }
-    if (k_copying != 0) {
-        if (k_first < (push.heads >> 16) && stored && !k_in_place())
-            k_copy_group(lane_of_token, lane.k_from, k_there, k_first);
+// Copies the channels that do not rotate, but for those that were copied with a chunk. All lanes of
+// a token take part, even without heads.
+void copy_groups(const Lane lane, const uint q_there, const uint k_there, const uint v_there,
+                 const bool stored) {
+    if (chunk_misfit != 0) {
+        if (q_copying != 0) {
+            if (!q_in_place()) q_copy_group(lane.of_token, lane.q_from, q_there, q_first_head());
+        }
+        if (k_copying != 0) {
+            if (stored && !k_in_place())
+                k_copy_group(lane.of_token, lane.k_from, k_there, k_first_head());
+        }
     }
     if (v_head_dim != 0) {
-        bool copies = k_first < (push.heads >> 16) && stored && vkrope_has(flag_v);
+        bool copies = stored && vkrope_has(flag_v);
         if (v_misfit == 0) copies = false;
-        if (copies) v_copy_group(lane_of_token, lane.v_from, v_there, k_first);
+        if (copies) v_copy_group(lane.of_token, lane.v_from, v_there, k_first_head());
     }
 }
 
 void serve(const uint index, const uint z, const uint chunk_lane, const uint head_lane) {
     Lane lane;
+    lane.of_token = chunk_lane + chunk_lanes * head_lane;
     lane.chunk = chunk_lane;
-    lane.q_head = gl_WorkGroupID.y * q_heads_group + head_lane;
-    lane.k_head = gl_WorkGroupID.y * k_heads_group + head_lane;
+    lane.q_head = q_first_head() + head_lane;
+    lane.k_head = k_first_head() + head_lane;
     lane.has_q = lane.has_k = lane.has_v = false;
     if (q_head_dim != 0) lane.has_q = lane.q_head < (push.heads & 0xffffu);
     if (k_head_dim != 0) lane.has_k = lane.k_head < (push.heads >> 16);
@@ -314,8 +345,8 @@ void serve(const uint index, const uint z, const uint chunk_lane, const uint hea
     else
         token = take_all_heads(lane, index, z);
     if (in_batches) {
-        copy_groups(chunk_lane + chunk_lanes * head_lane, lane, q_to(index, z, token),
-                    k_to(index, z, token), v_to(index, z, token), token.stored);
+        copy_groups(lane, q_to(index, z, token), k_to(index, z, token), v_to(index, z, token),
+                    token.stored);
     } else {
         if (rotary_dim == 0) {
             if (q_copying != 0) {

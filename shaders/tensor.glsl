@@ -7,8 +7,10 @@
 //
 //   VKROPE_TENSOR(name)      q_##name, k_##name or v_##name: the constants head_dim, element_in,
 //                            element_out and batch, and rotary_offset if it rotates; buffers
-//                            in_wide[] and out_wide[] of uvec4, in_word[] and out_word[] of uint:
-//                            two views of the same bindings, of which a pipeline uses one
+//                            in_wide[] and out_wide[] of uvec4, in_pair[] and out_pair[] of
+//                            uvec2, in_word[] and out_word[] of uint: three views of the same
+//                            bindings, of which a pipeline uses one, or one for the channels that
+//                            rotate and another for those that are copied
 //   VKROPE_TENSOR_ROTATES      1: the tensor rotates; 0: all channels are copied
 //   VKROPE_TENSOR_AT(end)   offset_q_##end, offset_k_##end or offset_v_##end
 //   VKROPE_TENSOR_LAYOUT(end) q_##end or k_##end: the tensor's strides in the Push
@@ -17,7 +19,7 @@
 //   VKROPE_TENSOR_SCATTERS   a constant: true if rows go to the slots of slot_mapping
 //   VKROPE_TENSOR_OF_CACHE   1: the rows may come from a cache, and there may be a second
 //                            destination, which ops.glsl stores and which has buffers
-//                            second_wide[] and second_word[]; 0: neither
+//                            second_wide[], second_pair[] and second_word[]; 0: neither
 //
 // ops.glsl documents the macros that it needs in addition.
 #ifndef VKROPE_TENSOR
@@ -92,29 +94,32 @@ uint T(load_shared)(uint at) {
     return w;
 }
 
-Words T(load)(uint at) {
-    Words w = Words(uvec4(0), uvec4(0));
-    const bool f32 = T(element_in) == element_f32;
-    if (access == access_wide) {
-        w.a = T(in_wide)[f32 ? at / 4 : at / 8];
-        if (f32 && unit_elements == 8) w.b = T(in_wide)[at / 4 + 1];
-    } else if (f32) {
-        w.a.x = T(in_word)[at];
-        if (unit_elements >= 2) w.a.y = T(in_word)[at + 1];
-        if (unit_elements >= 4) w.a.zw = uvec2(T(in_word)[at + 2], T(in_word)[at + 3]);
-    } else if (access == access_word) {
-        w.a.x = T(in_word)[at / 2];
-        if (unit_elements >= 4) w.a.y = T(in_word)[at / 2 + 1];
-    } else {
-        w.a.x = (T(load_shared)(at / 2) >> (16 * (at & 1u))) & 0xffffu;
-    }
-    return w;
-}
+#define VKROPE_LOAD_UNIT T(load)
+#define VKROPE_LOAD_ACCESS access
+#define VKROPE_LOAD_ELEMENTS unit_elements
+#include "load.glsl"
+#define VKROPE_LOAD_UNIT T(load_copied)
+#define VKROPE_LOAD_ACCESS copy_access
+#define VKROPE_LOAD_ELEMENTS copy_elements
+#include "load.glsl"
 
 #define VKROPE_STORE_UNIT T(store)
 #define VKROPE_STORE_MERGED T(merge_word)
+#define VKROPE_STORE_ACCESS access
+#define VKROPE_STORE_ELEMENTS unit_elements
 #define VKROPE_STORE_ELEMENT T(element_out)
 #define VKROPE_STORE_WIDE T(out_wide)
+#define VKROPE_STORE_PAIR T(out_pair)
+#define VKROPE_STORE_WORD T(out_word)
+#include "store.glsl"
+#define VKROPE_STORE_UNIT T(store_copied)
+#define VKROPE_STORE_MERGED T(merge_word)
+#define VKROPE_STORE_AGAIN
+#define VKROPE_STORE_ACCESS copy_access
+#define VKROPE_STORE_ELEMENTS copy_elements
+#define VKROPE_STORE_ELEMENT T(element_out)
+#define VKROPE_STORE_WIDE T(out_wide)
+#define VKROPE_STORE_PAIR T(out_pair)
 #define VKROPE_STORE_WORD T(out_word)
 #include "store.glsl"
 
@@ -171,8 +176,9 @@ void T(pass)(Chunk chunk, const uint row, const Words A, const Words B) {
 
 // ---- The pass-through channels, copied unless in place ----
 
-const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_ROTATES * rotary_dim) / unit_elements;
-// Number of copied chunks of a row; a chunk has two units.
+const uint T(copied_units) =
+    (T(head_dim) - VKROPE_TENSOR_ROTATES * rotary_dim) / copy_elements;
+// Number of copied chunks of a row, of two units each, where a lane copies chunks.
 const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;
 const uint T(lane_copies) = (T(copying) + chunk_lanes - 1) / chunk_lanes;
 
@@ -200,7 +206,7 @@ uvec2 T(copied_channels)(uint index) {
     if (T(copied_units) % 2 != 0) {
         if (b >= T(copied_units)) b = a;
     }
-    return uvec2(T(around_windows)(a * unit_elements), T(around_windows)(b * unit_elements));
+    return uvec2(T(around_windows)(a * copy_elements), T(around_windows)(b * copy_elements));
 }
 
 // ---- All heads, one after the other ----
@@ -222,9 +228,9 @@ void T(copy_heads)(uvec2 channels, const uint from, const uint to, const uint he
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     for (uint head = 0; head < heads; ++head) {
         const uvec2 at = from + head * from_head + channels, there = to + head * to_head + channels;
-        const Words A = T(load)(at.x), B = T(load)(at.y);
-        T(store)(there.x, T(converted)(A));
-        T(store)(there.y, T(converted)(B));
+        const Words A = T(load_copied)(at.x), B = T(load_copied)(at.y);
+        T(store_copied)(there.x, T(converted)(A));
+        T(store_copied)(there.y, T(converted)(B));
     }
 }
 
@@ -303,35 +309,108 @@ void T(copy)(uint lane, const uint from, const uint to) {
     }
 }
 
-// Copies the chunks of a group of heads from head `first` on. All lanes of a token share the
-// chunks, head after head, even if few lanes rotate a row. The loads of a round come before its
-// stores. All divisors are constants.
-const uint T(chunks_of_head) = T(copying) == 0 ? 1 : T(copying);
-const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
-void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {
-    const uint lanes = chunk_lanes * head_lanes;
-    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
-               to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-    const uint end = T(chunks_of_head) * min(VKROPE_TENSOR_HEADS - first, T(group_heads));
-    for (uint start = lane; start < end; start += lanes * copies_together) {
-        ChunkWords words[copies_together];
-        VKROPE_UNROLL for (uint i = 0; i < copies_together; ++i) {
-            const uint at = start + i * lanes;
-            if (at < end)
-                words[i] = T(load_chunk)(from + (first + at / T(chunks_of_head)) * from_head,
-                                         T(copied_channels)(at % T(chunks_of_head)));
-        }
-        VKROPE_UNROLL for (uint i = 0; i < copies_together; ++i) {
-            const uint at = start + i * lanes;
-            const uint row = to + (first + at / T(chunks_of_head)) * to_head;
-            const uvec2 channels = T(copied_channels)(at % T(chunks_of_head));
-            if (at < end) {
-                T(store)(row + channels.x, T(converted)(words[i].a));
-                T(store)(row + channels.y, T(converted)(words[i].b));
-            }
-        }
+// ---- Copies that all lanes of a token share ----
+
+// The lanes of a token share the copied units of head_lanes heads at a time, head after head, even
+// if few lanes rotate a row. All divisors are constants.
+const uint T(units_of_head) = T(copied_units) == 0 ? 1 : T(copied_units);
+const uint T(lane_units) = (T(units_of_head) + chunk_lanes - 1) / chunk_lanes;
+
+// Returns where a unit starts, from the first of the heads on, whose stride is `head`.
+uint T(unit_at)(const uint unit, const uint head) {
+    return unit / T(units_of_head) * head +
+           T(around_windows)(unit % T(units_of_head) * copy_elements);
+}
+
+Words T(load_unit)(const uint unit, const uint end, const uint row) {
+    Words words = Words(uvec4(0), uvec4(0));
+    if (unit < end)
+        words = T(load_copied)(row + T(unit_at)(unit, VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head));
+    return words;
+}
+
+void T(store_unit)(const uint unit, const uint end, const uint row, const Words words) {
+    if (unit < end)
+        T(store_copied)(row + T(unit_at)(unit, VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head),
+                        T(converted)(words));
+}
+
+// Loads the units that a lane copies at a time: `unit` and the units after it that are the lane's,
+// of those below `end`.
+CopiedWords T(load_units)(const uint unit, const uint end, const uint row) {
+    CopiedWords words;
+    words.a = T(load_unit)(unit, end, row);
+    words.b = words.c = words.d = words.a;
+    if (T(lane_units) > 1) words.b = T(load_unit)(unit + token_lanes, end, row);
+    if (T(lane_units) > 2) words.c = T(load_unit)(unit + 2 * token_lanes, end, row);
+    if (T(lane_units) > 3) words.d = T(load_unit)(unit + 3 * token_lanes, end, row);
+    return words;
+}
+
+void T(store_units)(const uint unit, const uint end, const uint row, const CopiedWords words) {
+    T(store_unit)(unit, end, row, words.a);
+    if (T(lane_units) > 1) T(store_unit)(unit + token_lanes, end, row, words.b);
+    if (T(lane_units) > 2) T(store_unit)(unit + 2 * token_lanes, end, row, words.c);
+    if (T(lane_units) > 3) T(store_unit)(unit + 3 * token_lanes, end, row, words.d);
+}
+
+// Copies the units of a lane from `first` on.
+void T(copy_units)(const uint first, const uint end, const uint from, const uint to) {
+    for (uint unit = first; unit < end; unit += units_together * token_lanes) {
+        const CopiedWords words = T(load_units)(unit, end, from);
+        T(store_units)(unit, end, to, words);
     }
 }
+
+const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
+// Copies the heads of a group of lanes, of which `first` is the first one.
+void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
+    const uint end = min(VKROPE_TENSOR_HEADS, first + T(group_heads));
+    for (uint head = first; head < end; head += head_lanes)
+        T(copy_units)(lane, min(head_lanes, end - head) * T(units_of_head), from + head * from_head,
+                      to + head * to_head);
+}
+
+#if VKROPE_TENSOR_ROTATES
+// Rotates head `first` + head_lane of a token, whose words are given, and copies the channels of
+// head_lanes heads that do not rotate. All loads come before the first store, except those of rows
+// with many such channels. Returns the words of the lane's next head.
+ChunkWords T(rotate_and_copy_heads)(const ChunkWords words, const Chunk chunk, const uint from,
+                                    const uint to, const uint first, const uint end,
+                                    const uint lane) {
+    const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
+               to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
+    const uint head = first + lane / chunk_lanes;
+    const uint from_row = from + first * from_head, to_row = to + first * to_head;
+    const uint units = T(in_place)() ? 0 : min(head_lanes, end - first) * T(units_of_head);
+    ChunkWords next = words;
+    if (T(batch) > 1) {
+        if (head + head_lanes < end)
+            next = T(load_chunk)(from + (head + head_lanes) * from_head,
+                                 chunk.from + T(rotary_offset));
+    }
+    const CopiedWords copied = T(load_units)(lane, units, from_row);
+    if (head < end) T(rotate_or_pass)(chunk, to + head * to_head, words);
+    T(store_units)(lane, units, to_row, copied);
+    if (T(lane_units) > units_together)
+        T(copy_units)(lane + units_together * token_lanes, units, from_row, to_row);
+    return next;
+}
+
+// Does so for the heads of a group of lanes, of which `first` is the first one.
+void T(rotate_and_copy)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
+                        const uint first, const uint lane) {
+    const uint end = min(VKROPE_TENSOR_HEADS, first + T(group_heads));
+    if (T(batch) <= 1) {
+        if (first < end) T(rotate_and_copy_heads)(words, chunk, from, to, first, end, lane);
+    } else {
+        for (uint head = first; head < end; head += head_lanes)
+            words = T(rotate_and_copy_heads)(words, chunk, from, to, head, end, lane);
+    }
+}
+#endif
 
 #ifdef VKROPE_NORM_GLSL
 #include "ops.glsl"

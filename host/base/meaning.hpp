@@ -51,6 +51,10 @@ constexpr std::uint32_t element_bytes(Element element) noexcept {
     constexpr std::uint32_t bytes[] = {4, 2, 2, 1, 1, 1, 34, 18, 20, 22, 24, 18, 1};
     return element <= VKROPE_INT4 ? bytes[std::uint32_t(element)] : 2;
 }
+// Returns whether a field of a tuning is set.
+constexpr bool is_tuned(const Tuning& tuning) noexcept {
+    return (tuning.lane_heads | tuning.group_lanes | tuning.group_tokens | tuning.walk) != 0;
+}
 // See vkrope_summed_axes.
 constexpr std::uint32_t summed_axes(const Sections& sections) noexcept {
     return sections.order == VKROPE_SECTIONS_SUM ? sections.axes : 1;

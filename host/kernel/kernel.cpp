@@ -17,29 +17,38 @@ namespace {
 
 const char* access_name(std::uint32_t access) {
     return access == shader::access_wide   ? "vkrope, 16-byte access"
+           : access == shader::access_pair ? "vkrope, 8-byte access"
            : access == shader::access_word ? "vkrope, word access"
                                            : "vkrope, narrow access";
 }
 
-// Chooses the pipelines that record() may use for one set: one for each load and each kind of
-// access that the formats allow. V alone and tensors in separate dispatches have only the load
-// few_tokens, because they share no angles with another tensor, and max_pipelines is small.
+// Chooses the pipelines that record() may use for one set: one for each kind of access that the
+// formats allow, and a second one for many tokens if the access has 8 bytes or more. V alone and
+// tensors in separate dispatches have only the load few_tokens, because they share no angles with
+// another tensor, and max_pipelines is small. If tuned, all have one pipeline for any load.
 void choose_geometries(Kernel& kernel, PipelineSet& set, bool processor) {
     set.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(set.info, shader::access_word) ==
                                     1;  // all f32: narrow access is the same as word access
+    const bool tuned = is_tuned(set.info.tuning);
+    const bool one_unit = processor || has_ops(set.info);  // for all channels of a row
     for (const std::uint32_t access :
-         {shader::access_wide, shader::access_word, shader::access_narrow}) {
-        if (!formats_allow(set.info, access) ||
-            (access == shader::access_narrow && words_are_elements))
+         {shader::access_wide, shader::access_pair, shader::access_word, shader::access_narrow}) {
+        if ((access == shader::access_narrow && words_are_elements) ||
+            (access == shader::access_pair && processor) ||
+            (one_unit && !formats_allow(set.info, access)))
             continue;
         const auto geometry = [&](Load load) {
             return geometry_for(set.info, access, load, kernel.dispatch_limits);
         };
-        const Geometry last = geometry(processor ? Load::processor : Load::few_tokens);
+        const Geometry last = geometry(processor ? Load::processor
+                                       : tuned   ? Load::many_tokens
+                                                 : Load::few_tokens);
+        if (last.widest_access() != access) continue;  // a later turn has the same
         const Geometry many = geometry(Load::many_tokens);
-        if (!processor && &set == &kernel.set[Q] && !kernel.separate_dispatches && !(many == last))
-            kernel.pipelines[kernel.pipeline_count++] = {&set, many};
+        if (!processor && &set == &kernel.set[Q] && !kernel.separate_dispatches &&
+            access <= shader::access_pair && !(many == last))
+            kernel.pipelines[kernel.pipeline_count++] = {&set, many, true};
         kernel.pipelines[kernel.pipeline_count++] = {&set, last};
     }
     set.pipeline_count = kernel.pipeline_count - set.first_pipeline;
@@ -201,6 +210,35 @@ Status check_shared_memory(const Kernel& kernel) {
     return {};
 }
 
+// Checks that the device has what a tuning asks for.
+Status check_tuning(const Kernel& kernel, bool processor) {
+    const Tuning& tuning = kernel.info.tuning;
+    const std::uint32_t most = kernel.dispatch_limits.workgroup_invocations;
+    if (is_tuned(tuning) && processor)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "tuning is set, and the device is a CPU: mapping must be VKROPE_MAPPING_GPU");
+    if (tuning.group_lanes > most)
+        return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                     "tuning.group_lanes is %u: the device allows %u "
+                     "(maxComputeWorkGroupInvocations)",
+                     tuning.group_lanes, most);
+    const std::uint32_t lanes = tuning.group_lanes != 0 ? tuning.group_lanes : std::min(most, 128u);
+    for (std::uint32_t i = 0; i < kernel.pipeline_count && tuning.group_tokens > 1; ++i) {
+        const Geometry& geometry = kernel.pipelines[i].geometry;
+        if (geometry.group_tokens != tuning.group_tokens)
+            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                         "tuning.group_tokens is %u: the rows of that many tokens take more than "
+                         "%llu bytes of shared memory",
+                         tuning.group_tokens, static_cast<unsigned long long>(max_shared_bytes));
+        if (geometry.workgroup_size() > lanes)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "tuning.group_tokens is %u: a token has %u lanes, and a workgroup at most "
+                         "%u",
+                         tuning.group_tokens, geometry.chunk_lanes * geometry.head_lanes, lanes);
+    }
+    return {};
+}
+
 Status build(Kernel& kernel) {
     if (Status s = choose_conversion(kernel); !s) return s;
     if (Status s = check_limits(kernel); !s) return s;
@@ -233,6 +271,7 @@ Status build(Kernel& kernel) {
         kernel.v_joins = v_joins;
         kernel.separate_dispatches = separate_dispatches;
         make_parts(kernel, processor);
+        if (Status s = check_tuning(kernel, processor); !s) return s;
         if (Status s = check_shared_memory(kernel); !s) return s;
         if (Status s = make_words(kernel, module.value, counts, words); !s) return s;
         if (counts) kernel.storage_buffers_to_count = kernel.binds.storage_buffers();
@@ -262,8 +301,8 @@ Status build(Kernel& kernel) {
     if (Status s = create_layouts(kernel, sizeof(shader::Push)); !s) return s;
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         Pipeline& pipeline = kernel.pipelines[i];
-        if (Status s = create_pipeline(kernel, words[i], access_name(pipeline.geometry.access),
-                                       pipeline.handle);
+        if (Status s = create_pipeline(
+                kernel, words[i], access_name(pipeline.geometry.widest_access()), pipeline.handle);
             !s)
             return s;
     }

@@ -7,15 +7,16 @@
 
 namespace vkrope {
 
-// Maximum number of pipelines of a kernel: three kinds of access times two loads or two tensors,
-// three for V, and three for each second destination.
-inline constexpr std::uint32_t max_pipelines = 15;
+// Maximum number of pipelines of a kernel: four kinds of access, of which two have two loads, or
+// all have two tensors; four for V, and four for each second destination.
+inline constexpr std::uint32_t max_pipelines = 20;
 
 struct PipelineSet;
 
 struct Pipeline {
     const PipelineSet* set = nullptr;  // the set that the pipeline belongs to
     Geometry geometry;
+    bool for_many_tokens = false;  // the next pipeline has the same access, for few tokens
     VkPipeline handle = VK_NULL_HANDLE;
 };
 

@@ -57,17 +57,16 @@ const Pipeline& choose_pipeline(const Kernel& kernel, const ResolvedCall& call,
         const Geometry& geometry = pipelines[i].geometry;
         const auto refuses = [&](TensorIndex t) {
             return tensors.has[t] &&
-                   !tensor_allows(call.tensor[t], tensors.of_second, geometry.access);
+                   !tensor_allows(call.tensor[t], tensors.of_second, geometry.widest_access());
         };
         if (std::any_of(std::begin(every_tensor), std::end(every_tensor), refuses) ||
             ((tensors.has[Q] || tensors.has[K]) && !angles_allow(kernel, call, geometry.access)))
             continue;
-        const bool shares = geometry.q_batch > 1 || geometry.k_batch > 1;
+        if (!pipelines[i].for_many_tokens) return pipelines[i];
         const DispatchShape shape = shape_of(geometry, work);
         const std::uint64_t lanes = std::uint64_t{shape.groups[0]} * shape.groups[1] *
                                     shape.groups[2] * geometry.workgroup_size();
-        if (shares && lanes < many_lanes) continue;
-        return pipelines[i];
+        if (lanes >= many_lanes) return pipelines[i];
     }
     return pipelines[tensors.set->pipeline_count - 1];
 }

@@ -292,6 +292,23 @@ typedef enum vkrope_mapping VKROPE_UINT32 {
     VKROPE_MAPPING_CPU = 2, /**< few large invocations: each processes all heads of a token */
 } vkrope_mapping;
 
+/** Distribution of the lanes of a GPU, as vkrope-bench --tune measures it for one device. It does not
+ * change the result bits. 0: the library chooses. If a field is set, all calls of the kernel have
+ * this distribution; otherwise calls with few tokens have another one than those with many. Each
+ * field requires VKROPE_MAPPING_GPU, or VKROPE_MAPPING_AUTOMATIC on a GPU. */
+typedef struct vkrope_tuning {
+    /** Most heads of Q, and of K and V, that a lane processes one after the other: 1 to 16. */
+    uint32_t lane_heads VKROPE_ZERO;
+    /** Most lanes of a workgroup: a power of two, 32 to 1024, that the device supports. */
+    uint32_t group_lanes VKROPE_ZERO;
+    /** Tokens that a workgroup processes side by side: a power of two, up to group_lanes (0: 128)
+     * divided by the lanes of one token. */
+    uint32_t group_tokens VKROPE_ZERO;
+    /** Tokens that a workgroup processes one after the other, each loaded before the previous one
+     * is stored: 1 to 64; above 1 only without ops. */
+    uint32_t walk VKROPE_ZERO;
+} vkrope_tuning;
+
 /** Order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim. thd: packed
  * tokens, heads, head_dim; batch must be 1. */
 typedef enum vkrope_layout VKROPE_UINT32 {
@@ -582,6 +599,7 @@ typedef struct vkrope_kernel_info {
     vkrope_angle_source angles VKROPE_ZERO;
     vkrope_position_source positions VKROPE_ZERO; /**< source of the position of a token */
     vkrope_mapping mapping VKROPE_ZERO;           /**< distribution of work over invocations */
+    vkrope_tuning tuning VKROPE_ZERO;             /**< the same, in detail, for one device */
     /** Pairing of the output; a different one requires out-of-place calls; VKROPE_PAIRING_NONE:
      * same as `pairing`. */
     vkrope_pairing pairing_out VKROPE_ZERO;
@@ -622,7 +640,7 @@ typedef struct vkrope_kernel_info {
 typedef struct vkrope_kernel vkrope_kernel;
 
 /**
- * Compiles every pipeline that vkrope_record may choose, at most 15. Thread-safe unless the
+ * Compiles every pipeline that vkrope_record may choose, at most 20. Thread-safe unless the
  * pipeline cache is externally synchronised.
  *
  * @param device  the borrowed device

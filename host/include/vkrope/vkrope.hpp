@@ -53,6 +53,7 @@ using Layout = vkrope_layout;
 using Llama3Scaling = vkrope_llama3_scaling;
 using LongRopeScaling = vkrope_longrope_scaling;
 using Mapping = vkrope_mapping;
+using Tuning = vkrope_tuning;
 using ModelOps = vkrope_model_ops;
 using ModelQuery = vkrope_model_query;
 using Norm = vkrope_norm;

@@ -11,8 +11,9 @@
 
 namespace vkrope {
 
-// Maximum number of heads per lane on a GPU. A lane takes more than one head only if enough lanes
-// are left to hide the latency of their loads.
+// Maximum number of heads per lane on a GPU, twice as many where a row copies at least as many
+// channels as it rotates. A lane takes more than one head only if enough lanes are left to hide the
+// latency of their loads.
 inline constexpr std::uint32_t max_batch = 4;
 inline constexpr std::uint64_t many_lanes = std::uint64_t{1} << 16;
 
@@ -37,6 +38,9 @@ enum class Load : std::uint32_t {
 struct Geometry {
     std::uint32_t access = shader::access_wide;
     std::uint32_t unit_elements = 1;
+    // Of the channels that do not rotate, in kernels without ops.
+    std::uint32_t copy_access = shader::access_wide;
+    std::uint32_t copy_elements = 1;
     std::uint32_t chunk_lanes = 1, head_lanes = 1, group_tokens = 1;
     std::uint32_t chunks_together = 1;  // consecutive chunks that a lane rotates
     std::uint32_t q_batch = 0,
@@ -49,19 +53,25 @@ struct Geometry {
     std::uint32_t heads_together = 1;  // ops_shared: heads whose units a lane exchanges at once
     std::uint32_t rounds = 1;          // ops_shared: maximum rounds of heads, for many tokens
     bool staged_gaps = false;          // rows that lanes store together have gaps in shared memory
+    std::uint32_t walk = 1;            // tokens that a workgroup processes one after the other
+    // Lanes of a dispatch from which on `rounds` counts.
+    std::uint64_t enough_lanes = many_lanes;
 
+    // The access that strides and offsets must allow: the wider one. Wider accesses come first.
+    std::uint32_t widest_access() const noexcept { return std::min(access, copy_access); }
     std::uint32_t workgroup_size() const noexcept {
         return chunk_lanes * head_lanes * group_tokens;
     }
 };
 constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
     return a.access == b.access && a.unit_elements == b.unit_elements &&
+           a.copy_access == b.copy_access && a.copy_elements == b.copy_elements &&
            a.chunk_lanes == b.chunk_lanes && a.head_lanes == b.head_lanes &&
            a.group_tokens == b.group_tokens && a.chunks_together == b.chunks_together &&
            a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.units_apart == b.units_apart &&
            a.k_after_q == b.k_after_q && a.ops == b.ops && a.norms_held == b.norms_held &&
            a.heads_together == b.heads_together && a.rounds == b.rounds &&
-           a.staged_gaps == b.staged_gaps;
+           a.staged_gaps == b.staged_gaps && a.walk == b.walk && a.enough_lanes == b.enough_lanes;
 }
 
 // Size of a dispatch. z counts sequences, or groups of q_heads and k_heads heads.
@@ -88,7 +98,8 @@ struct Windows {
 };
 Windows windows_of(const KernelInfo& info) noexcept;
 
-// Returns whether formats and windows allow this access. Strides and offsets decide per call.
+// Returns whether formats and windows allow this access to the channels that rotate, and to all
+// channels in kernels with ops. Strides and offsets decide per call.
 bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
 // Returns whether this access is possible. `offset_and_strides` is the bitwise or of the first
@@ -96,7 +107,8 @@ bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides,
                    std::uint32_t access) noexcept;
 
-// Computes the geometry of a pipeline for this access and load.
+// Computes the geometry of a pipeline for this load, with the widest accesses that formats and
+// windows allow, up to `access`. On a CPU and with ops, they must allow it.
 Geometry geometry_for(const KernelInfo& info, std::uint32_t access, Load load,
                       const DispatchLimits& limits) noexcept;
 

@@ -187,6 +187,38 @@ Status check_enumerator(const char* tensor, const char* field, std::uint32_t val
                  tensor ? tensor : "", tensor ? "." : "", field, value, last);
 }
 
+namespace {
+
+Status check_tuning(const KernelInfo& info) noexcept {
+    const Tuning& tuning = info.tuning;
+    if (is_tuned(tuning) && info.mapping == VKROPE_MAPPING_CPU)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "tuning is set: mapping must not be VKROPE_MAPPING_CPU");
+    const struct {
+        const char* field;
+        std::uint32_t value, least, most;
+        bool is_power;
+    } ranges[] = {{"lane_heads", tuning.lane_heads, 1, 16, false},
+                  {"group_lanes", tuning.group_lanes, 32, 1024, true},
+                  {"group_tokens", tuning.group_tokens, 1, 1024, true},
+                  {"walk", tuning.walk, 1, 64, false}};
+    for (const auto& [field, value, least, most, is_power] : ranges) {
+        if (value == 0) continue;
+        if (value < least || value > most || (is_power && (value & (value - 1)) != 0))
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "tuning.%s is %u: it must be 0 or %s%u to %u", field, value,
+                         is_power ? "a power of two, " : "", least, most);
+    }
+    if (tuning.walk > 1 && has_ops(info))
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
+                     "tuning.walk is %u: with norms and other ops, and with quantised types, a "
+                     "workgroup takes one token after another only if it is 0 or 1",
+                     tuning.walk);
+    return {};
+}
+
+}  // namespace
+
 Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check(device); !s) return s;
     if (info.rotary_dim != 0) {
@@ -220,6 +252,7 @@ Status check(const DeviceRef& device, const KernelInfo& info) noexcept {
     if (Status s = check_moves(info); !s) return s;
     for (const TensorIndex t : every_tensor)
         if (Status s = check_read(info, t); !s) return s;
+    if (Status s = check_tuning(info); !s) return s;
     return check_ops(info);
 }
 
