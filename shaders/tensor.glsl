@@ -16,6 +16,8 @@
 //   VKROPE_TENSOR_LAYOUT(end) q_##end or k_##end: the tensor's strides in the Push
 //   VKROPE_TENSOR_HEADS      number of heads
 //   VKROPE_TENSOR_IN_PLACE   the tensor's in-place flag, or 0
+//   VKROPE_TENSOR_AFTER(words)  the words that the lane needs after its heads of this tensor:
+//                            loaded before the last head is stored; or `words`
 //   VKROPE_TENSOR_SCATTERS   a constant: true if rows go to the slots of slot_mapping
 //   VKROPE_TENSOR_OF_CACHE   1: the rows may come from a cache, and there may be a second
 //                            destination, which ops.glsl stores and which has buffers
@@ -39,6 +41,9 @@
 #endif
 #ifndef VKROPE_TENSOR_IN_PLACE
 #error "tensor.glsl: define VKROPE_TENSOR_IN_PLACE"
+#endif
+#ifndef VKROPE_TENSOR_AFTER
+#error "tensor.glsl: define VKROPE_TENSOR_AFTER(words)"
 #endif
 #ifndef VKROPE_TENSOR_SCATTERS
 #error "tensor.glsl: define VKROPE_TENSOR_SCATTERS"
@@ -236,12 +241,13 @@ void T(copy_heads)(uvec2 channels, const uint from, const uint to, const uint he
 
 // ---- The batch of a lane: at most `batch` heads, with the stride head_lanes ----
 
-ChunkWords T(load_chunk)(const uint row, const uvec2 channels) {
-    return ChunkWords(T(load)(row + channels.x), T(load)(row + channels.y));
+ChunkWords T(load_chunk)(const uvec2 at) {
+    return ChunkWords(T(load)(at.x), T(load)(at.y));
 }
 
-ChunkWords T(load_first)(const uint from, const uint first, const uvec2 channels) {
-    return T(load_chunk)(from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head, channels);
+// Returns where the two units of a chunk are in head `first`.
+uvec2 T(first_units)(const uint from, const uint first, const uvec2 channels) {
+    return from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head + channels;
 }
 
 // Returns the number of heads of the batch that starts at head `first`.
@@ -264,40 +270,48 @@ void T(rotate_or_pass)(const Chunk chunk, const uint row, const ChunkWords words
 
 // Rotates the heads of a batch in a loop, because unrolled code is several times as long, and a GPU
 // waits for instructions that are not in its cache. `words` are the words of the first head. Each
-// head is loaded before the previous head is stored.
-void T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
-                     const uint first) {
+// head is loaded before the previous head is stored. Returns VKROPE_TENSOR_AFTER.
+ChunkWords T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
+                           const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     if (T(batch) <= 1) {
+        const ChunkWords after = VKROPE_TENSOR_AFTER(words);
         T(rotate_or_pass)(chunk, to + first * to_head, words);
+        words = after;
     } else {
         const uvec2 channels = chunk.from + T(rotary_offset);
         const uint end = first + head_lanes * T(batch_heads)(first);
         for (uint head = first; head < end; head += head_lanes) {
-            ChunkWords next = words;
+            ChunkWords next;
             if (head + head_lanes < end)
-                next = T(load_chunk)(from + (head + head_lanes) * from_head, channels);
+                next = T(load_chunk)(from + (head + head_lanes) * from_head + channels);
+            else
+                next = VKROPE_TENSOR_AFTER(words);
             T(rotate_or_pass)(chunk, to + head * to_head, words);
             words = next;
         }
     }
+    return words;
 }
 #endif
 
-void T(store_batch)(ChunkWords words, const uvec2 channels, const uint from, const uint to,
-                    const uint first) {
+ChunkWords T(store_batch)(ChunkWords words, const uvec2 channels, const uint from, const uint to,
+                          const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     const uint end = first + head_lanes * T(batch_heads)(first);
     for (uint head = first; head < end; head += head_lanes) {
-        ChunkWords next = words;
+        ChunkWords next;
         if (head + head_lanes < end)
-            next = T(load_chunk)(from + (head + head_lanes) * from_head, channels);
+            next = T(load_chunk)(from + (head + head_lanes) * from_head + channels);
+        else
+            next = VKROPE_TENSOR_AFTER(words);
         T(store)(to + head * to_head + channels.x, T(converted)(words.a));
         T(store)(to + head * to_head + channels.y, T(converted)(words.b));
         words = next;
     }
+    return words;
 }
 
 // Copies the channels of lane `lane`, in all heads.
@@ -362,21 +376,36 @@ void T(copy_units)(const uint first, const uint end, const uint from, const uint
     }
 }
 
+void T(copy_some_heads)(const uint lane, const uint units, const uint from, const uint to) {
+    if (T(lane_units) <= units_together) {
+        const CopiedWords words = T(load_units)(lane, units, from);
+        T(store_units)(lane, units, to, words);
+    } else {
+        T(copy_units)(lane, units, from, to);
+    }
+}
+
 const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
 // Copies the heads of a group of lanes, of which `first` is the first one.
 void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     const uint end = min(VKROPE_TENSOR_HEADS, first + T(group_heads));
-    for (uint head = first; head < end; head += head_lanes)
-        T(copy_units)(lane, min(head_lanes, end - head) * T(units_of_head), from + head * from_head,
-                      to + head * to_head);
+    if (T(batch) <= 1) {
+        if (first < end)
+            T(copy_some_heads)(lane, (end - first) * T(units_of_head), from + first * from_head,
+                               to + first * to_head);
+    } else {
+        for (uint head = first; head < end; head += head_lanes)
+            T(copy_some_heads)(lane, min(head_lanes, end - head) * T(units_of_head),
+                               from + head * from_head, to + head * to_head);
+    }
 }
 
 #if VKROPE_TENSOR_ROTATES
 // Rotates head `first` + head_lane of a token, whose words are given, and copies the channels of
 // head_lanes heads that do not rotate. All loads come before the first store, except those of rows
-// with many such channels. Returns the words of the lane's next head.
+// with many such channels. Returns the words of the lane's next head, or VKROPE_TENSOR_AFTER.
 ChunkWords T(rotate_and_copy_heads)(const ChunkWords words, const Chunk chunk, const uint from,
                                     const uint to, const uint first, const uint end,
                                     const uint lane) {
@@ -386,10 +415,13 @@ ChunkWords T(rotate_and_copy_heads)(const ChunkWords words, const Chunk chunk, c
     const uint from_row = from + first * from_head, to_row = to + first * to_head;
     const uint units = T(in_place)() ? 0 : min(head_lanes, end - first) * T(units_of_head);
     ChunkWords next = words;
-    if (T(batch) > 1) {
-        if (head + head_lanes < end)
-            next = T(load_chunk)(from + (head + head_lanes) * from_head,
-                                 chunk.from + T(rotary_offset));
+    bool is_last = true;
+    if (T(batch) > 1) is_last = head + head_lanes >= end;
+    if (!is_last) {
+        next = T(load_chunk)(from + (head + head_lanes) * from_head + chunk.from +
+                             T(rotary_offset));
+    } else if (head < end) {
+        next = VKROPE_TENSOR_AFTER(words);
     }
     const CopiedWords copied = T(load_units)(lane, units, from_row);
     if (head < end) T(rotate_or_pass)(chunk, to + head * to_head, words);
@@ -400,15 +432,17 @@ ChunkWords T(rotate_and_copy_heads)(const ChunkWords words, const Chunk chunk, c
 }
 
 // Does so for the heads of a group of lanes, of which `first` is the first one.
-void T(rotate_and_copy)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
-                        const uint first, const uint lane) {
+ChunkWords T(rotate_and_copy)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
+                              const uint first, const uint lane) {
     const uint end = min(VKROPE_TENSOR_HEADS, first + T(group_heads));
     if (T(batch) <= 1) {
-        if (first < end) T(rotate_and_copy_heads)(words, chunk, from, to, first, end, lane);
+        if (first < end)
+            words = T(rotate_and_copy_heads)(words, chunk, from, to, first, end, lane);
     } else {
         for (uint head = first; head < end; head += head_lanes)
             words = T(rotate_and_copy_heads)(words, chunk, from, to, head, end, lane);
     }
+    return words;
 }
 #endif
 
@@ -423,6 +457,7 @@ void T(rotate_and_copy)(ChunkWords words, const Chunk chunk, const uint from, co
 #undef VKROPE_TENSOR_AT
 #undef VKROPE_TENSOR_HEADS
 #undef VKROPE_TENSOR_IN_PLACE
+#undef VKROPE_TENSOR_AFTER
 #undef VKROPE_TENSOR_SCATTERS
 #undef VKROPE_TENSOR_OF_CACHE
 #undef VKROPE_TENSOR_WEIGHT_WORD

@@ -222,20 +222,6 @@ Status check_tuning(const Kernel& kernel, bool processor) {
                      "tuning.group_lanes is %u: the device allows %u "
                      "(maxComputeWorkGroupInvocations)",
                      tuning.group_lanes, most);
-    const std::uint32_t lanes = tuning.group_lanes != 0 ? tuning.group_lanes : std::min(most, 128u);
-    for (std::uint32_t i = 0; i < kernel.pipeline_count && tuning.group_tokens > 1; ++i) {
-        const Geometry& geometry = kernel.pipelines[i].geometry;
-        if (geometry.group_tokens != tuning.group_tokens)
-            return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                         "tuning.group_tokens is %u: the rows of that many tokens take more than "
-                         "%llu bytes of shared memory",
-                         tuning.group_tokens, static_cast<unsigned long long>(max_shared_bytes));
-        if (geometry.workgroup_size() > lanes)
-            return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                         "tuning.group_tokens is %u: a token has %u lanes, and a workgroup at most "
-                         "%u",
-                         tuning.group_tokens, geometry.chunk_lanes * geometry.head_lanes, lanes);
-    }
     return {};
 }
 
@@ -244,6 +230,7 @@ Status build(Kernel& kernel) {
     if (Status s = check_limits(kernel); !s) return s;
     const bool processor = kernel.info.mapping == VKROPE_MAPPING_CPU ||
                            (kernel.info.mapping == VKROPE_MAPPING_AUTOMATIC && kernel.cpu_device);
+    if (Status s = check_tuning(kernel, processor); !s) return s;
     const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
     if (!module) return module.status;
     Spirv words[max_pipelines];
@@ -271,7 +258,6 @@ Status build(Kernel& kernel) {
         kernel.v_joins = v_joins;
         kernel.separate_dispatches = separate_dispatches;
         make_parts(kernel, processor);
-        if (Status s = check_tuning(kernel, processor); !s) return s;
         if (Status s = check_shared_memory(kernel); !s) return s;
         if (Status s = make_words(kernel, module.value, counts, words); !s) return s;
         if (counts) kernel.storage_buffers_to_count = kernel.binds.storage_buffers();

@@ -146,6 +146,19 @@ bool has_lanes_of_several_heads(Whole operation) {
            !in_groups(operation.out);
 }
 
+// Workgroups take several tokens in turn.
+bool walks(Info info, Tensors shape) {
+    return rotates(info) && info.tuning.walk > 1 && info.tuning.lane_heads > 1 &&
+           has(info.tensor[Q]) && has(info.tensor[K]) &&
+           shape.q_heads() * info.tensor[Q].head_dim < 300 &&
+           shape.groups * info.tensor[K].head_dim < 300;
+}
+
+bool has_tokens_in_turn(Whole operation) {
+    return operation.shape.tokens > 4 && !operation.absent[Q] && !operation.absent[K] &&
+           !operation.in_place[Q];
+}
+
 // Keys of one type that rotate and have no other op.
 bool moves(Info info, Element element) {
     TensorInfo k = info.tensor[K];
@@ -203,6 +216,25 @@ constexpr Kind all[] = {
                 info.tensor[K].heads == 0 && info.rotary_dim >= 16 && q.head_dim < 32;
      },
      has_lanes_of_several_heads, 800000},
+    {"tokens_in_turn",
+     [](Info info, Tensors shape) {
+         return walks(info, shape) && info.rotary_dim >= info.tensor[Q].head_dim;
+     },
+     has_tokens_in_turn},
+    {"tokens_in_turn_with_copies",
+     [](Info info, Tensors shape) {
+         return walks(info, shape) && info.tensor[Q].head_dim > info.rotary_dim &&
+                info.tensor[K].head_dim > info.rotary_dim;
+     },
+     has_tokens_in_turn},
+    {"copies_wider_than_rotations",
+     [](Info info, Tensors) {
+         return rotates(info) && info.mapping == VKROPE_MAPPING_GPU && has_units(info, 4) &&
+                info.rotary_dim % 16 == 8 && info.tensor[Q].in == VKROPE_F16 &&
+                info.tensor[Q].rotary_offset % 8 == 0 && info.tensor[Q].head_dim % 8 == 0 &&
+                info.tensor[Q].head_dim > 2 * info.rotary_dim;
+     },
+     [](Whole operation) { return !operation.in_place[Q] && !operation.absent[Q]; }},
     {"interleaved_units_of_8",
      [](Info info, Tensors) {
          return rotates_eight(info) && info.pairing == VKROPE_INTERLEAVED &&

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/parameter_layout.hpp"
+
 namespace vkrope::verify {
 namespace {
 
@@ -245,6 +247,7 @@ void leave_out_rotation(KernelInfo& info) {
         info.tensor[which].rotary_offset = 0;
     }
     info.mapping = rotation.mapping;
+    info.tuning = rotation.tuning;
     info.conversion = rotation.conversion;
     info.scatter_kv = rotation.scatter_kv;
     info.gather_kv = rotation.gather_kv;
@@ -262,6 +265,15 @@ void draw_heads(Random& random, Unplaced& operation) {
     shape.own_q_heads = random.one_in(3) ? unit * (1 + random.below(many == 1 ? 5 : 600 / unit))
                                          : 0;
     shape.own_v_heads = random.one_in(3) ? 1 + random.below(4 * many) : 0;
+}
+
+void draw_tuning(Random& random, KernelInfo& info) {
+    bool only_rotates = !info.gather_kv;
+    for (const TensorInfo& of : info.tensor)
+        only_rotates = only_rotates && !has_ops(of.ops) && !is_quantised(of.in) &&
+                       !is_quantised(of.out) && of.second_of == VKROPE_SECOND_NONE;
+    info.tuning = {1 + random.below(6), 32u << random.below(3), 1u << random.below(3),
+                   only_rotates ? 1 + random.below(4) : 0};
 }
 
 void draw_kernel(Random& random, Unplaced& operation) {
@@ -317,6 +329,7 @@ void draw_kernel(Random& random, Unplaced& operation) {
         for (TensorInfo& of : info.tensor)
             if (of.ops.norm.weight != VKROPE_PARAMETER_NONE && !random.one_in(4))
                 bind_weight(random, of.ops.norm);
+    if (info.mapping == VKROPE_MAPPING_GPU && random.one_in(3)) draw_tuning(random, info);
 }
 
 }  // namespace vkrope::verify

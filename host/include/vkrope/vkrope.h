@@ -301,8 +301,8 @@ typedef struct vkrope_tuning {
     uint32_t lane_heads VKROPE_ZERO;
     /** Most lanes of a workgroup: a power of two, 32 to 1024, that the device supports. */
     uint32_t group_lanes VKROPE_ZERO;
-    /** Tokens that a workgroup processes side by side: a power of two, up to group_lanes (0: 128)
-     * divided by the lanes of one token. */
+    /** Most tokens that a workgroup processes side by side, as far as its lanes suffice: a power of
+     * two, up to 1024. */
     uint32_t group_tokens VKROPE_ZERO;
     /** Tokens that a workgroup processes one after the other, each loaded before the previous one
      * is stored: 1 to 64; above 1 only without ops. */

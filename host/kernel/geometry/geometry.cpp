@@ -163,6 +163,16 @@ std::uint32_t either(std::uint32_t tuned, std::uint32_t otherwise) {
     return tuned != 0 ? tuned : otherwise;
 }
 
+// Sets the tokens of a workgroup if they are tuned.
+void set_group_tokens(const Tuning& tuning, const DispatchLimits& limits, Geometry& geometry) {
+    if (tuning.group_tokens == 0) return;
+    const std::uint32_t most = std::min(limits.workgroup_invocations,
+                                        either(tuning.group_lanes, 128));
+    const std::uint32_t taken = geometry.chunk_lanes * geometry.head_lanes;
+    geometry.group_tokens = std::min(tuning.group_tokens,
+                                     power_of_two_up_to(std::max(most / taken, 1u)));
+}
+
 // Computes the maximum number of heads per lane for many tokens.
 std::uint32_t heads_per_lane(const KernelInfo& info, const DispatchLimits& limits) {
     const TensorInfo& row = info.tensor[info.tensor[Q].head_dim != 0 ? Q : K];
@@ -198,7 +208,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
         taken *= 2;
     }
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
-    geometry.group_tokens = either(info.tuning.group_tokens, geometry.group_tokens);
+    set_group_tokens(info.tuning, limits, geometry);
     geometry.walk = either(info.tuning.walk, 1);
     // If the number of heads is unknown, K is assumed to have few.
     geometry.q_batch = batch_of(info.tensor[Q].heads, geometry.head_lanes, most, most);
@@ -206,7 +216,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     if (info.tensor[Q].head_dim == 0) geometry.q_batch = 1;
     if (info.tensor[K].head_dim == 0) geometry.k_batch = 1;
     geometry.k_after_q = info.tensor[Q].head_dim != 0 && info.tensor[K].head_dim != 0 &&
-                         limits.batch == 1;
+                         limits.batch == 1 && geometry.q_batch == 1 && geometry.walk == 1;
     return geometry;
 }
 
@@ -265,7 +275,7 @@ Geometry shared(const KernelInfo& info, Geometry geometry, bool processor,
         std::min(lanes / geometry.chunk_lanes, heads != 0 ? 2 * std::min(heads, lanes) - 1 : 8));
     const std::uint32_t taken = geometry.chunk_lanes * geometry.head_lanes;
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
-    geometry.group_tokens = either(info.tuning.group_tokens, geometry.group_tokens);
+    set_group_tokens(info.tuning, limits, geometry);
     if (whole_token) geometry.heads_together = std::uint32_t(divide_up(heads, geometry.head_lanes));
     // To fit in shared memory, reduces the tokens, then the heads per exchange, then the heads.
     const auto too_many = [&] { return shared_bytes(info, geometry) > max_shared_bytes; };

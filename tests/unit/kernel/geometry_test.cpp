@@ -23,6 +23,8 @@ KernelInfo info(Element element, std::uint32_t head_dim, std::uint32_t rotary_di
 TEST_CASE("a unit has as many of the smallest elements as the widest access loads") {
     CHECK(unit_elements(info(VKROPE_F32, 128, 128), shader::access_wide) == 4);
     CHECK(unit_elements(info(VKROPE_F16, 128, 128), shader::access_wide) == 8);
+    CHECK(unit_elements(info(VKROPE_BF16, 128, 128), shader::access_pair) == 4);
+    CHECK(unit_elements(info(VKROPE_F32, 128, 128), shader::access_pair) == 2);
     CHECK(unit_elements(info(VKROPE_BF16, 128, 128), shader::access_word) == 2);
     CHECK(unit_elements(info(VKROPE_F32, 128, 128), shader::access_word) == 1);
     CHECK(unit_elements(info(VKROPE_F16, 128, 128), shader::access_narrow) == 1);
@@ -34,6 +36,8 @@ TEST_CASE("a unit has as many of the smallest elements as the widest access load
 TEST_CASE("the windows decide which accesses are possible") {
     CHECK(formats_allow(info(VKROPE_F16, 128, 128), shader::access_wide));
     CHECK_FALSE(formats_allow(info(VKROPE_F16, 80, 20), shader::access_wide));  // 10 % 8 != 0
+    CHECK_FALSE(formats_allow(info(VKROPE_F16, 80, 20), shader::access_pair));  // 10 % 4 != 0
+    CHECK(formats_allow(info(VKROPE_F16, 96, 24), shader::access_pair));
     CHECK(formats_allow(info(VKROPE_F16, 80, 20), shader::access_word));
     CHECK_FALSE(formats_allow(info(VKROPE_F16, 7, 6), shader::access_word));  // odd row
     CHECK(formats_allow(info(VKROPE_F16, 7, 6), shader::access_narrow));
@@ -46,6 +50,9 @@ TEST_CASE("strides and offsets decide the access of each call") {
     CHECK(strides_allow(2, 8 | 64 | 16, shader::access_wide));
     CHECK_FALSE(strides_allow(2, 4 | 64 | 16, shader::access_wide));
     CHECK(strides_allow(4, 4 | 64 | 16, shader::access_wide));
+    CHECK(strides_allow(2, 4 | 64 | 16, shader::access_pair));
+    CHECK_FALSE(strides_allow(2, 2 | 64 | 16, shader::access_pair));
+    CHECK(strides_allow(4, 2 | 64 | 16, shader::access_pair));
     CHECK_FALSE(strides_allow(2, 63 | 16, shader::access_word));
     CHECK(strides_allow(2, 1 | 3 | 63 | 7, shader::access_narrow));
 }
@@ -119,11 +126,66 @@ TEST_CASE("on a GPU, tokens share a workgroup where their chunks and heads leave
     many.tensor[Q].heads = 128;
     many.tensor[K] = {};
     const Geometry heads = geometry_for(many, shader::access_wide, Load::many_tokens, {});
-    CHECK(heads.head_lanes == 32);  // 128 lanes, of four heads each
+    CHECK(heads.head_lanes == 16);  // 64 lanes, of eight heads each
+    CHECK(heads.q_batch == 8);
     CHECK(heads.group_tokens == 1);
     CHECK(shape_of(heads, {.z = 1, .tokens = 1, .q_heads = 128}).groups[1] == 1);
     many.tensor[Q].heads = 3;
     CHECK(geometry_for(many, shader::access_wide, Load::few_tokens, {}).head_lanes == 4);
+}
+
+TEST_CASE("on a GPU, channels that do not rotate are copied as wide as the windows allow") {
+    const auto of = [](const KernelInfo& kernel, std::uint32_t access) {
+        return geometry_for(kernel, access, Load::few_tokens, {});
+    };
+    const KernelInfo neox = info(VKROPE_F16, 96, 24);  // 12 % 8 != 0, 24 % 8 == 0
+    CHECK(of(neox, shader::access_wide).access == shader::access_pair);
+    CHECK(of(neox, shader::access_wide).unit_elements == 4);
+    CHECK(of(neox, shader::access_wide).copy_access == shader::access_wide);
+    CHECK(of(neox, shader::access_wide).copy_elements == 8);
+    CHECK(of(neox, shader::access_wide).widest_access() == shader::access_wide);
+    CHECK(of(neox, shader::access_pair).copy_access == shader::access_pair);
+    CHECK(of(neox, shader::access_word).access == shader::access_word);
+    CHECK(of(neox, shader::access_wide).chunk_lanes == 3);
+    // 3 chunks times 16 heads would leave a quarter of two subgroups idle.
+    KernelInfo known = neox;
+    known.tensor[Q].heads = known.tensor[K].heads = 64;
+    CHECK(of(known, shader::access_wide).workgroup_size() == 96);
+    // Without such channels, and with ops, all channels have one width.
+    CHECK(of(info(VKROPE_F16, 24, 24), shader::access_wide).copy_access == shader::access_pair);
+    KernelInfo normed = neox;
+    normed.tensor[Q].ops.norm.kind = VKROPE_NORM_RMS;
+    CHECK(of(normed, shader::access_pair).copy_access == shader::access_pair);
+    // V decides about copies alone.
+    KernelInfo with_v = info(VKROPE_F16, 128, 128);
+    with_v.tensor[V] = {VKROPE_F16, VKROPE_F16, 124};
+    CHECK(of(with_v, shader::access_wide).access == shader::access_wide);
+    CHECK(of(with_v, shader::access_wide).copy_access == shader::access_pair);
+}
+
+TEST_CASE("a tuning replaces the choices for a GPU, up to the device's limits") {
+    KernelInfo llama = info(VKROPE_F16, 128, 128);
+    llama.tensor[Q].heads = 32;
+    llama.tensor[K].heads = 8;
+    const auto of = [&](const Tuning& tuning, const DispatchLimits& limits = {}) {
+        KernelInfo tuned = llama;
+        tuned.tuning = tuning;
+        return geometry_for(tuned, shader::access_wide, Load::many_tokens, limits);
+    };
+    CHECK(of({.lane_heads = 2}).q_batch == 2);
+    CHECK(of({.lane_heads = 16}).q_batch == 4);  // 32 heads, of which 8 are side by side
+    CHECK(of({.group_lanes = 32}).workgroup_size() == 32);
+    CHECK(of({.group_lanes = 1024}).workgroup_size() == 128);  // limit
+    CHECK(of({.group_lanes = 1024}, {.workgroup_invocations = 1024}).workgroup_size() == 256);
+    CHECK(of({.group_tokens = 8}).group_tokens == 2);  // of 64 lanes
+    CHECK(of({.group_lanes = 32, .group_tokens = 8}).group_tokens == 1);
+    const Geometry walking = of({.walk = 4});
+    CHECK(shape_of(walking, {.z = 1, .tokens = 9, .q_heads = 32, .k_heads = 8}).groups[0] == 3);
+    CHECK(max_tokens(walking, {.workgroup_count = {7, 7, 7}}) == 28);
+    llama.tensor[Q].ops.norm.kind = VKROPE_NORM_RMS;
+    CHECK(of({.lane_heads = 7}).rounds == 7);
+    CHECK(shape_of(of({.lane_heads = 4}), {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 8})
+              .groups[1] == 1);  // however few the tokens
 }
 
 TEST_CASE("on a GPU, a lane has several chunks where a row has more than a workgroup has lanes") {

@@ -51,12 +51,13 @@ struct KernelVariation {
     std::uint32_t quantised = 0;  // element type of the outputs; 0: `element`
 };
 
-inline constexpr std::array<KernelVariation, 5> kernel_variations = {
+inline constexpr std::array<KernelVariation, 6> kernel_variations = {
     {{shader::access_wide, 8, shader::element_f16, 0, 0, 0, 0, 1, 4},
      {shader::access_wide, 8, shader::element_bf16, 0, 0, 1, 0, 1, 0},
      {shader::access_wide, 4, shader::element_f32, 0, 1, 1, 1, 2, 1},
      {shader::access_word, 2, shader::element_bf16, 3, 1, 1, 0, 1, 0},
-     {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2}}};
+     {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2},
+     {shader::access_pair, 4, shader::element_f16, 0, 1, 1, 0, 1, 4}}};
 
 // Returns the module, specialised and pruned.
 inline Spirv kernel_of(const shader::Constants& values) {
@@ -89,7 +90,10 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                                 .rare_branches = gpu,
                                 .access = v.access,
                                 .unit_elements = v.unit,
-                                .conversion = conversion};
+                                .conversion = conversion,
+                                .copy_access = v.access,
+                                .copy_elements = v.unit,
+                                .walk = gpu && v.access == shader::access_pair ? 3u : 1u};
     shader::TensorConstants &q = values.tensor[Q], &k = values.tensor[K];
     for (shader::TensorConstants& tensor : values.tensor) {
         tensor.element_in = v.element;

@@ -91,7 +91,9 @@ std::vector<std::uint32_t> sectioned(std::uint32_t order,
                                 .units_apart = gpu,
                                 .rare_branches = gpu,
                                 .access = access,
-                                .unit_elements = unit};
+                                .unit_elements = unit,
+                                .copy_access = access,
+                                .copy_elements = unit};
     for (const TensorIndex t : {Q, K}) {
         shader::TensorConstants& tensor = values.tensor[t];
         tensor.head_dim = 2 * pairs;

@@ -52,6 +52,7 @@ ReportedLimits other_limits(std::uint64_t seed, const KernelInfo& info) {
 
 KernelInfo other_kernel(KernelInfo info) {
     info.mapping = info.mapping == VKROPE_MAPPING_GPU ? VKROPE_MAPPING_CPU : VKROPE_MAPPING_GPU;
+    info.tuning = {};
     info.conversion = info.conversion == VKROPE_CONVERSION_INTEGER ? VKROPE_CONVERSION_NATIVE
                                                                    : VKROPE_CONVERSION_INTEGER;
     if (info.angles == VKROPE_ANGLES_DIRECT_TEXTURE)
