@@ -250,12 +250,10 @@ uvec2 T(first_units)(const uint from, const uint first, const uvec2 channels) {
     return from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head + channels;
 }
 
-// Returns the number of heads of the batch that starts at head `first`.
-uint T(batch_heads)(const uint first) {
-    uint heads = 1;
-    if (T(batch) > 1)
-        heads = min(T(batch), (VKROPE_TENSOR_HEADS - first + head_lanes - 1) / head_lanes);
-    return heads;
+// Returns the end of the heads of the lanes of a token in this workgroup.
+const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
+uint T(end_of_group)() {
+    return min(VKROPE_TENSOR_HEADS, (gl_WorkGroupID.y + 1) * T(group_heads));
 }
 
 #if VKROPE_TENSOR_ROTATES
@@ -281,7 +279,7 @@ ChunkWords T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from,
         words = after;
     } else {
         const uvec2 channels = chunk.from + T(rotary_offset);
-        const uint end = first + head_lanes * T(batch_heads)(first);
+        const uint end = T(end_of_group)();
         for (uint head = first; head < end; head += head_lanes) {
             ChunkWords next;
             if (head + head_lanes < end)
@@ -300,7 +298,7 @@ ChunkWords T(store_batch)(ChunkWords words, const uvec2 channels, const uint fro
                           const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-    const uint end = first + head_lanes * T(batch_heads)(first);
+    const uint end = T(end_of_group)();
     for (uint head = first; head < end; head += head_lanes) {
         ChunkWords next;
         if (head + head_lanes < end)
@@ -385,12 +383,11 @@ void T(copy_some_heads)(const uint lane, const uint units, const uint from, cons
     }
 }
 
-const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
 // Copies the heads of a group of lanes, of which `first` is the first one.
 void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-    const uint end = min(VKROPE_TENSOR_HEADS, first + T(group_heads));
+    const uint end = T(end_of_group)();
     if (T(batch) <= 1) {
         if (first < end)
             T(copy_some_heads)(lane, (end - first) * T(units_of_head), from + first * from_head,
@@ -434,7 +431,7 @@ ChunkWords T(rotate_and_copy_heads)(const ChunkWords words, const Chunk chunk, c
 // Does so for the heads of a group of lanes, of which `first` is the first one.
 ChunkWords T(rotate_and_copy)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
                               const uint first, const uint lane) {
-    const uint end = min(VKROPE_TENSOR_HEADS, first + T(group_heads));
+    const uint end = T(end_of_group)();
     if (T(batch) <= 1) {
         if (first < end)
             words = T(rotate_and_copy_heads)(words, chunk, from, to, first, end, lane);
