@@ -135,7 +135,8 @@ TEST_CASE(
                 CHECK(geometry.q_batch == heads);
                 CHECK(geometry.k_batch == heads);
             }
-            CHECK(many == 3);  // one pipeline for each access width
+            // One pipeline for each access width; on a GPU, words and elements are for any load.
+            CHECK(many == (processor ? 3 : heads == 1 ? 4 : 2));
             words_of[heads].insert(fake().shaders());
             check_no_faults();
         }
@@ -342,6 +343,28 @@ TEST_CASE("an entry point that is missing is named, and nothing is created") {
         CHECK(fake().alive().size() == alive);
         check_no_faults();
     }
+}
+
+TEST_CASE("create: a tuning needs the mapping for GPUs, and lanes that the device has") {
+    KernelInfo info = {.pairing = VKROPE_HALF_SPLIT,
+                       .rotary_dim = 64,
+                       .tensor = {{VKROPE_F16, VKROPE_F16, 64}},
+                       .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
+                       .tuning = {.walk = 2}};
+    {
+        const KernelHost processor({.type = VK_PHYSICAL_DEVICE_TYPE_CPU});
+        check_error(create(processor.ref, info).status, VKROPE_ERROR_INVALID_ARGUMENT,
+                    "tuning mapping VKROPE_MAPPING_GPU");
+        info.mapping = VKROPE_MAPPING_GPU;
+        CHECK(own(create(processor.ref, info)));
+    }
+    info.mapping = VKROPE_MAPPING_AUTOMATIC;
+    const KernelHost gpu;
+    CHECK(own(create(gpu.ref, info)));
+    info.tuning.group_lanes = 1024;
+    check_error(create(gpu.ref, info).status, VKROPE_ERROR_LIMIT_EXCEEDED,
+                "tuning.group_lanes 1024 128 maxComputeWorkGroupInvocations");
+    check_no_faults();
 }
 
 TEST_CASE("create: rows that do not fit in shared memory are not supported") {

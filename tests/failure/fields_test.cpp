@@ -25,9 +25,9 @@ class Fields {
     std::string last;  // the last part of the name
 
     void kernel(KernelInfo& of) {
-        auto& [pairing, rotary_dim, tensors, angles, positions, mapping, pairing_out, scatter_kv,
-               gather_kv, windows, of_sections, phase, head_groups, table, channel_angles,
-               conversion, two_parameter_sets] = of;
+        auto& [pairing, rotary_dim, tensors, angles, positions, mapping, tuning, pairing_out,
+               scatter_kv, gather_kv, windows, of_sections, phase, head_groups, table,
+               channel_angles, conversion, two_parameter_sets] = of;
         field("pairing", pairing, VKROPE_INTERLEAVED);
         field("rotary_dim", rotary_dim, 64u);
         for (std::size_t i : {Q, K, V}) format("tensor[" + std::to_string(i) + "]", tensors[i]);
@@ -36,6 +36,12 @@ class Fields {
         field("positions", positions,
               positions == VKROPE_POSITIONS_IDS ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS);
         field("mapping", mapping, VKROPE_MAPPING_CPU);
+        {
+            auto& [lane_heads, group_lanes, group_tokens, walk] = tuning;
+            field("tuning.lane_heads", lane_heads, 2u), field("tuning.walk", walk, 2u);
+            field("tuning.group_lanes", group_lanes, 32u);
+            field("tuning.group_tokens", group_tokens, 2u);
+        }
         field("pairing_out", pairing_out, VKROPE_INTERLEAVED);
         field("scatter_kv", scatter_kv, !scatter_kv);
         field("gather_kv", gather_kv, !gather_kv);
@@ -475,7 +481,9 @@ const std::set<std::string> only_checked = {"in[0].buffer_size", "out[0].buffer_
                                             "in[1].buffer_size", "out[1].buffer_size",
                                             "in[2].buffer_size", "out[2].buffer_size"};
 // Hints, which every kernel accepts: they select how the work is done and never change its result.
-const std::set<std::string> hints = {"mapping", "conversion"};
+const std::set<std::string> hints = {"mapping",           "conversion",
+                                     "tuning.lane_heads", "tuning.group_lanes",
+                                     "tuning.walk",       "tuning.group_tokens"};
 
 }  // namespace
 

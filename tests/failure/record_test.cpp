@@ -177,8 +177,9 @@ TEST_CASE("record: computed angles are a uniform buffer, at an offset that the d
 }
 
 TEST_CASE(
-    "record: a table in a buffer is read 16 bytes at a time if its offset is a multiple of 16, and "
-    "a word at a time otherwise") {
+    "record: a table in a buffer is read 16 bytes at a time, and so are tensors, if its offset is "
+    "a "
+    "multiple of 16; otherwise tensors are accessed 8 bytes at a time") {
     const auto access_at = [](AngleSource angles, VkDeviceSize offset) {
         Recorder recorder({}, kernel_info(angles));
         Call call = kernel_call(recorder.host, 7, angles);
@@ -193,7 +194,7 @@ TEST_CASE(
         CHECK(access_at(VKROPE_ANGLES_DIRECT_BUFFER, offset) == "vkrope, 16-byte access");
     for (const VkDeviceSize offset : {4u, 8u, 12u, 20u, 24u}) {
         CAPTURE(offset);
-        CHECK(access_at(VKROPE_ANGLES_DIRECT_BUFFER, offset) == "vkrope, word access");
+        CHECK(access_at(VKROPE_ANGLES_DIRECT_BUFFER, offset) == "vkrope, 8-byte access");
     }
 }
 
@@ -211,7 +212,7 @@ std::vector<Command> dispatches_of(Recorder& recorder, const Call& call) {
 
 TEST_CASE("record: every stride of a tensor limits the access") {
     Recorder recorder({}, kernel_info());
-    const auto access_with = [&](std::int64_t Tensor::*stride) {
+    const auto access_with = [&](std::int64_t Tensor::*stride, std::int64_t more = 2) {
         Call call = kernel_call(recorder.host);
         call.batch = 2;
         call.positions.batch_stride = 7;
@@ -225,14 +226,16 @@ TEST_CASE("record: every stride of a tensor limits the access") {
         call.out[Q].where.range *= 2;
         call.in[K].where.range *= 2;
         call.out[K].where.range *= 2;
-        if (stride) call.in[Q].*stride += 2;
+        if (stride) call.in[Q].*stride += more;
         const Command dispatch = dispatches_of(recorder, call).at(0);
         return fake().find(VK_OBJECT_TYPE_PIPELINE, dispatch.pipeline, "test")->name;
     };
     CHECK(access_with(nullptr) == "vkrope, 16-byte access");
     for (const auto stride : {&Tensor::token_stride, &Tensor::head_stride, &Tensor::batch_stride,
-                              &Tensor::group_stride})
+                              &Tensor::group_stride}) {
         CHECK(access_with(stride) == "vkrope, word access");
+        CHECK(access_with(stride, 4) == "vkrope, 8-byte access");
+    }
 }
 
 TEST_CASE("record: V shares a dispatch with K if its rows lie as K's do") {

@@ -119,6 +119,33 @@ TEST_CASE("create: numbers that are not enumerators are refused, and named") {
     }
 }
 
+TEST_CASE("create: a tuning is for GPUs, and its numbers are in their ranges") {
+    const auto with = [](const Tuning& tuning) {
+        return [=](Given& g) { g.info.tuning = tuning; };
+    };
+    const Broken rules[] = {
+        {"tuning.lane_heads 17 1 16", with({.lane_heads = 17})},
+        {"tuning.group_lanes 31 32 1024", with({.group_lanes = 31})},
+        {"tuning.group_lanes 96 power", with({.group_lanes = 96})},
+        {"tuning.group_lanes 2048", with({.group_lanes = 2048})},
+        {"tuning.group_tokens 3 power", with({.group_tokens = 3})},
+        {"tuning.group_tokens 2048", with({.group_tokens = 2048})},
+        {"tuning.walk 65 1 64", with({.walk = 65})},
+        {"tuning mapping VKROPE_MAPPING_CPU",
+         [](Given& g) {
+             g.info.tuning.walk = 2;
+             g.info.mapping = VKROPE_MAPPING_CPU;
+         }},
+        {"tuning.walk 2",
+         [](Given& g) {
+             g.info.tuning.walk = 2;
+             g.info.tensor[Q].ops.clip = 1;
+         },
+         VKROPE_ERROR_NOT_SUPPORTED},
+    };
+    check_create({}, rules);
+}
+
 TEST_CASE("create: sections say which axis turns a pair") {
     const auto with = [](const Sections& sections) {
         return [=](Given& g) {
