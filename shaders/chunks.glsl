@@ -16,8 +16,6 @@ const uint lane_chunks = chunk_lanes == 1 ? rotating
 // 0 if every lane has lane_chunks chunks. (glslang turns || in a constant into control flow.)
 const uint uneven_chunks = chunk_lanes == 1 ? 0 : rotating % (chunk_lanes * chunks_together);
 
-const uint token_lanes = chunk_lanes * head_lanes;
-
 uint chunk_of(const uint lane, const uint n) {
     return (n / chunks_together * chunk_lanes + lane) * chunks_together + n % chunks_together;
 }

@@ -212,6 +212,12 @@ uint q_first_head() {
 uint k_first_head() {
     return gl_WorkGroupID.y * k_heads_group;
 }
+uint q_end() {
+    return min(push.heads & 0xffffu, q_first_head() + q_heads_group);
+}
+uint k_end() {
+    return min(push.heads >> 16, k_first_head() + k_heads_group);
+}
 
 uvec2 q_first(const Lane lane, const uvec2 channels) {
     return q_first_units(lane.q_from, lane.q_head, channels + q_rotary_offset);
@@ -305,9 +311,9 @@ void rotate_batches(const Lane lane, const uint n, const Token token, const uint
     if (q_head_dim != 0) {
         if (q_misfit == 0)
             words.q = q_rotate_and_copy(words.q, chunk, lane.q_from, q_to, q_first_head(),
-                                        lane.of_token);
+                                        q_end(), lane.of_token);
         else if (lane.has_q)
-            words.q = q_rotate_batch(words.q, chunk, lane.q_from, q_to, lane.q_head);
+            words.q = q_rotate_batch(words.q, chunk, lane.q_from, q_to, lane.q_head, q_end());
     }
     if (k_head_dim != 0) {
         if (token.stored) {
@@ -319,9 +325,9 @@ void rotate_batches(const Lane lane, const uint n, const Token token, const uint
             if (loads && lane.has_k) words.k = k_load_chunk(k_first(lane, chunk.from));
             if (k_misfit == 0)
                 words.k = k_rotate_and_copy(words.k, chunk, lane.k_from, k_to, k_first_head(),
-                                            lane.of_token);
+                                            k_end(), lane.of_token);
             else if (lane.has_k)
-                words.k = k_rotate_batch(words.k, chunk, lane.k_from, k_to, lane.k_head);
+                words.k = k_rotate_batch(words.k, chunk, lane.k_from, k_to, lane.k_head, k_end());
             if (in_turn != 0) words.q = words.k;
         }
     }
@@ -332,7 +338,7 @@ void rotate_batches(const Lane lane, const uint n, const Token token, const uint
             else if (k_after_q != 0)
                 words.v = v_load_chunk(v_first(lane));
             words.v = v_store_batch(words.v, v_copied_channels(lane.chunk), lane.v_from, v_to,
-                                    lane.k_head);
+                                    lane.k_head, k_end());
             if (in_turn != 0) words.q = words.v;
         }
     }
@@ -394,17 +400,19 @@ void copy_groups(const Lane lane, const uint q_there, const uint k_there, const 
                  const bool stored) {
     if (chunk_misfit != 0) {
         if (q_copying != 0) {
-            if (!q_in_place()) q_copy_group(lane.of_token, lane.q_from, q_there, q_first_head());
+            if (!q_in_place())
+                q_copy_group(lane.of_token, lane.q_from, q_there, q_first_head(), q_end());
         }
         if (k_copying != 0) {
             if (stored && !k_in_place())
-                k_copy_group(lane.of_token, lane.k_from, k_there, k_first_head());
+                k_copy_group(lane.of_token, lane.k_from, k_there, k_first_head(), k_end());
         }
     }
     if (v_head_dim != 0) {
         bool copies = stored && vkrope_has(flag_v);
         if (v_misfit == 0) copies = false;
-        if (copies) v_copy_group(lane.of_token, lane.v_from, v_there, k_first_head());
+        if (copies)
+            v_copy_group(lane.of_token, lane.v_from, v_there, k_first_head(), k_end());
     }
 }
 

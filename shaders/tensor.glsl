@@ -99,27 +99,19 @@ uint T(load_shared)(uint at) {
     return w;
 }
 
+#if VKROPE_TENSOR_ROTATES
 #define VKROPE_LOAD_UNIT T(load)
 #define VKROPE_LOAD_ACCESS access
 #define VKROPE_LOAD_ELEMENTS unit_elements
 #include "load.glsl"
+#endif
 #define VKROPE_LOAD_UNIT T(load_copied)
 #define VKROPE_LOAD_ACCESS copy_access
 #define VKROPE_LOAD_ELEMENTS copy_elements
 #include "load.glsl"
 
-#define VKROPE_STORE_UNIT T(store)
-#define VKROPE_STORE_MERGED T(merge_word)
-#define VKROPE_STORE_ACCESS access
-#define VKROPE_STORE_ELEMENTS unit_elements
-#define VKROPE_STORE_ELEMENT T(element_out)
-#define VKROPE_STORE_WIDE T(out_wide)
-#define VKROPE_STORE_PAIR T(out_pair)
-#define VKROPE_STORE_WORD T(out_word)
-#include "store.glsl"
 #define VKROPE_STORE_UNIT T(store_copied)
 #define VKROPE_STORE_MERGED T(merge_word)
-#define VKROPE_STORE_AGAIN
 #define VKROPE_STORE_ACCESS copy_access
 #define VKROPE_STORE_ELEMENTS copy_elements
 #define VKROPE_STORE_ELEMENT T(element_out)
@@ -127,6 +119,26 @@ uint T(load_shared)(uint at) {
 #define VKROPE_STORE_PAIR T(out_pair)
 #define VKROPE_STORE_WORD T(out_word)
 #include "store.glsl"
+#if VKROPE_TENSOR_ROTATES
+#define VKROPE_STORE_UNIT T(store)
+#define VKROPE_STORE_MERGED T(merge_word)
+#define VKROPE_STORE_AGAIN
+#define VKROPE_STORE_ACCESS access
+#define VKROPE_STORE_ELEMENTS unit_elements
+#define VKROPE_STORE_ELEMENT T(element_out)
+#define VKROPE_STORE_WIDE T(out_wide)
+#define VKROPE_STORE_PAIR T(out_pair)
+#define VKROPE_STORE_WORD T(out_word)
+#include "store.glsl"
+#else
+// All channels are copied.
+Words T(load)(uint at) {
+    return T(load_copied)(at);
+}
+void T(store)(uint at, const Words words) {
+    T(store_copied)(at, words);
+}
+#endif
 
 // ---- One chunk of one head ----
 
@@ -250,12 +262,6 @@ uvec2 T(first_units)(const uint from, const uint first, const uvec2 channels) {
     return from + first * VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head + channels;
 }
 
-// Returns the end of the heads of the lanes of a token in this workgroup.
-const uint T(group_heads) = head_lanes * (T(batch) == 0 ? 1 : T(batch));
-uint T(end_of_group)() {
-    return min(VKROPE_TENSOR_HEADS, (gl_WorkGroupID.y + 1) * T(group_heads));
-}
-
 #if VKROPE_TENSOR_ROTATES
 void T(rotate_or_pass)(const Chunk chunk, const uint row, const ChunkWords words) {
     bool rotates = true;
@@ -267,10 +273,11 @@ void T(rotate_or_pass)(const Chunk chunk, const uint row, const ChunkWords words
 }
 
 // Rotates the heads of a batch in a loop, because unrolled code is several times as long, and a GPU
-// waits for instructions that are not in its cache. `words` are the words of the first head. Each
-// head is loaded before the previous head is stored. Returns VKROPE_TENSOR_AFTER.
+// waits for instructions that are not in its cache. The heads are `first` and every head_lanes-th
+// one after it, below `end`; `words` are the words of the first head. Each head is loaded before the
+// previous head is stored. Returns VKROPE_TENSOR_AFTER.
 ChunkWords T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
-                           const uint first) {
+                           const uint first, const uint end) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     if (T(batch) <= 1) {
@@ -279,7 +286,6 @@ ChunkWords T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from,
         words = after;
     } else {
         const uvec2 channels = chunk.from + T(rotary_offset);
-        const uint end = T(end_of_group)();
         for (uint head = first; head < end; head += head_lanes) {
             ChunkWords next;
             if (head + head_lanes < end)
@@ -295,10 +301,9 @@ ChunkWords T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from,
 #endif
 
 ChunkWords T(store_batch)(ChunkWords words, const uvec2 channels, const uint from, const uint to,
-                          const uint first) {
+                          const uint first, const uint end) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-    const uint end = T(end_of_group)();
     for (uint head = first; head < end; head += head_lanes) {
         ChunkWords next;
         if (head + head_lanes < end)
@@ -383,11 +388,11 @@ void T(copy_some_heads)(const uint lane, const uint units, const uint from, cons
     }
 }
 
-// Copies the heads of a group of lanes, of which `first` is the first one.
-void T(copy_group)(const uint lane, const uint from, const uint to, const uint first) {
+// Copies the heads of a group of lanes, from `first` to `end`.
+void T(copy_group)(const uint lane, const uint from, const uint to, const uint first,
+                   const uint end) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
-    const uint end = T(end_of_group)();
     if (T(batch) <= 1) {
         if (first < end)
             T(copy_some_heads)(lane, (end - first) * T(units_of_head), from + first * from_head,
@@ -428,10 +433,9 @@ ChunkWords T(rotate_and_copy_heads)(const ChunkWords words, const Chunk chunk, c
     return next;
 }
 
-// Does so for the heads of a group of lanes, of which `first` is the first one.
+// Does so for the heads of a group of lanes, from `first` to `end`.
 ChunkWords T(rotate_and_copy)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
-                              const uint first, const uint lane) {
-    const uint end = T(end_of_group)();
+                              const uint first, const uint end, const uint lane) {
     if (T(batch) <= 1) {
         if (first < end)
             words = T(rotate_and_copy_heads)(words, chunk, from, to, first, end, lane);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Finds the angles of a token and the cache rows of its K and V, and counts tokens out of range.
-// Needs interface.h, angles.glsl, and the constants rotary_dim, axes, section_order, angles, phase,
-// head_groups, positions, scatter, gather, k_keeps, counter and second_parameters
-// (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size. Define four macros:
+// Needs interface.h, angles.glsl, and the constants chunk_lanes, head_lanes, rotary_dim, axes,
+// section_order, angles, phase, head_groups, positions, scatter, gather, k_keeps, counter and
+// second_parameters (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size. Define four macros:
 //
 //   VKROPE_PUSH                the name of a Push
 //   VKROPE_ID_WORD(index)      the word `index` of the positions
@@ -29,6 +29,9 @@
 
 // Byte `which`, a constant, of Push::offsets.
 #define VKROPE_OFFSET(which) ((VKROPE_PUSH.offsets[(which) / 4] >> (8 * ((which) % 4))) & 0xffu)
+
+// Lanes of a token in a workgroup.
+const uint token_lanes = chunk_lanes * head_lanes;
 
 bool vkrope_has(const uint flag) {
     return (VKROPE_PUSH.flags & flag) != 0;

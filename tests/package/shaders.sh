@@ -145,6 +145,7 @@ tensor='#define VKROPE_TENSOR(name) k_##name
 #define VKROPE_TENSOR_AT(side) offset_k_##side
 #define VKROPE_TENSOR_HEADS (their_push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE flag_k_in_place
+#define VKROPE_TENSOR_AFTER(words) words
 #define VKROPE_TENSOR_SCATTERS (scatter != 0)
 #define VKROPE_TENSOR_OF_CACHE 1'
 # tensor_shader NAME MACROS: compiles a shader that declares the names that tensor.glsl needs, and
@@ -160,8 +161,10 @@ tensor_shader() {
         echo 'VKROPE_CONSTANTS(DECLARE)'
         echo 'layout(push_constant, std430) uniform Block { Push their_push; };'
         echo 'layout(set = 0, binding = 0) readonly buffer InWide { uvec4 k_in_wide[]; };'
+        echo 'layout(set = 0, binding = 0) readonly buffer InPair { uvec2 k_in_pair[]; };'
         echo 'layout(set = 0, binding = 0) readonly buffer InWord { uint k_in_word[]; };'
         echo 'layout(set = 0, binding = 1) buffer OutWide { uvec4 k_out_wide[]; };'
+        echo 'layout(set = 0, binding = 1) buffer OutPair { uvec2 k_out_pair[]; };'
         echo 'layout(set = 0, binding = 1) buffer OutWord { uint k_out_word[]; };'
         echo 'layout(set = 0, binding = 2) readonly buffer Cos { uint their_cos[]; };'
         echo 'layout(set = 0, binding = 3) readonly buffer Sin { uint their_sin[]; };'
@@ -187,7 +190,8 @@ void main() {
     chunk.c = vkrope_join(8, chunk.c, chunk.s);
     chunk.c1 = chunk.c;
     chunk.s1 = chunk.s;
-    k_rotate_batch(k_load_first(from, 0, chunk.from), chunk, from, k_to(index, z, token), 0);
+    k_rotate_batch(k_load_chunk(k_first_units(from, 0, chunk.from)), chunk, from,
+                   k_to(index, z, token), 0, 8);
     k_rotate_heads(chunk, from, k_to(index, z, token), 8);
     if (!k_in_place()) k_copy(chunk.from.x, from, k_to(index, z, token));
     if (vkrope_counts(token, z)) k_out_word[0] = 1;
