@@ -108,8 +108,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */                  \
     X(47, gather, 0)            /* 1: rows of K and V come from source_mapping */            \
     X(48, copy_access, 0)       /* without ops, of channels that do not rotate: access_*, */ \
-    X(49, copy_elements, 1)     /* and elements per unit */                                  \
-    X(50, walk, 1)              /* tokens that a workgroup processes one after the other */
+    X(49, copy_elements, 1)     /* and elements per unit */
 
 // Constants of a tensor, with ids from `first` on, and names that begin with t. V has K's batch. In
 // a dispatch with K, V also has K's strides and heads.
@@ -151,7 +150,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 34, t##element_weight, 0) /* its element_*, */                           \
     X(first + 35, t##weight_added, 0) /* and what is added to it: 0 or 1 */
 
-VKROPE_CONSTANT first_q_constant = 51, first_k_constant = 87, first_v_constant = 123;
+VKROPE_CONSTANT first_q_constant = 50, first_k_constant = 86, first_v_constant = 122;
 #define VKROPE_CONSTANTS(X)                          \
     VKROPE_PIPELINE_CONSTANTS(X)                     \
     VKROPE_TENSOR_CONSTANTS(X, q_, first_q_constant) \

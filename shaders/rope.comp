@@ -124,7 +124,6 @@ shared uint staged_words[staged];  // rows that lanes store together
 
 ChunkWords after_q(const ChunkWords words);
 ChunkWords after_k(const ChunkWords words);
-ChunkWords after_v(const ChunkWords words);
 
 #define VKROPE_TENSOR(name) q_##name
 #define VKROPE_TENSOR_ROTATES 1
@@ -168,7 +167,7 @@ ChunkWords after_v(const ChunkWords words);
 #define VKROPE_TENSOR_AT(end) offset_v_##end
 #define VKROPE_TENSOR_HEADS (push.heads >> 16)
 #define VKROPE_TENSOR_IN_PLACE 0
-#define VKROPE_TENSOR_AFTER(words) after_v(words)
+#define VKROPE_TENSOR_AFTER(words) words
 #define VKROPE_TENSOR_WEIGHT_WORD(index) v_weight_word[index]
 #define VKROPE_TENSOR_WEIGHT_QUAD(index) v_weight_wide[index]
 #define VKROPE_TENSOR_SCALE_AT offset_v_scales
@@ -194,10 +193,10 @@ const uint k_misfit = chunk_misfit | (k_copying == 0 ? 1 : 0);
 // 0 if a lane copies exactly one chunk of V, loaded and stored with its chunk of K.
 const uint v_misfit = chunk_misfit | (unit_elements ^ copy_elements) |
                       (v_head_dim ^ (2 * unit_elements * chunk_lanes));
-// 1 if a lane with one chunk loads its first head of K, of V and of the next token one after the
-// other, each before it stores the head before, so that it keeps the words of two heads. 0 if it
-// loads Q, K and V at once, or, with k_after_q, each tensor after the stores of the one before.
-const uint in_turn = walk > 1 ? 1 : q_batch > 1 ? 1 : 0;
+// 1 if a lane loads its first head of K, and of V, before it stores its last head of Q, or of K, so
+// that it keeps the words of two heads. 0 if it loads Q, K and V at once, or, with k_after_q, each
+// tensor after the stores of the one before.
+const uint in_turn = q_batch > 1 ? 1 : 0;
 
 struct Lane {
     uint of_token;               // its number among the lanes of its token
@@ -229,21 +228,15 @@ uvec2 v_first(const Lane lane) {
     return v_first_units(lane.v_from, lane.k_head, v_copied_channels(lane.chunk));
 }
 
-// What a lane loads in turn: its first heads of K and V in this token, and of the first tensor in
-// the next token. `channels` are those of its chunk.
-Lane this_token, next_token;
-bool takes_k, takes_v, takes_next;
+// What a lane loads in turn: its first heads of K and V. `channels` are those of its chunk.
+Lane turn;
+bool takes_k, takes_v;
 uvec2 turn_channels;
 
-ChunkWords after_v(const ChunkWords words) {
+ChunkWords after_q(const ChunkWords words) {
     ChunkWords next = words;
-    if (walk > 1) {
-        if (takes_next) {
-            if (q_head_dim != 0)
-                next = q_load_chunk(q_first(next_token, turn_channels));
-            else
-                next = k_load_chunk(k_first(next_token, turn_channels));
-        }
+    if (k_head_dim != 0 && in_turn != 0) {
+        if (takes_k) next = k_load_chunk(k_first(turn, turn_channels));
     }
     return next;
 }
@@ -251,30 +244,12 @@ ChunkWords after_v(const ChunkWords words) {
 ChunkWords after_k(const ChunkWords words) {
     ChunkWords next = words;
     if (v_misfit == 0 && in_turn != 0) {
-        if (takes_v)
-            next = v_load_chunk(v_first(this_token));
-        else
-            next = after_v(words);
-    } else {
-        next = after_v(words);
+        if (takes_v) next = v_load_chunk(v_first(turn));
     }
     return next;
 }
 
-ChunkWords after_q(const ChunkWords words) {
-    ChunkWords next = words;
-    if (k_head_dim != 0 && in_turn != 0) {
-        if (takes_k)
-            next = k_load_chunk(k_first(this_token, turn_channels));
-        else
-            next = after_v(words);
-    } else {
-        next = after_v(words);
-    }
-    return next;
-}
-
-// The words of a lane's first heads. In turn, q is what the lane needs next.
+// The words of a lane's first heads.
 struct FirstWords {
     ChunkWords q, k, v;
 };
@@ -293,70 +268,69 @@ void load_first_heads(const Lane lane, const uint chunk, inout FirstWords words)
             if (lane.has_v) words.v = v_load_chunk(v_first(lane));
         }
     }
-    if (in_turn != 0 && q_head_dim == 0) {
-        if (lane.has_k) words.q = k_load_chunk(k_first(lane, channels));
-    }
 }
 
 // Rotates a chunk of Q and K, and copies one of V.
 void rotate_batches(const Lane lane, const uint n, const Token token, const uint q_to,
-                    const uint k_to, const uint v_to, inout FirstWords words) {
+                    const uint k_to, const uint v_to, FirstWords words) {
     const Chunk chunk = rotating_chunk(token, pairs_of(n));
     if (in_turn != 0) {
-        this_token = lane;
+        turn = lane;
         takes_k = lane.has_k && token.stored;
         takes_v = lane.has_v && token.stored;
         turn_channels = chunk.from;
     }
+    ChunkWords after = words.q;
     if (q_head_dim != 0) {
         if (q_misfit == 0)
-            words.q = q_rotate_and_copy(words.q, chunk, lane.q_from, q_to, q_first_head(),
-                                        q_end(), lane.of_token);
+            after = q_rotate_and_copy(words.q, chunk, lane.q_from, q_to, q_first_head(), q_end(),
+                                      lane.of_token);
         else if (lane.has_q)
-            words.q = q_rotate_batch(words.q, chunk, lane.q_from, q_to, lane.q_head, q_end());
+            after = q_rotate_batch(words.q, chunk, lane.q_from, q_to, lane.q_head, q_end());
     }
     if (k_head_dim != 0) {
         if (token.stored) {
             bool loads = k_after_q != 0;
             if (in_turn != 0) {
-                words.k = words.q;
-                if (q_head_dim != 0) loads = !lane.has_q;
+                words.k = after;
+                loads = !lane.has_q;
             }
             if (loads && lane.has_k) words.k = k_load_chunk(k_first(lane, chunk.from));
             if (k_misfit == 0)
-                words.k = k_rotate_and_copy(words.k, chunk, lane.k_from, k_to, k_first_head(),
-                                            k_end(), lane.of_token);
+                after = k_rotate_and_copy(words.k, chunk, lane.k_from, k_to, k_first_head(),
+                                          k_end(), lane.of_token);
             else if (lane.has_k)
-                words.k = k_rotate_batch(words.k, chunk, lane.k_from, k_to, lane.k_head, k_end());
-            if (in_turn != 0) words.q = words.k;
+                after = k_rotate_batch(words.k, chunk, lane.k_from, k_to, lane.k_head, k_end());
         }
     }
     if (v_misfit == 0) {
         if (lane.has_v && token.stored) {
             if (in_turn != 0)
-                words.v = words.q;
+                words.v = after;
             else if (k_after_q != 0)
                 words.v = v_load_chunk(v_first(lane));
-            words.v = v_store_batch(words.v, v_copied_channels(lane.chunk), lane.v_from, v_to,
-                                    lane.k_head, k_end());
-            if (in_turn != 0) words.q = words.v;
+            v_store_batch(words.v, v_copied_channels(lane.chunk), lane.v_from, v_to, lane.k_head,
+                          k_end());
         }
     }
 }
 
-// Processes the chunks of a lane. If it has one, `words` are its first words, and then those of the
-// next token.
-Token rotate_in_batches(const Lane lane, const uint index, const uint z, inout FirstWords words) {
-    const Token token = vkrope_token(index, z);
-    const uint q_there = q_to(index, z, token), k_there = k_to(index, z, token);
+Token rotate_in_batches(const Lane lane, const uint index, const uint z) {
+    Token token;
+    FirstWords words;
     if (chunk_misfit == 0) {
-        rotate_batches(lane, lane.chunk, token, q_there, k_there, v_to(index, z, token), words);
+        load_first_heads(lane, lane.chunk, words);
+        token = vkrope_token(index, z);
+        rotate_batches(lane, lane.chunk, token, q_to(index, z, token), k_to(index, z, token),
+                       v_to(index, z, token), words);
     } else {
+        token = vkrope_token(index, z);
         for (uint n = 0; n < lane_chunks; ++n) {
             const uint chunk = chunk_of(lane.chunk, n);
             if (chunk < rotating) {
                 load_first_heads(lane, chunk, words);
-                rotate_batches(lane, chunk, token, q_there, k_there, 0, words);
+                rotate_batches(lane, chunk, token, q_to(index, z, token), k_to(index, z, token), 0,
+                               words);
             }
         }
     }
@@ -416,13 +390,24 @@ void copy_groups(const Lane lane, const uint q_there, const uint k_there, const 
     }
 }
 
-// Processes a lane's share of a token. `words` are its first words, if it has one chunk.
-void serve_token(const Lane lane, const uint index, const uint z, inout FirstWords words) {
+void serve(const uint index, const uint z, const uint chunk_lane, const uint head_lane) {
+    Lane lane;
+    lane.of_token = chunk_lane + chunk_lanes * head_lane;
+    lane.chunk = chunk_lane;
+    lane.q_head = q_first_head() + head_lane;
+    lane.k_head = k_first_head() + head_lane;
+    lane.has_q = lane.has_k = lane.has_v = false;
+    if (q_head_dim != 0) lane.has_q = lane.q_head < (push.heads & 0xffffu);
+    if (k_head_dim != 0) lane.has_k = lane.k_head < (push.heads >> 16);
+    if (v_head_dim != 0) lane.has_v = lane.has_k && vkrope_has(flag_v);
+    lane.q_from = q_from(index, z);
+    lane.k_from = k_from(index, z);
+    lane.v_from = v_from(index, z);
     Token token;
     if (rotary_dim == 0)
         token = vkrope_token(index, z);
     else if (in_batches)
-        token = rotate_in_batches(lane, index, z, words);
+        token = rotate_in_batches(lane, index, z);
     else
         token = take_all_heads(lane, index, z);
     if (in_batches) {
@@ -449,54 +434,6 @@ void serve_token(const Lane lane, const uint index, const uint z, inout FirstWor
     }
 }
 
-void set_token(inout Lane lane, const uint index, const uint z) {
-    lane.q_from = q_from(index, z);
-    lane.k_from = k_from(index, z);
-    lane.v_from = v_from(index, z);
-}
-
-// Sets what the lane loads from the token that it takes after token `index`.
-void set_next_token(Lane lane, const uint index, const uint z, const bool is_last) {
-    const uint next = index + group_tokens;
-    takes_next = false;
-    if (chunk_misfit == 0)
-        takes_next = !is_last && next < push.tokens &&
-                     (q_head_dim != 0 ? lane.has_q : lane.has_k);
-    next_token = lane;
-    set_token(next_token, next, z);
-}
-
-// Processes a lane's shares of token `first`, and of those that follow with the stride
-// group_tokens.
-void serve(const uint first, const uint z, const uint chunk_lane, const uint head_lane) {
-    Lane lane;
-    lane.of_token = chunk_lane + chunk_lanes * head_lane;
-    lane.chunk = chunk_lane;
-    lane.q_head = q_first_head() + head_lane;
-    lane.k_head = k_first_head() + head_lane;
-    lane.has_q = lane.has_k = lane.has_v = false;
-    if (q_head_dim != 0) lane.has_q = lane.q_head < (push.heads & 0xffffu);
-    if (k_head_dim != 0) lane.has_k = lane.k_head < (push.heads >> 16);
-    if (v_head_dim != 0) lane.has_v = lane.has_k && vkrope_has(flag_v);
-    set_token(lane, first, z);
-    FirstWords words;
-    if (in_batches && rotary_dim != 0) {
-        if (chunk_misfit == 0) load_first_heads(lane, lane.chunk, words);
-    }
-    if (walk <= 1) {
-        serve_token(lane, first, z, words);
-    } else {
-        for (uint n = 0; n < walk; ++n) {
-            const uint index = first + n * group_tokens;
-            if (index < push.tokens) {
-                set_token(lane, index, z);
-                set_next_token(lane, index, z, n + 1 == walk);
-                serve_token(lane, index, z, words);
-            }
-        }
-    }
-}
-
 #include "ops_lanes.glsl"
 
 void main() {
@@ -505,9 +442,9 @@ void main() {
     if (ops != ops_none) {
         ops_lane();
     } else if (group_tokens == 1) {
-        serve(gl_WorkGroupID.x * walk, gl_WorkGroupID.z, chunk_lane, head_lane);
+        serve(gl_WorkGroupID.x, gl_WorkGroupID.z, chunk_lane, head_lane);
     } else {
-        const uint index = gl_WorkGroupID.x * group_tokens * walk + lane / token_lanes;
+        const uint index = gl_WorkGroupID.x * group_tokens + lane / token_lanes;
         if (index < push.tokens) serve(index, gl_WorkGroupID.z, chunk_lane, head_lane);
     }
 }

@@ -53,7 +53,7 @@ constexpr std::uint32_t element_bytes(Element element) noexcept {
 }
 // Returns whether a field of a tuning is set.
 constexpr bool is_tuned(const Tuning& tuning) noexcept {
-    return (tuning.lane_heads | tuning.group_lanes | tuning.group_tokens | tuning.walk) != 0;
+    return (tuning.lane_heads | tuning.group_lanes | tuning.group_tokens) != 0;
 }
 // See vkrope_summed_axes.
 constexpr std::uint32_t summed_axes(const Sections& sections) noexcept {

@@ -83,7 +83,6 @@ shader::Constants constants_of(const Kernel& kernel, const PipelineSet& set,
     constants.gather = info.gather_kv;
     constants.copy_access = geometry.copy_access;
     constants.copy_elements = geometry.copy_elements;
-    constants.walk = geometry.walk;
     for (const TensorIndex t : every_tensor) {
         const TensorInfo& tensor = info.tensor[t];
         shader::TensorConstants& own = constants.tensor[t];

@@ -146,17 +146,15 @@ bool has_lanes_of_several_heads(Whole operation) {
            !in_groups(operation.out);
 }
 
-// Workgroups take several tokens in turn.
-bool walks(Info info, Tensors shape) {
-    return rotates(info) && info.tuning.walk > 1 && info.tuning.lane_heads > 1 &&
-           has(info.tensor[Q]) && has(info.tensor[K]) &&
-           shape.q_heads() * info.tensor[Q].head_dim < 300 &&
-           shape.groups * info.tensor[K].head_dim < 300;
+// A lane of a GPU takes several heads of Q and K in turn, however few the tokens are.
+bool takes_heads_in_turn(Info info, Tensors shape) {
+    const TensorInfo &q = info.tensor[Q], &k = info.tensor[K];
+    return rotates(info) && info.tuning.lane_heads > 1 && info.tuning.group_lanes == 32 &&
+           q.heads > 32 && q.head_dim < 40 && has(k) && k.head_dim < 40 && shape.groups < 64;
 }
 
-bool has_tokens_in_turn(Whole operation) {
-    return operation.shape.tokens > 4 && !operation.absent[Q] && !operation.absent[K] &&
-           !operation.in_place[Q];
+bool has_q_and_k(Whole operation) {
+    return !operation.absent[Q] && !operation.absent[K] && !operation.in_place[Q];
 }
 
 // Keys of one type that rotate and have no other op.
@@ -216,17 +214,22 @@ constexpr Kind all[] = {
                 info.tensor[K].heads == 0 && info.rotary_dim >= 16 && q.head_dim < 32;
      },
      has_lanes_of_several_heads, 800000},
-    {"tokens_in_turn",
+    {"heads_in_turn",
      [](Info info, Tensors shape) {
-         return walks(info, shape) && info.rotary_dim >= info.tensor[Q].head_dim;
+         return takes_heads_in_turn(info, shape) && info.rotary_dim == info.tensor[Q].head_dim;
      },
-     has_tokens_in_turn},
-    {"tokens_in_turn_with_copies",
+     has_q_and_k, 3000},
+    {"heads_in_turn_with_copies",
      [](Info info, Tensors shape) {
-         return walks(info, shape) && info.tensor[Q].head_dim > info.rotary_dim &&
-                info.tensor[K].head_dim > info.rotary_dim;
+         return takes_heads_in_turn(info, shape) && info.rotary_dim < info.tensor[Q].head_dim;
      },
-     has_tokens_in_turn},
+     has_q_and_k, 3000},
+    {"heads_of_v_in_turn",
+     [](Info info, Tensors shape) {
+         return takes_heads_in_turn(info, shape) && v_like_k(info, shape) && shape.groups > 1 &&
+                info.rotary_dim == info.tensor[K].head_dim;
+     },
+     [](Whole operation) { return has_q_and_k(operation) && moves_v_with_k(operation); }, 3000},
     {"copies_wider_than_rotations",
      [](Info info, Tensors) {
          return rotates(info) && info.mapping == VKROPE_MAPPING_GPU && has_units(info, 4) &&

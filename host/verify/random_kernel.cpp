@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/parameter_layout.hpp"
-
 namespace vkrope::verify {
 namespace {
 
@@ -267,15 +265,6 @@ void draw_heads(Random& random, Unplaced& operation) {
     shape.own_v_heads = random.one_in(3) ? 1 + random.below(4 * many) : 0;
 }
 
-void draw_tuning(Random& random, KernelInfo& info) {
-    bool only_rotates = !info.gather_kv;
-    for (const TensorInfo& of : info.tensor)
-        only_rotates = only_rotates && !has_ops(of.ops) && !is_quantised(of.in) &&
-                       !is_quantised(of.out) && of.second_of == VKROPE_SECOND_NONE;
-    info.tuning = {1 + random.below(6), 32u << random.below(3), 1u << random.below(3),
-                   only_rotates ? 1 + random.below(4) : 0};
-}
-
 void draw_kernel(Random& random, Unplaced& operation) {
     KernelInfo& info = operation.info;
     const bool moves = random.one_in(6), with_ops = moves || random.one_in(2);
@@ -329,7 +318,8 @@ void draw_kernel(Random& random, Unplaced& operation) {
         for (TensorInfo& of : info.tensor)
             if (of.ops.norm.weight != VKROPE_PARAMETER_NONE && !random.one_in(4))
                 bind_weight(random, of.ops.norm);
-    if (info.mapping == VKROPE_MAPPING_GPU && random.one_in(3)) draw_tuning(random, info);
+    if (info.mapping == VKROPE_MAPPING_GPU && random.one_in(3))
+        info.tuning = {1 + random.below(6), 32u << random.below(3), 1u << random.below(3)};
 }
 
 }  // namespace vkrope::verify

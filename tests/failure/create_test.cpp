@@ -350,7 +350,7 @@ TEST_CASE("create: a tuning needs the mapping for GPUs, and lanes that the devic
                        .rotary_dim = 64,
                        .tensor = {{VKROPE_F16, VKROPE_F16, 64}},
                        .angles = VKROPE_ANGLES_FACTORED_TEXTURE,
-                       .tuning = {.walk = 2}};
+                       .tuning = {.lane_heads = 2}};
     {
         const KernelHost processor({.type = VK_PHYSICAL_DEVICE_TYPE_CPU});
         check_error(create(processor.ref, info).status, VKROPE_ERROR_INVALID_ARGUMENT,

@@ -37,8 +37,8 @@ class Fields {
               positions == VKROPE_POSITIONS_IDS ? VKROPE_POSITIONS_IMPLICIT : VKROPE_POSITIONS_IDS);
         field("mapping", mapping, VKROPE_MAPPING_CPU);
         {
-            auto& [lane_heads, group_lanes, group_tokens, walk] = tuning;
-            field("tuning.lane_heads", lane_heads, 2u), field("tuning.walk", walk, 2u);
+            auto& [lane_heads, group_lanes, group_tokens] = tuning;
+            field("tuning.lane_heads", lane_heads, 2u);
             field("tuning.group_lanes", group_lanes, 32u);
             field("tuning.group_tokens", group_tokens, 2u);
         }
@@ -481,9 +481,8 @@ const std::set<std::string> only_checked = {"in[0].buffer_size", "out[0].buffer_
                                             "in[1].buffer_size", "out[1].buffer_size",
                                             "in[2].buffer_size", "out[2].buffer_size"};
 // Hints, which every kernel accepts: they select how the work is done and never change its result.
-const std::set<std::string> hints = {"mapping",           "conversion",
-                                     "tuning.lane_heads", "tuning.group_lanes",
-                                     "tuning.walk",       "tuning.group_tokens"};
+const std::set<std::string> hints = {"mapping", "conversion", "tuning.lane_heads",
+                                     "tuning.group_lanes", "tuning.group_tokens"};
 
 }  // namespace
 

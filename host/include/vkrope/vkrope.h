@@ -304,9 +304,6 @@ typedef struct vkrope_tuning {
     /** Most tokens that a workgroup processes side by side, as far as its lanes suffice: a power of
      * two, up to 1024. */
     uint32_t group_tokens VKROPE_ZERO;
-    /** Tokens that a workgroup processes one after the other, each loaded before the previous one
-     * is stored: 1 to 64; above 1 only without ops. */
-    uint32_t walk VKROPE_ZERO;
 } vkrope_tuning;
 
 /** Order of a tensor's axes in memory, slowest first: batch, sequence, heads, head_dim. thd: packed

@@ -209,14 +209,13 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     }
     if (taken < 32) geometry.group_tokens = power_of_two_up_to(lanes / taken);
     set_group_tokens(info.tuning, limits, geometry);
-    geometry.walk = either(info.tuning.walk, 1);
     // If the number of heads is unknown, K is assumed to have few.
     geometry.q_batch = batch_of(info.tensor[Q].heads, geometry.head_lanes, most, most);
     geometry.k_batch = batch_of(info.tensor[K].heads, geometry.head_lanes, 1, most);
     if (info.tensor[Q].head_dim == 0) geometry.q_batch = 1;
     if (info.tensor[K].head_dim == 0) geometry.k_batch = 1;
     geometry.k_after_q = info.tensor[Q].head_dim != 0 && info.tensor[K].head_dim != 0 &&
-                         limits.batch == 1 && geometry.q_batch == 1 && geometry.walk == 1;
+                         limits.batch == 1 && geometry.q_batch == 1;
     return geometry;
 }
 
@@ -345,7 +344,7 @@ std::uint32_t max_heads(const KernelInfo& info, const Geometry& geometry,
 }
 
 std::uint64_t max_tokens(const Geometry& geometry, const DispatchLimits& limits) noexcept {
-    return std::uint64_t{geometry.group_tokens} * geometry.walk * limits.workgroup_count[0];
+    return std::uint64_t{geometry.group_tokens} * limits.workgroup_count[0];
 }
 
 DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept {
@@ -353,8 +352,7 @@ DispatchShape shape_of(const Geometry& geometry, const Work& work) noexcept {
         return batch == 0 ? 1 : divide_up(heads, std::uint64_t{geometry.head_lanes} * batch);
     };
     DispatchShape shape;
-    shape.groups[0] = std::uint32_t(
-        divide_up(work.tokens, std::uint64_t{geometry.group_tokens} * geometry.walk));
+    shape.groups[0] = std::uint32_t(divide_up(work.tokens, geometry.group_tokens));
     shape.groups[1] = std::uint32_t(std::max(head_groups(work.q_heads, geometry.q_batch),
                                              head_groups(work.k_heads, geometry.k_batch)));
     shape.groups[2] = work.z;

@@ -53,7 +53,6 @@ struct Geometry {
     std::uint32_t heads_together = 1;  // ops_shared: heads whose units a lane exchanges at once
     std::uint32_t rounds = 1;          // ops_shared: maximum rounds of heads, for many tokens
     bool staged_gaps = false;          // rows that lanes store together have gaps in shared memory
-    std::uint32_t walk = 1;            // tokens that a workgroup processes one after the other
     // Lanes of a dispatch from which on `rounds` counts.
     std::uint64_t enough_lanes = many_lanes;
 
@@ -71,7 +70,7 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.units_apart == b.units_apart &&
            a.k_after_q == b.k_after_q && a.ops == b.ops && a.norms_held == b.norms_held &&
            a.heads_together == b.heads_together && a.rounds == b.rounds &&
-           a.staged_gaps == b.staged_gaps && a.walk == b.walk && a.enough_lanes == b.enough_lanes;
+           a.staged_gaps == b.staged_gaps && a.enough_lanes == b.enough_lanes;
 }
 
 // Size of a dispatch. z counts sequences, or groups of q_heads and k_heads heads.

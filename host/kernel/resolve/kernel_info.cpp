@@ -200,8 +200,7 @@ Status check_tuning(const KernelInfo& info) noexcept {
         bool is_power;
     } ranges[] = {{"lane_heads", tuning.lane_heads, 1, 16, false},
                   {"group_lanes", tuning.group_lanes, 32, 1024, true},
-                  {"group_tokens", tuning.group_tokens, 1, 1024, true},
-                  {"walk", tuning.walk, 1, 64, false}};
+                  {"group_tokens", tuning.group_tokens, 1, 1024, true}};
     for (const auto& [field, value, least, most, is_power] : ranges) {
         if (value == 0) continue;
         if (value < least || value > most || (is_power && (value & (value - 1)) != 0))
@@ -209,11 +208,6 @@ Status check_tuning(const KernelInfo& info) noexcept {
                          "tuning.%s is %u: it must be 0 or %s%u to %u", field, value,
                          is_power ? "a power of two, " : "", least, most);
     }
-    if (tuning.walk > 1 && has_ops(info))
-        return error(VKROPE_ERROR_NOT_SUPPORTED,
-                     "tuning.walk is %u: with norms and other ops, and with quantised types, a "
-                     "workgroup takes one token after another only if it is 0 or 1",
-                     tuning.walk);
     return {};
 }
 

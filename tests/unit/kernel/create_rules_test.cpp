@@ -130,18 +130,11 @@ TEST_CASE("create: a tuning is for GPUs, and its numbers are in their ranges") {
         {"tuning.group_lanes 2048", with({.group_lanes = 2048})},
         {"tuning.group_tokens 3 power", with({.group_tokens = 3})},
         {"tuning.group_tokens 2048", with({.group_tokens = 2048})},
-        {"tuning.walk 65 1 64", with({.walk = 65})},
         {"tuning mapping VKROPE_MAPPING_CPU",
          [](Given& g) {
-             g.info.tuning.walk = 2;
+             g.info.tuning.lane_heads = 2;
              g.info.mapping = VKROPE_MAPPING_CPU;
          }},
-        {"tuning.walk 2",
-         [](Given& g) {
-             g.info.tuning.walk = 2;
-             g.info.tensor[Q].ops.clip = 1;
-         },
-         VKROPE_ERROR_NOT_SUPPORTED},
     };
     check_create({}, rules);
 }

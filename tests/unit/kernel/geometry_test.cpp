@@ -179,9 +179,6 @@ TEST_CASE("a tuning replaces the choices for a GPU, up to the device's limits") 
     CHECK(of({.group_lanes = 1024}, {.workgroup_invocations = 1024}).workgroup_size() == 256);
     CHECK(of({.group_tokens = 8}).group_tokens == 2);  // of 64 lanes
     CHECK(of({.group_lanes = 32, .group_tokens = 8}).group_tokens == 1);
-    const Geometry walking = of({.walk = 4});
-    CHECK(shape_of(walking, {.z = 1, .tokens = 9, .q_heads = 32, .k_heads = 8}).groups[0] == 3);
-    CHECK(max_tokens(walking, {.workgroup_count = {7, 7, 7}}) == 28);
     llama.tensor[Q].ops.norm.kind = VKROPE_NORM_RMS;
     CHECK(of({.lane_heads = 7}).rounds == 7);
     CHECK(shape_of(of({.lane_heads = 4}), {.z = 1, .tokens = 1, .q_heads = 32, .k_heads = 8})

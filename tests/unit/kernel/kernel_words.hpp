@@ -92,8 +92,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
                                 .unit_elements = v.unit,
                                 .conversion = conversion,
                                 .copy_access = v.access,
-                                .copy_elements = v.unit,
-                                .walk = gpu && v.access == shader::access_pair ? 3u : 1u};
+                                .copy_elements = v.unit};
     shader::TensorConstants &q = values.tensor[Q], &k = values.tensor[K];
     for (shader::TensorConstants& tensor : values.tensor) {
         tensor.element_in = v.element;
