@@ -187,16 +187,18 @@ const bool in_batches = q_batch + k_batch != 0;
 // 0 if each lane has one chunk that rotates. (glslang accepts no nested && in a constant, and turns
 // || into control flow.)
 const uint chunk_misfit = (lane_chunks ^ 1) | (rotating % chunk_lanes);
-// 0 if channels are copied with the chunk of a lane.
-const uint q_misfit = chunk_misfit | (q_copying == 0 ? 1 : 0);
-const uint k_misfit = chunk_misfit | (k_copying == 0 ? 1 : 0);
+// 0 if channels that do not rotate are copied with the chunk of a lane, not after it.
+const uint copies_misfit = chunk_misfit | few_registers;
+const uint q_misfit = copies_misfit | (q_copying == 0 ? 1 : 0);
+const uint k_misfit = copies_misfit | (k_copying == 0 ? 1 : 0);
 // 0 if a lane copies exactly one chunk of V, loaded and stored with its chunk of K.
 const uint v_misfit = chunk_misfit | (unit_elements ^ copy_elements) |
                       (v_head_dim ^ (2 * unit_elements * chunk_lanes));
 // 1 if a lane loads its first head of K, and of V, before it stores its last head of Q, or of K, so
-// that it keeps the words of two heads. 0 if it loads Q, K and V at once, or, with k_after_q, each
-// tensor after the stores of the one before.
+// that it keeps the words of two heads. 0 if it loads Q, K and V at once, or, with few registers,
+// each tensor after the stores of the one before.
 const uint in_turn = q_batch > 1 ? 1 : 0;
+const uint k_after_q = q_head_dim == 0 ? 0 : few_registers;
 
 struct Lane {
     uint of_token;               // its number among the lanes of its token
@@ -372,7 +374,7 @@ Token take_all_heads(const Lane lane, const uint index, const uint z) {
 // a token take part, even without heads.
 void copy_groups(const Lane lane, const uint q_there, const uint k_there, const uint v_there,
                  const bool stored) {
-    if (chunk_misfit != 0) {
+    if (copies_misfit != 0) {
         if (q_copying != 0) {
             if (!q_in_place())
                 q_copy_group(lane.of_token, lane.q_from, q_there, q_first_head(), q_end());

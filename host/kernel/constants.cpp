@@ -67,7 +67,7 @@ shader::Constants constants_of(const Kernel& kernel, const PipelineSet& set,
     std::copy(std::begin(sections.pairs), std::end(sections.pairs), &constants.section_0);
     if (sections.order == VKROPE_SECTIONS_SUM) constants.section_0 = 1;
     constants.counter = counts;
-    constants.k_after_q = geometry.k_after_q;
+    constants.few_registers = geometry.few_registers;
     constants.ops = geometry.ops;
     constants.norms_held = geometry.norms_held;
     constants.exchanged = shared(exchanged(info, geometry));

@@ -31,15 +31,20 @@ void choose_geometries(Kernel& kernel, PipelineSet& set, bool processor) {
     const bool words_are_elements = unit_elements(set.info, shader::access_word) ==
                                     1;  // all f32: narrow access is the same as word access
     const bool tuned = is_tuned(set.info.tuning);
-    const bool one_unit = processor || has_ops(set.info);  // for all channels of a row
+    const bool ops = has_ops(set.info),
+               one_unit = processor || ops;  // all channels of a row have the same unit
+    const DispatchLimits& limits = kernel.dispatch_limits;
+    const std::uint32_t widest = processor ? shader::access_wide
+                                 : ops     ? limits.ops_access
+                                           : limits.access;
     for (const std::uint32_t access :
          {shader::access_wide, shader::access_pair, shader::access_word, shader::access_narrow}) {
-        if ((access == shader::access_narrow && words_are_elements) ||
+        if (access < widest || (access == shader::access_narrow && words_are_elements) ||
             (access == shader::access_pair && processor) ||
             (one_unit && !formats_allow(set.info, access)))
             continue;
         const auto geometry = [&](Load load) {
-            return geometry_for(set.info, access, load, kernel.dispatch_limits);
+            return geometry_for(set.info, access, load, limits);
         };
         const Geometry last = geometry(processor ? Load::processor
                                        : tuned   ? Load::many_tokens

@@ -214,8 +214,7 @@ Geometry on_gpu(const KernelInfo& info, Geometry geometry, bool many_tokens,
     geometry.k_batch = batch_of(info.tensor[K].heads, geometry.head_lanes, 1, most);
     if (info.tensor[Q].head_dim == 0) geometry.q_batch = 1;
     if (info.tensor[K].head_dim == 0) geometry.k_batch = 1;
-    geometry.k_after_q = info.tensor[Q].head_dim != 0 && info.tensor[K].head_dim != 0 &&
-                         limits.batch == 1 && geometry.q_batch == 1;
+    geometry.few_registers = limits.batch == 1;
     return geometry;
 }
 

@@ -23,6 +23,8 @@ struct DispatchLimits {
     std::uint32_t workgroup_invocations = 128;  // maximum per workgroup, along x
     // Maximum number of heads of a lane; 1 for devices with few registers.
     std::uint32_t batch = max_batch;
+    // The widest access in kernels without and with ops.
+    std::uint32_t access = shader::access_wide, ops_access = shader::access_wide;
 };
 
 // Workload that a pipeline is optimised for. It does not change the result bits.
@@ -44,9 +46,9 @@ struct Geometry {
     std::uint32_t chunk_lanes = 1, head_lanes = 1, group_tokens = 1;
     std::uint32_t chunks_together = 1;  // consecutive chunks that a lane rotates
     std::uint32_t q_batch = 0,
-                  k_batch = 0;  // heads of each tensor per lane, head_lanes apart; 0: all
-    bool units_apart = false;   // neighbouring lanes have neighbouring units
-    bool k_after_q = false;     // for lack of registers, a lane loads K after storing Q
+                  k_batch = 0;   // heads of each tensor per lane, head_lanes apart; 0: all
+    bool units_apart = false;    // neighbouring lanes have neighbouring units
+    bool few_registers = false;  // a lane loads K and copied channels after storing Q
     std::uint32_t ops = shader::ops_none;  // shader::ops_*: the lanes that apply the ops of a row
     // ops_owned: number of rows whose norms a lane keeps in registers.
     std::uint32_t norms_held = 1;
@@ -68,7 +70,7 @@ constexpr bool operator==(const Geometry& a, const Geometry& b) noexcept {
            a.chunk_lanes == b.chunk_lanes && a.head_lanes == b.head_lanes &&
            a.group_tokens == b.group_tokens && a.chunks_together == b.chunks_together &&
            a.q_batch == b.q_batch && a.k_batch == b.k_batch && a.units_apart == b.units_apart &&
-           a.k_after_q == b.k_after_q && a.ops == b.ops && a.norms_held == b.norms_held &&
+           a.few_registers == b.few_registers && a.ops == b.ops && a.norms_held == b.norms_held &&
            a.heads_together == b.heads_together && a.rounds == b.rounds &&
            a.staged_gaps == b.staged_gaps && a.enough_lanes == b.enough_lanes;
 }

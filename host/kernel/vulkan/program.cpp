@@ -67,12 +67,15 @@ void read_modes(Program& program, const InstanceFunctions& instance) {
         program.float16_modes = round | denorm | keep;
 }
 
-// Returns the maximum number of heads of a lane. A lane with several heads keeps the words of two
-// heads at a time in registers, which spilled on Mali. VideoCore and PowerVR have 64 registers,
-// too. The numbers are PCI vendor ids.
-std::uint32_t batch_of(std::uint32_t vendor) {
+// Sets the limits of devices with 64 registers or fewer. A lane with several heads keeps the words
+// of two heads at a time in registers, which spilled on Mali, and so did norms and transforms of
+// units of 16 bytes; on VideoCore computed angles and bf16 did. The numbers are PCI vendor ids.
+void limit_registers(std::uint32_t vendor, DispatchLimits& limits) {
     constexpr std::uint32_t arm = 0x13b5, broadcom = 0x14e4, imagination = 0x1010;
-    return vendor == arm || vendor == broadcom || vendor == imagination ? 1 : max_batch;
+    if (vendor != arm && vendor != broadcom && vendor != imagination) return;
+    limits.batch = 1;
+    limits.ops_access = shader::access_pair;
+    if (vendor == broadcom) limits.access = shader::access_pair;
 }
 
 }  // namespace
@@ -109,7 +112,7 @@ Status borrow(Program& program, const DeviceRef& device) {
                 sizeof limits.maxComputeWorkGroupCount);
     program.dispatch_limits.workgroup_invocations = std::min(limits.maxComputeWorkGroupInvocations,
                                                              limits.maxComputeWorkGroupSize[0]);
-    program.dispatch_limits.batch = batch_of(properties.vendorID);
+    limit_registers(properties.vendorID, program.dispatch_limits);
     program.storage_limits = {limits.minStorageBufferOffsetAlignment, limits.maxStorageBufferRange,
                               limits.minUniformBufferOffsetAlignment, limits.maxUniformBufferRange};
     program.max_storage_buffers = limits.maxPerStageDescriptorStorageBuffers;

@@ -118,7 +118,7 @@ inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
     values.axes = v.axes;
     values.section_0 = values.section_1 = values.section_2 = v.axes == 0 ? 0 : 3;
     values.counter = counts;
-    values.k_after_q = kind.turns && kind.has_k && v.batch == 1;
+    values.few_registers = kind.turns && kind.has_k && v.batch == 1;
     values.ops = ops;
     if (ops != shader::ops_none) {
         values.exchanged = 64;

@@ -345,7 +345,7 @@ TEST_CASE("a kernel that moves keys keeps the rules, and binds slots and scales 
         const bool scales = reads == Reads::codes_and_scales;
         const auto change = [&](shader::Constants& values) {
             values.tensor[0].head_dim = 0;
-            values.k_after_q = 0;
+            values.few_registers = 0;
             values.gather = gathers;
             for (shader::TensorConstants& of : values.tensor) {
                 of.ops = 0;
