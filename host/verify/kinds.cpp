@@ -111,6 +111,12 @@ bool v_like_k(Info info, Tensors shape) {
            info.windows[0].rotary_dim == 0;
 }
 
+// Side by side, K and V start at different bytes of 16.
+bool starts_apart(Info info, Tensors shape) {
+    const TensorInfo& k = info.tensor[K];
+    return shape.groups * k.head_dim * element_bytes(k.out) % 16 != 0;
+}
+
 // V has numbers of f32 that no op changes, so that each code is known.
 template <Element out>
 bool stores(Info info, Tensors) {
@@ -211,7 +217,8 @@ constexpr Kind all[] = {
      [](Info info, Tensors) {
          const TensorInfo& q = info.tensor[Q];
          return rotates(info) && q.in == VKROPE_F32 && q.head_dim % 4 == 2 && q.heads == 0 &&
-                info.tensor[K].heads == 0 && info.rotary_dim >= 16 && q.head_dim < 32;
+                info.tensor[K].heads == 0 && info.rotary_dim >= 16 && q.head_dim < 32 &&
+                has_units(info, 2);
      },
      has_lanes_of_several_heads, 800000},
     {"heads_in_turn",
@@ -254,6 +261,14 @@ constexpr Kind all[] = {
                 !any(info, [](const TensorInfo& of) { return of.in == VKROPE_F32; });
      }},
     // Types
+    {"mixed_elements_in_units_of_4",
+     [](Info info, Tensors) {
+         const TensorInfo& q = info.tensor[Q];
+         return rotates(info) && info.mapping == VKROPE_MAPPING_GPU && has_units(info, 4) &&
+                !has_units(info, 8) && q.in == VKROPE_F32 && q.out != VKROPE_F32 &&
+                has(info.tensor[K]) && info.tensor[K].out == VKROPE_F32;
+     },
+     has_q_and_k},
     {"mixed_elements",
      [](Info info, Tensors) {
          const TensorInfo &q = info.tensor[Q], &k = info.tensor[K];
@@ -328,19 +343,19 @@ constexpr Kind all[] = {
      [](Info info, Tensors shape) {
          return v_like_k(info, shape) && info.mapping == VKROPE_MAPPING_GPU &&
                 info.rotary_dim == info.tensor[K].head_dim && info.rotary_dim <= 4 &&
-                // Side by side, K and V start at different bytes of 16.
-                shape.groups * info.rotary_dim * element_bytes(info.tensor[K].out) % 16 != 0;
+                starts_apart(info, shape);
      },
      moves_v_with_k},
     {"v_like_k_gpu",
      [](Info info, Tensors shape) {
          return v_like_k(info, shape) && info.mapping == VKROPE_MAPPING_GPU &&
-                info.rotary_dim < info.tensor[K].head_dim;
+                info.rotary_dim < info.tensor[K].head_dim && starts_apart(info, shape);
      },
      moves_v_with_k},
     {"v_like_k_cpu",
      [](Info info, Tensors shape) {
-         return v_like_k(info, shape) && info.mapping == VKROPE_MAPPING_CPU;
+         return v_like_k(info, shape) && info.mapping == VKROPE_MAPPING_CPU &&
+                starts_apart(info, shape);
      },
      moves_v_with_k},
     {"v_unlike_k",
