@@ -495,7 +495,7 @@ constexpr Kind all[] = {
      [](Info info, Tensors shape) {
          const TensorInfo& q = info.tensor[Q];
          return by_head(q) && q.head_dim > 32 && q.head_dim % 2 == 1 && shape.q_heads() > 16 &&
-                !any_norm(info, VKROPE_NORM_SPAN_TOKEN);
+                !any_norm(info, VKROPE_NORM_SPAN_TOKEN) && info.tuning.lane_heads == 0;
      },
      nullptr, 4000, few_workgroups},
     {"few_storage_buffers",
