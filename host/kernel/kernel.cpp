@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Implements create(): chooses the pipelines of a kernel and creates them.
+#include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -138,24 +140,53 @@ void make_parts(Kernel& kernel, bool processor) {
         choose_geometries(kernel, k, processor);
 }
 
-// Creates the SPIR-V of every pipeline, and sets kernel.binds to its bindings.
-Status make_words(Kernel& kernel, const Spirv& module, bool counts, Spirv* words) {
+// The SPIR-V for some constants. The pipelines of a kernel with these constants share it.
+struct ShaderWords {
+    shader::Constants constants;
+    Spirv spirv;
+    BindingList binds;
+    std::unique_ptr<ShaderWords> next;
+};
+
+// Finds the words for some constants among those that were made, or makes them.
+Result<const ShaderWords*> words_of(const Kernel& kernel, Specializer& module,
+                                    const shader::Constants& constants,
+                                    std::unique_ptr<ShaderWords>& made) {
+    for (const ShaderWords* words = made.get(); words; words = words->next.get())
+        if (std::memcmp(&words->constants, &constants, sizeof constants) == 0) return {{}, words};
+    std::unique_ptr<ShaderWords> words(new (std::nothrow) ShaderWords);
+    if (!words)
+        return {error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "not enough memory for a pipeline"), {}};
+    // The compiler of a software device takes a time that grows with the square of the code.
+    const bool rolled = kernel.cpu_device && constants.ops != shader::ops_none;
+    Result<Spirv> spirv = module.specialize(
+        &constants.workgroup_size, shader::constant_count,
+        kernel.conversion == shader::conversion_integer ? kernel.modes : kernel.float16_modes,
+        rolled ? LoopControls::rolled : LoopControls::of_driver, words->binds);
+    if (!spirv) return {spirv.status, {}};
+    words->constants = constants;
+    words->spirv = std::move(spirv.value);
+    words->next = std::move(made);
+    made = std::move(words);
+    return {{}, made.get()};
+}
+
+// Creates the SPIR-V of every pipeline, and sets kernel.binds to its bindings. Stops as soon as
+// there are more than `most_buffers` storage buffers.
+Status make_words(Kernel& kernel, Specializer& module, bool counts, std::uint32_t most_buffers,
+                  std::unique_ptr<ShaderWords>& made, const Spirv** words) {
     kernel.binds = {};
     const bool can_count = kernel.info.rotary_dim != 0 || kernel.info.scatter_kv ||
                            kernel.info.gather_kv;
-    for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
+    for (std::uint32_t i = 0;
+         i < kernel.pipeline_count && kernel.binds.storage_buffers() <= most_buffers; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];
-        const shader::Constants constants = constants_of(kernel, *pipeline.set, pipeline.geometry,
-                                                         counts && can_count);
-        const std::uint32_t modes = kernel.conversion == shader::conversion_integer
-                                        ? kernel.modes
-                                        : kernel.float16_modes;
-        Result<Spirv> made = specialised(kernel, module, &constants.workgroup_size,
-                                         shader::constant_count, modes);
-        if (!made) return made.status;
-        words[i] = std::move(made.value);
-        // The compiler of a software device takes a time that grows with the square of the code.
-        set_loop_controls(words[i], kernel.cpu_device && pipeline.geometry.ops != shader::ops_none);
+        const Result<const ShaderWords*> found = words_of(
+            kernel, module,
+            constants_of(kernel, *pipeline.set, pipeline.geometry, counts && can_count), made);
+        if (!found) return found.status;
+        words[i] = &found.value->spirv;
+        for (const Binding& binding : found.value->binds) kernel.binds.add(binding);
     }
     return {};
 }
@@ -236,9 +267,8 @@ Status build(Kernel& kernel) {
     const bool processor = kernel.info.mapping == VKROPE_MAPPING_CPU ||
                            (kernel.info.mapping == VKROPE_MAPPING_AUTOMATIC && kernel.cpu_device);
     if (Status s = check_tuning(kernel, processor); !s) return s;
-    const Result<Spirv> module = unpack(rope_module.bytes, rope_module.size);
+    Result<Specializer> module = Specializer::of(unpack(rope_module.bytes, rope_module.size));
     if (!module) return module.status;
-    Spirv words[max_pipelines];
     const bool has_seconds = any_tensor(
         kernel.info, [](const TensorInfo& tensor) { return has_second(tensor); });
     // If the device binds too few storage buffers, V gets its own dispatch, then second
@@ -246,26 +276,40 @@ Status build(Kernel& kernel) {
     struct Attempt {
         bool seconds_join, v_joins, separate_dispatches, counts;
     };
-    for (const auto& [seconds_join, v_joins, separate_dispatches, counts] :
-         {Attempt{true, true, false, true},
-          {true, false, false, true},
-          {false, true, false, true},
-          {false, false, false, true},
-          {false, false, true, true},
-          {false, false, true, false},
-          {false, false, false, false}}) {
+    Attempt attempts[7];
+    std::uint32_t attempt_count = 0;
+    for (const Attempt& attempt : {Attempt{true, true, false, true},
+                                   {true, false, false, true},
+                                   {false, true, false, true},
+                                   {false, false, false, true},
+                                   {false, false, true, true},
+                                   {false, false, true, false},
+                                   {false, false, false, false}}) {
         const bool by_slot = kernel.info.scatter_kv || kernel.needs.moves_keys;
-        const bool last = !separate_dispatches && !counts;  // only for kernels that move keys
-        if ((separate_dispatches && by_slot) || (last && !kernel.needs.moves_keys) ||
-            (seconds_join && !has_seconds) || (v_joins && !v_may_join(kernel.info)))
+        // only for kernels that move keys
+        const bool last = !attempt.separate_dispatches && !attempt.counts;
+        if ((attempt.separate_dispatches && by_slot) || (last && !kernel.needs.moves_keys) ||
+            (attempt.seconds_join && !has_seconds) || (attempt.v_joins && !v_may_join(kernel.info)))
             continue;
-        kernel.seconds_join = seconds_join;
-        kernel.v_joins = v_joins;
-        kernel.separate_dispatches = separate_dispatches;
+        attempts[attempt_count++] = attempt;
+    }
+    std::unique_ptr<ShaderWords> made;
+    const Spirv* words[max_pipelines] = {};
+    for (std::uint32_t i = 0; i < attempt_count; ++i) {
+        const Attempt& attempt = attempts[i];
+        kernel.seconds_join = attempt.seconds_join;
+        kernel.v_joins = attempt.v_joins;
+        kernel.separate_dispatches = attempt.separate_dispatches;
         make_parts(kernel, processor);
         if (Status s = check_shared_memory(kernel); !s) return s;
-        if (Status s = make_words(kernel, module.value, counts, words); !s) return s;
-        if (counts) kernel.storage_buffers_to_count = kernel.binds.storage_buffers();
+        // An error names the number of buffers that the last attempt with counting needs, or the
+        // last attempt of all.
+        const bool is_last = i + 1 == attempt_count || attempts[i + 1].counts != attempt.counts;
+        if (Status s = make_words(kernel, module.value, attempt.counts,
+                                  is_last ? ~0u : kernel.max_storage_buffers, made, words);
+            !s)
+            return s;
+        if (attempt.counts) kernel.storage_buffers_to_count = kernel.binds.storage_buffers();
         if (kernel.binds.storage_buffers() <= kernel.max_storage_buffers) break;
     }
     if (kernel.binds.storage_buffers() > kernel.max_storage_buffers) {
@@ -293,7 +337,7 @@ Status build(Kernel& kernel) {
     for (std::uint32_t i = 0; i < kernel.pipeline_count; ++i) {
         Pipeline& pipeline = kernel.pipelines[i];
         if (Status s = create_pipeline(
-                kernel, words[i], access_name(pipeline.geometry.widest_access()), pipeline.handle);
+                kernel, *words[i], access_name(pipeline.geometry.widest_access()), pipeline.handle);
             !s)
             return s;
     }

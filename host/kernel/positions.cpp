@@ -179,9 +179,11 @@ Descriptors descriptors_of(const Buffers& buffers) noexcept {
 
 Status build(PositionKernel& kernel) {
     kernel.workgroup_size = std::min(64u, kernel.dispatch_limits.workgroup_invocations);
-    const Result<Spirv> module = unpack(position_module.bytes, position_module.size);
+    Result<Specializer> module = Specializer::of(
+        unpack(position_module.bytes, position_module.size));
     if (!module) return module.status;
-    const Result<Spirv> words = specialised(kernel, module.value, &kernel.workgroup_size, 1, 0);
+    const Result<Spirv> words = module->specialize(&kernel.workgroup_size, 1, 0,
+                                                   LoopControls::as_written, kernel.binds);
     if (!words) return words.status;
     if (Status s = create_layouts(kernel, sizeof(shader::PositionPush)); !s) return s;
     return create_pipeline(kernel, words.value, "vkrope, positions", kernel.pipeline);

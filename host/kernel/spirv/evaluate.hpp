@@ -42,16 +42,14 @@ inline std::uint32_t operands_of(spv::Op op) noexcept {
     }
 }
 
-// Returns the result. It is unknown if an operand that affects it is, or if a divisor is 0.
+// Returns the result. It is unknown if an operand that affects it is, if a divisor is 0, or if the
+// operation is not supported. Operands that the operation does not have are known.
 inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
     using namespace spv;
-    const std::uint32_t count = operands_of(op), a = operand[0].value, b = operand[1].value,
-                        c = operand[2].value;
-    if (count == 0) return {};
+    const std::uint32_t a = operand[0].value, b = operand[1].value, c = operand[2].value;
     if (op == OpLogicalAnd && ((operand[0].known && !a) || (operand[1].known && !b)))
         return {true, 0};
-    for (std::uint32_t i = 0; i < count; ++i)
-        if (!operand[i].known) return {};
+    if (!operand[0].known || !operand[1].known || !operand[2].known) return {};
     switch (op) {
         case OpIAdd: return {true, a + b};
         case OpISub: return {true, a - b};
@@ -73,7 +71,8 @@ inline Scalar evaluate(spv::Op op, const Scalar (&operand)[3]) noexcept {
         case OpUGreaterThan: return {true, a > b};
         case OpUGreaterThanEqual: return {true, a >= b};
         case OpULessThan: return {true, a < b};
-        default: return {true, a <= b};  // OpULessThanEqual
+        case OpULessThanEqual: return {true, a <= b};
+        default: return {};
     }
 }
 

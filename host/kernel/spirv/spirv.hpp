@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Unpacks, specialises and prunes the SPIR-V that goes to the driver.
+// Unpacks and specialises the SPIR-V that goes to the driver.
 //
 // The library specialises modules because a driver may optimise a module before it applies
 // specialisation constants: SwiftShader does so, takes 16 times as long to compile, and runs every
@@ -22,26 +22,16 @@ struct Spirv {
 // Returns the words that shaders/embed.cmake packed into `size` bytes.
 Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept;
 
-// Returns `words` with every specialisation constant replaced by values[SpecId], or by the result
-// of its operation on such values. Operations other than integer or Boolean arithmetic on scalars
-// are left to the driver.
-//
-// words   a valid SPIR-V module of `count` words, whose SpecIds are below `value_count` and whose
-// constants have 32 bits or are Boolean
-Result<Spirv> specialize(const std::uint32_t* words, std::size_t count, const std::uint32_t* values,
-                         std::uint32_t value_count) noexcept;
-
-// Removes code that constant conditions make unreachable: branches never taken, functions no
-// longer called, variables used only there, and their decorations. Loops keep their conditions. If
-// no 16-bit float is left, its capability is removed too.
-//
-// module  valid SPIR-V with logical addressing, whose blocks are in an order in which values are
-// computed before their uses
-Result<Spirv> prune(const Spirv& module) noexcept;
-
-// Sets the control of every loop. With `rolled`, a driver unrolls only the loops with [[unroll]]
-// (VKROPE_UNROLL); otherwise the driver decides, for these loops too.
-void set_loop_controls(Spirv& module, bool rolled) noexcept;
+// Float execution modes of 16- and 32-bit floats. The library adds them to modules itself, because
+// glslang keeps only one mode of each kind.
+enum FloatMode : std::uint32_t {
+    round_to_even_16 = 1,
+    round_to_even_32 = 2,
+    denorm_preserve_16 = 4,
+    denorm_preserve_32 = 8,
+    keep_zero_inf_nan_16 = 16,
+    keep_zero_inf_nan_32 = 32,
+};
 
 // A binding of descriptor set 0.
 struct Binding {
@@ -69,25 +59,59 @@ class BindingList {
     std::uint32_t count_ = 0;
 };
 
-// Adds the bindings that a module declares: storage buffers, uniform buffers and sampled images.
-//
-// module  valid SPIR-V, 1.3 or newer; after prune() it declares only the bindings that it uses
-Status add_bindings(const Spirv& module, BindingList& list) noexcept;
-
-// Float execution modes of 16- and 32-bit floats. The library adds them to modules itself, because
-// glslang keeps only one mode of each kind.
-enum FloatMode : std::uint32_t {
-    round_to_even_16 = 1,
-    round_to_even_32 = 2,
-    denorm_preserve_16 = 4,
-    denorm_preserve_32 = 8,
-    keep_zero_inf_nan_16 = 16,
-    keep_zero_inf_nan_32 = 32,
+enum class LoopControls {
+    as_written,
+    of_driver,  // the driver decides which loops it unrolls
+    rolled,     // a driver unrolls only the loops with [[unroll]] (VKROPE_UNROLL)
 };
 
-// Adds these modes, which SPV_KHR_float_controls defines, to a module.
-//
-// module  valid SPIR-V with one entry point
-Result<Spirv> with_modes(const Spirv& module, std::uint32_t modes) noexcept;
+// The memory of a Specializer.
+struct SpecializedModule {
+    // What is known of an id. A comment names the kind of ids that have the field.
+    struct Id {
+        union {
+            std::uint32_t value;    // a known value
+            std::uint32_t binding;  // a bound variable
+            std::uint32_t at;       // a function: the index of its first word
+        };
+        union {
+            std::uint32_t end;          // a function: the index after its last word
+            std::uint32_t only_target;  // a reached block: its successor if it is known, or 0
+            std::uint32_t loop_header;  // another continue target: the header of its loop
+        };
+    };
+
+    Spirv module;
+    std::size_t functions_at = 0;              // index of the first function
+    std::unique_ptr<Id[]> of_id;               // by id
+    std::unique_ptr<std::uint8_t[]> facts;     // by id: see specialize.cpp
+    std::unique_ptr<std::uint32_t[]> reached;  // functions, in the order of the calls
+};
+
+// Specialises a module any number of times.
+class Specializer {
+   public:
+    // module  an error to return, or a valid SPIR-V module with logical addressing and one entry
+    // point. Its constants have 32 bits or are Boolean, and a block comes after a block that
+    // branches to it.
+    static Result<Specializer> of(Result<Spirv> module) noexcept;
+
+    // Returns the module with every specialisation constant replaced by values[SpecId], by its
+    // default if value_count is not above its SpecId, or by the result of its operation on such
+    // values. Operations other than integer or Boolean arithmetic on scalars are left to the
+    // driver.
+    //
+    // Code that constant conditions make unreachable is removed: branches never taken, functions no
+    // longer called, variables used only there, and their decorations. Loops keep their conditions.
+    // If no 16-bit float is left, its capability is removed too. `modes`, which
+    // SPV_KHR_float_controls defines, are added. The bindings that remain are added to `bindings`:
+    // storage buffers, uniform buffers and sampled images.
+    Result<Spirv> specialize(const std::uint32_t* values, std::uint32_t value_count,
+                             std::uint32_t modes, LoopControls loops,
+                             BindingList& bindings) noexcept;
+
+   private:
+    SpecializedModule of_;
+};
 
 }  // namespace vkrope

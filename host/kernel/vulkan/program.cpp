@@ -193,16 +193,6 @@ BindingList every_binding() noexcept {
     return list;
 }
 
-Result<Spirv> specialised(Program& program, const Spirv& module, const std::uint32_t* constants,
-                          std::uint32_t constant_count, std::uint32_t modes) {
-    Result<Spirv> special = specialize(module.words.get(), module.count, constants, constant_count);
-    if (!special) return special;
-    Result<Spirv> pruned = prune(special.value);
-    if (!pruned) return pruned;
-    if (Status s = add_bindings(pruned.value, program.binds); !s) return {s, {}};
-    return with_modes(pruned.value, modes);
-}
-
 Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout) {
     VkDescriptorSetLayoutBinding bindings[BindingList::most] = {};
     std::uint32_t count = 0;

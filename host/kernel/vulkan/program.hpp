@@ -36,10 +36,6 @@ Status borrow(Program& program, const DeviceRef& device);
 // Returns all bindings of all kernels, for a layout that all kernels of a device can share.
 BindingList every_binding() noexcept;
 
-// Specialises and prunes a module and adds FloatModes to it. Adds its bindings to program.binds.
-Result<Spirv> specialised(Program& program, const Spirv& module, const std::uint32_t* constants,
-                          std::uint32_t constant_count, std::uint32_t modes);
-
 // Creates a set layout of program.layout_binds. Layouts of the same bindings are compatible.
 Status create_set_layout(const Program& program, VkDescriptorSetLayout& layout);
 

@@ -58,10 +58,11 @@ Result<Shader> Shader::make(Device& device, const PackedModule& module,
     std::vector<std::uint32_t> values = {workgroup.along_y ? 1 : impl.workgroup_size};
     values.insert(values.end(), constants.begin(), constants.end());
     values.push_back(workgroup.along_y ? impl.workgroup_size : 1);
-    const Result<Spirv> unpacked = unpack(module.bytes, module.size);
-    if (made.status = unpacked.status; !made) return made;
-    const Result<Spirv> words = specialised(impl.program, unpacked.value, values.data(),
-                                            std::uint32_t(values.size()), 0);
+    Result<Specializer> specializer = Specializer::of(unpack(module.bytes, module.size));
+    if (made.status = specializer.status; !made) return made;
+    const Result<Spirv> words = specializer->specialize(values.data(), std::uint32_t(values.size()),
+                                                        0, LoopControls::as_written,
+                                                        impl.program.binds);
     if (made.status = words.status; !made) return made;
     if (made.status = create_layouts(impl.program, push_bytes); !made) return made;
     made.status = create_pipeline(impl.program, words.value, name, impl.pipeline);

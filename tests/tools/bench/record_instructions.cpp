@@ -170,6 +170,7 @@ int main(int argc, char** argv) {
           .mapping = VKROPE_MAPPING_CPU},
           Case{.name = "create/q", .tensors = Tensors::q, .creates = true},
           Case{.name = "create/q_and_k", .creates = true},
+          Case{.name = "create/apart", .storage_buffers = 4, .creates = true},
           Case{.name = "create/scatter", .tensors = Tensors::scatter, .creates = true},
           Case{.name = "create/q_cpu_mapping",
           .tensors = Tensors::q,

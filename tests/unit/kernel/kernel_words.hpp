@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Provides the words of rope.comp in kernels, specialised and pruned, for every angle source.
+// Provides the specialised words of rope.comp in kernels, for every angle source.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -59,26 +59,37 @@ inline constexpr std::array<KernelVariation, 6> kernel_variations = {
      {shader::access_narrow, 1, shader::element_f16, 3, 0, 1, 1, 4, 2},
      {shader::access_pair, 4, shader::element_f16, 0, 1, 1, 0, 1, 4}}};
 
-// Returns the module, specialised and pruned.
-inline Spirv kernel_of(const shader::Constants& values) {
-    const auto packed = unpack(rope_module.bytes, rope_module.size);
-    REQUIRE(packed.status);
-    const auto special = specialize(packed->words.get(), packed->count, &values.workgroup_size,
-                                    shader::constant_count);
+// A module of a kernel, and what it was made with.
+struct KernelWords : Spirv {
+    shader::Constants values;
+    BindingList binds;
+};
+
+inline KernelWords kernel_of(const shader::Constants& values, std::uint32_t modes = 0,
+                             LoopControls loops = LoopControls::as_written) {
+    static std::size_t packed_words = 0;
+    static auto module = [] {
+        auto packed = unpack(rope_module.bytes, rope_module.size);
+        packed_words = packed->count;
+        return Specializer::of(std::move(packed));
+    }();
+    REQUIRE(module.status);
+    KernelWords kernel = {{}, values, {}};
+    auto special = module->specialize(&values.workgroup_size, shader::constant_count, modes, loops,
+                                      kernel.binds);
     REQUIRE(special.status);
-    auto pruned = prune(special.value);
-    REQUIRE(pruned.status);
-    CHECK(pruned->count < packed->count * 9 / 10);
-    return std::move(pruned.value);
+    CHECK(special->count < packed_words * 9 / 10);
+    static_cast<Spirv&>(kernel) = std::move(special.value);
+    return kernel;
 }
 
 // `counts`: out_of_range has a binding. `ops`: which lanes compute an RMS norm of Q over a head,
 // and a layer norm of K after the rotation. `weights`: both norms have weights. `change`: changes
 // the constants.
-inline Spirv kernel_module(const KernelKind& kind, const KernelVariation& v,
-                           std::uint32_t conversion, bool counts = true,
-                           std::uint32_t ops = shader::ops_none, bool weights = true,
-                           const std::function<void(shader::Constants&)>& change = {}) {
+inline KernelWords kernel_module(const KernelKind& kind, const KernelVariation& v,
+                                 std::uint32_t conversion, bool counts = true,
+                                 std::uint32_t ops = shader::ops_none, bool weights = true,
+                                 const std::function<void(shader::Constants&)>& change = {}) {
     const bool gpu = v.batch != 0;
     const std::uint32_t dim = 16 * v.windows;
     shader::Constants values = {.workgroup_size = 64,

@@ -299,9 +299,8 @@ TEST_CASE("a kernel binds what its constants ask for") {
                 CAPTURE(std::string(kind.name));
                 CAPTURE(v.access);
                 CAPTURE(counts);
-                BindingList list;
-                REQUIRE(
-                    add_bindings(kernel_module(kind, v, shader::conversion_integer, counts), list));
+                const BindingList list =
+                    kernel_module(kind, v, shader::conversion_integer, counts).binds;
                 std::map<std::uint32_t, VkDescriptorType> expected;
                 const auto expect = [&](bool wanted, std::uint32_t number,
                                         VkDescriptorType type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) {
@@ -355,13 +354,11 @@ TEST_CASE("a kernel that moves keys keeps the rules, and binds slots and scales 
                 of.scales_read = scales;
             }
         };
-        const Spirv module = kernel_module(kind, v, shader::conversion_integer, true,
-                                           shader::ops_shared, false, change);
+        const KernelWords module = kernel_module(kind, v, shader::conversion_integer, true,
+                                                 shader::ops_shared, false, change);
         const auto words = words_of(module);
         CHECK(is_valid(words));
         for (const std::string& rule : broken_rules(words)) FAIL_CHECK(rule);
-        BindingList list;
-        REQUIRE(add_bindings(module, list));
         const std::pair<std::uint32_t, bool> expected[] = {
             {shader::binding_k_in, true},
             {shader::binding_k_out, true},
@@ -376,7 +373,7 @@ TEST_CASE("a kernel that moves keys keeps the rules, and binds slots and scales 
             {shader::binding_parameters, false}};
         for (const auto& [binding, bound] : expected) {
             CAPTURE(binding);
-            CHECK(list.has(binding) == bound);
+            CHECK(module.binds.has(binding) == bound);
         }
     };
     for (const KernelKind& kind : kernel_kinds()) {
@@ -455,9 +452,8 @@ TEST_CASE(
                 CHECK(barriers == 0);
             CHECK(shared == (ops == shader::ops_shared ? 1 : 0));
             for (const bool weights : {false, true}) {
-                BindingList bound;
-                REQUIRE(add_bindings(
-                    kernel_module(kind, v, shader::conversion_integer, true, ops, weights), bound));
+                const BindingList bound =
+                    kernel_module(kind, v, shader::conversion_integer, true, ops, weights).binds;
                 CHECK(bound.has(shader::binding_parameters) ==
                       (ops != shader::ops_none && weights));
                 CHECK(!bound.has(shader::binding_q_weight));
@@ -480,12 +476,11 @@ TEST_CASE("weights of norms that are no parameters have a binding of their own")
                 }
                 values.tensor[K].norm_bias = shader::shape_none;
             };
-            const Spirv module = kernel_module(kernel_kinds().front(), v,
-                                               shader::conversion_integer, true, shader::ops_shared,
-                                               true, change);
+            const KernelWords module = kernel_module(kernel_kinds().front(), v,
+                                                     shader::conversion_integer, true,
+                                                     shader::ops_shared, true, change);
             for (const std::string& rule : broken_rules(words_of(module))) FAIL_CHECK(rule);
-            BindingList bound;
-            REQUIRE(add_bindings(module, bound));
+            const BindingList& bound = module.binds;
             CHECK(bound.has(shader::binding_q_weight));
             CHECK(bound.has(shader::binding_k_weight));
             CHECK(!bound.has(shader::binding_v_weight));
@@ -504,17 +499,15 @@ TEST_CASE(
         {round_to_even_16, 4467, 4462, 16},     {round_to_even_32, 4467, 4462, 32},
         {denorm_preserve_16, 4464, 4459, 16},   {denorm_preserve_32, 4464, 4459, 32},
         {keep_zero_inf_nan_16, 4466, 4461, 16}, {keep_zero_inf_nan_32, 4466, 4461, 32}};
-    const Spirv native = kernel_module(kernel_kinds()[0], kernel_variations[0],
-                                       shader::conversion_native);
-    const Spirv integer = kernel_module(kernel_kinds()[0], kernel_variations[1],
-                                        shader::conversion_integer);
-    for (const Spirv* module : {&native, &integer}) {
+    const KernelWords native = kernel_module(kernel_kinds()[0], kernel_variations[0],
+                                             shader::conversion_native);
+    const KernelWords integer = kernel_module(kernel_kinds()[0], kernel_variations[1],
+                                              shader::conversion_integer);
+    for (const KernelWords* module : {&native, &integer}) {
         const auto before = instructions(words_of(*module));
         for (std::uint32_t asked = 0; asked < 64; ++asked) {
             CAPTURE(asked);
-            const auto made = with_modes(*module, asked);
-            REQUIRE(made.status);
-            const auto words = words_of(made.value);
+            const auto words = words_of(kernel_of(module->values, asked));
             std::multiset<std::uint32_t> capabilities, expected_capabilities;
             std::multiset<std::vector<std::uint32_t>> declared, expected;
             std::size_t extensions = 0;

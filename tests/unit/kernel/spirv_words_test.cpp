@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Checks words of SPIR-V: packing, specialising, pruning, and the bindings that remain.
+// Checks words of SPIR-V: packing, specialising, and the bindings that remain.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,12 +18,23 @@ std::vector<std::uint32_t> instruction(std::uint32_t op, std::vector<std::uint32
     return operands;
 }
 
+Result<Specializer> specializer_of(const std::vector<std::uint32_t>& words) {
+    Result<Spirv> module;
+    module->count = words.size();
+    module->words.reset(new std::uint32_t[words.size()]);
+    std::copy(words.begin(), words.end(), module->words.get());
+    return Specializer::of(std::move(module));
+}
+
 std::vector<std::uint32_t> specialized(const std::vector<std::uint32_t>& words,
                                        const std::vector<std::uint32_t>& values) {
-    const auto result = specialize(words.data(), words.size(), values.data(),
-                                   std::uint32_t(values.size()));
+    auto module = specializer_of(words);
+    REQUIRE(module.status);
+    BindingList binds;
+    const auto result = module->specialize(values.data(), std::uint32_t(values.size()), 0,
+                                           LoopControls::as_written, binds);
     REQUIRE(result.status);
-    return {result->words.get(), result->words.get() + result->count};
+    return words_of(result.value);
 }
 
 }  // namespace
@@ -140,13 +151,7 @@ TEST_CASE("branches that constants rule out are removed, with what only they rea
         instruction(253, {}),
         instruction(56, {})};
     for (const auto& i : all) words.insert(words.end(), i.begin(), i.end());
-    Spirv module;
-    module.count = words.size();
-    module.words.reset(new std::uint32_t[words.size()]);
-    std::copy(words.begin(), words.end(), module.words.get());
-    const auto pruned = prune(module);
-    REQUIRE(pruned.status);
-    const auto left = instructions({pruned->words.get(), pruned->words.get() + pruned->count});
+    const auto left = instructions(specialized(words, {}));
     const auto count = [&](std::uint32_t op) {
         return std::count_if(left.begin(), left.end(),
                              [=](const Instruction& i) { return i.op == op; });
@@ -165,14 +170,71 @@ TEST_CASE("branches that constants rule out are removed, with what only they rea
     }
 }
 
+TEST_CASE("a module may be specialised again: nothing is left of the time before") {
+    const KernelKind& kind = kernel_kinds().front();
+    std::vector<std::vector<std::uint32_t>> first;
+    for (const bool again : {false, true}) {
+        std::size_t i = 0;
+        for (const KernelVariation& v : kernel_variations) {
+            for (const std::uint32_t ops : {shader::ops_shared, shader::ops_none}) {
+                const KernelWords kernel = kernel_module(kind, v, shader::conversion_native, true,
+                                                         ops);
+                if (!again) first.push_back(words_of(kernel));
+                CHECK(words_of(kernel) == first[i++]);
+                auto alone = Specializer::of(unpack(rope_module.bytes, rope_module.size));
+                REQUIRE(alone.status);
+                BindingList binds;
+                const auto words = alone->specialize(&kernel.values.workgroup_size,
+                                                     shader::constant_count, 0,
+                                                     LoopControls::as_written, binds);
+                REQUIRE(words.status);
+                CHECK(words_of(words.value) == words_of(kernel));
+                CHECK(binds == kernel.binds);
+            }
+        }
+    }
+}
+
+TEST_CASE("a module that binds more descriptors than a list has is an error") {
+    for (const std::uint32_t bindings : {BindingList::most, BindingList::most + 1}) {
+        std::vector<std::uint32_t> words = {0x07230203, 0x00010300, 0, 100, 0};
+        const auto add = [&](std::uint32_t op, std::vector<std::uint32_t> operands) {
+            const auto i = instruction(op, std::move(operands));
+            words.insert(words.end(), i.begin(), i.end());
+        };
+        add(spv::OpEntryPoint, {5, 10, 0x6e69616d, 0});
+        for (std::uint32_t i = 0; i < bindings; ++i)
+            add(spv::OpDecorate, {20 + i, spv::DecorationBinding, i});
+        add(spv::OpTypeVoid, {1});
+        add(spv::OpTypeFunction, {2, 1});
+        add(spv::OpTypeInt, {3, 32, 0});
+        add(spv::OpTypePointer, {4, spv::StorageClassStorageBuffer, 3});
+        for (std::uint32_t i = 0; i < bindings; ++i)
+            add(spv::OpVariable, {4, 20 + i, spv::StorageClassStorageBuffer});
+        add(spv::OpFunction, {1, 10, 0, 2});
+        add(spv::OpLabel, {11});
+        for (std::uint32_t i = 0; i < bindings; ++i) add(spv::OpLoad, {3, 60 + i, 20 + i});
+        add(spv::OpReturn, {});
+        add(spv::OpFunctionEnd, {});
+        auto module = specializer_of(words);
+        REQUIRE(module.status);
+        BindingList binds;
+        const auto made = module->specialize(nullptr, 0, 0, LoopControls::as_written, binds);
+        CHECK(binds.count() == BindingList::most);
+        CHECK(made.status.code ==
+              (bindings == BindingList::most ? VKROPE_SUCCESS : VKROPE_ERROR_LIMIT_EXCEEDED));
+        if (made.status) CHECK(words_of(made.value) == words);
+    }
+}
+
 TEST_CASE("loops stay rolled, except those with [[unroll]], or the driver decides") {
     const KernelVariation& of_processors = kernel_variations[1];
+    const KernelWords written = kernel_module(kernel_kinds().front(), of_processors,
+                                              shader::conversion_integer, true, shader::ops_owned);
+    const auto before = instructions(words_of(written));
     for (const bool rolled : {false, true}) {
-        Spirv module = kernel_module(kernel_kinds().front(), of_processors,
-                                     shader::conversion_integer, true, shader::ops_owned);
-        const auto before = instructions(words_of(module));
-        set_loop_controls(module, rolled);
-        const auto after = instructions(words_of(module));
+        const auto after = instructions(words_of(
+            kernel_of(written.values, 0, rolled ? LoopControls::rolled : LoopControls::of_driver)));
         REQUIRE(before.size() == after.size());
         std::size_t marked = 0, loops = 0;
         for (std::size_t i = 0; i < before.size(); ++i) {
