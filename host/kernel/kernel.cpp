@@ -140,21 +140,29 @@ void make_parts(Kernel& kernel, bool processor) {
         choose_geometries(kernel, k, processor);
 }
 
+constexpr std::uint32_t max_attempts = 7;  // see build()
+
 // The SPIR-V for some constants. The pipelines of a kernel with these constants share it.
 struct ShaderWords {
     shader::Constants constants;
     Spirv spirv;
     BindingList binds;
-    std::unique_ptr<ShaderWords> next;
+};
+
+// The words that create() made.
+struct MadeWords {
+    std::unique_ptr<ShaderWords> all[max_attempts * max_pipelines];
+    std::uint32_t count = 0;
 };
 
 // Finds the words for some constants among those that were made, or makes them.
 Result<const ShaderWords*> words_of(const Kernel& kernel, Specializer& module,
-                                    const shader::Constants& constants,
-                                    std::unique_ptr<ShaderWords>& made) {
-    for (const ShaderWords* words = made.get(); words; words = words->next.get())
-        if (std::memcmp(&words->constants, &constants, sizeof constants) == 0) return {{}, words};
-    std::unique_ptr<ShaderWords> words(new (std::nothrow) ShaderWords);
+                                    const shader::Constants& constants, MadeWords& made) {
+    for (std::uint32_t i = 0; i < made.count; ++i)
+        if (std::memcmp(&made.all[i]->constants, &constants, sizeof constants) == 0)
+            return {{}, made.all[i].get()};
+    std::unique_ptr<ShaderWords>& words = made.all[made.count];
+    words.reset(new (std::nothrow) ShaderWords);
     if (!words)
         return {error(VKROPE_ERROR_OUT_OF_HOST_MEMORY, "not enough memory for a pipeline"), {}};
     // The compiler of a software device takes a time that grows with the square of the code.
@@ -166,15 +174,14 @@ Result<const ShaderWords*> words_of(const Kernel& kernel, Specializer& module,
     if (!spirv) return {spirv.status, {}};
     words->constants = constants;
     words->spirv = std::move(spirv.value);
-    words->next = std::move(made);
-    made = std::move(words);
-    return {{}, made.get()};
+    ++made.count;
+    return {{}, words.get()};
 }
 
 // Creates the SPIR-V of every pipeline, and sets kernel.binds to its bindings. Stops as soon as
 // there are more than `most_buffers` storage buffers.
 Status make_words(Kernel& kernel, Specializer& module, bool counts, std::uint32_t most_buffers,
-                  std::unique_ptr<ShaderWords>& made, const Spirv** words) {
+                  MadeWords& made, const Spirv** words) {
     kernel.binds = {};
     const bool can_count = kernel.info.rotary_dim != 0 || kernel.info.scatter_kv ||
                            kernel.info.gather_kv;
@@ -276,7 +283,7 @@ Status build(Kernel& kernel) {
     struct Attempt {
         bool seconds_join, v_joins, separate_dispatches, counts;
     };
-    Attempt attempts[7];
+    Attempt attempts[max_attempts];
     std::uint32_t attempt_count = 0;
     for (const Attempt& attempt : {Attempt{true, true, false, true},
                                    {true, false, false, true},
@@ -293,7 +300,7 @@ Status build(Kernel& kernel) {
             continue;
         attempts[attempt_count++] = attempt;
     }
-    std::unique_ptr<ShaderWords> made;
+    MadeWords made;
     const Spirv* words[max_pipelines] = {};
     for (std::uint32_t i = 0; i < attempt_count; ++i) {
         const Attempt& attempt = attempts[i];

@@ -53,7 +53,10 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     Result<Spirv> result;
     Digits digits(bytes, size);
     const auto number = [&] { return std::uint32_t(digits.number()); };
-    const std::size_t count = number();
+    std::uint32_t begin[1 + header_words + 1];  // numbers of words, header, number of kinds
+    for (std::uint32_t& value : begin) value = number();
+    const std::size_t count = begin[0];
+    const std::uint32_t kind_count = begin[1 + header_words];
     result->words.reset(new (std::nothrow) std::uint32_t[count + 1]);
     if (!result->words) {
         result.status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
@@ -61,9 +64,9 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
         return result;
     }
     result->count = count;
-    std::uint32_t* word = result->words.get();
-    const std::uint32_t* const end = word + count;
-    while (word != end && word != result->words.get() + header_words) *word++ = number();
+    const std::uint32_t* const end = result->words.get() + count;
+    std::uint32_t* word = std::copy_n(begin + 1, std::min(count, header_words),
+                                      result->words.get());
 
     struct Kind {
         const std::uint32_t* latest;  // the latest instruction of this kind; null: none yet
@@ -71,7 +74,6 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
         std::uint32_t result;         // index of the operand that is the result id; 0: none
         std::uint32_t near;  // bit i: operand i is coded as its distance from the latest result
     };
-    const std::uint32_t kind_count = number();
     const std::unique_ptr<Kind[]> kinds(new (std::nothrow) Kind[kind_count + 1]);
     if (!kinds) {
         result.status = error(VKROPE_ERROR_OUT_OF_HOST_MEMORY,
@@ -80,9 +82,8 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     }
     for (std::uint32_t i = 0; i < kind_count; ++i) {
         kinds[i].latest = nullptr;
-        kinds[i].first = number();
-        kinds[i].result = number();
-        kinds[i].near = number();
+        for (std::uint32_t* field : {&kinds[i].first, &kinds[i].result, &kinds[i].near})
+            *field = number();
     }
     std::uint32_t latest_result = 0;
     while (word != end) {
