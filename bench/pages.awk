@@ -39,8 +39,9 @@ function passed(d,   text, counts) { # the number of passed checks, of all that 
 function write_devices(   d) {
     head(" device | driver | checks passed | verdict | checked | timed ")
     for (d = 1; d <= devices; d++)
-        print "|" link(d) cell(fact[d, "driver"]) passed(d) word(d) cell(fact[d, "checked"]) \
-            cell(fact[d, "timed"])
+        if ((d, "device") in fact)
+            print "|" link(d) cell(fact[d, "driver"]) passed(d) word(d) cell(fact[d, "checked"]) \
+                cell(fact[d, "timed"])
 }
 function write_front(   d, row, far) { # one line for each GPU
     row = "prefill_llama3_8b/f16"
@@ -96,6 +97,27 @@ function write_create(   d, r, row, seen, union) {
         print ""
     }
 }
+# Prints the counts of the first chip of each driver, before and now.
+function write_compilers(   c, count, d, driver, last, r, shown, titles, value) {
+    for (d = 1; d < devices && !rows[d, "compilers"]; d++) {}
+    titles = " kernel "
+    for (c = 2; c in chips; c++) {
+        driver = chips[c]
+        sub(/_.*/, "", driver)
+        if (driver != last) titles = titles "| " (shown[++count] = chips[c]) " "
+        last = driver
+    }
+    gsub("_", " ", titles)
+    head(titles)
+    for (r = 1; r <= rows[d, "compilers"]; r++) {
+        printf "|%s", cell(names[d, "compilers", r])
+        for (c = 1; c <= count; c++) {
+            split(at(d, names[d, "compilers", r], shown[c]), value, ">")
+            printf "%s", cell(value[1] (value[1] == value[2] ? "" : " → " value[2]))
+        }
+        print ""
+    }
+}
 
 FNR == 1 {
     section = FILENAME ~ /\.txt$/ ? "facts" : "page"
@@ -111,6 +133,7 @@ section == "page" {
     else if ($3 == "rotation:") write_rotation()
     else if ($3 == "ops:") write_ops()
     else if ($3 == "create:") write_create()
+    else if ($3 == "compilers:") write_compilers()
     else {
         print "pages.awk: " FILENAME ": no table is called " $3 >"/dev/stderr"
         exit 1
@@ -127,6 +150,7 @@ section == "facts" {
 section == "" { # the head of a table
     section = $1
     split($0, columns, " ")
+    if (section == "compilers") split($0, chips, " ")
     next
 }
 section != "checks" {

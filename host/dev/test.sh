@@ -28,6 +28,7 @@ sweep 25 20 000 random operations, on every device
 fuzz 12 the parsers of files, minutes each, built by clang++ with sanitizers
 newest 30 the commands of README.md in an empty Debian 13, and the whole build in Debian sid
 systems 25 the programs for arm64, the libraries for Windows, the kit in an empty Debian
+compilers 10 what the compilers of GPUs make of the kernels, into bench/results/compilers.txt
 llama 30 graphs of llama.cpp in Debian sid, each layer in one call
 tidy 30 the build by clang++, and clang-tidy on the whole tree
 power 60 which tests find known faults: the next three parts
