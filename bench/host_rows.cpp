@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include "cli/failure.hpp"
+#include "copy_roof/median.hpp"
 #include "rows.hpp"
 
 namespace vkrope::bench {

@@ -37,7 +37,8 @@ Layer::Layer(Device& device, const verify::Operation& operation, bool in_place)
     for (const TensorIndex which : every_tensor) {
         if (!verify::has(operation, which)) continue;
         in_[which] = make_buffer(device, input_bytes(operation, which));
-        out_[which] = make_buffer(device, output_bytes(operation, which));
+        if (!this->in_place(which))
+            out_[which] = make_buffer(device, output_bytes(operation, which));
         const Element element = operation.info.tensor[which].in;
         const std::uint32_t each = element_bytes(element), channels = block_channels(element);
         upload(in_[which],
@@ -83,7 +84,8 @@ std::vector<tools::Copied> Layer::copies() const {
     for (const TensorIndex which : {Q, K}) {
         const VkDeviceSize bytes = bytes_read(which) / 16 * 16;
         if (bytes != 0)
-            copies.push_back({{in_[which].handle(), 0, bytes}, {out_[which].handle(), 0, bytes}});
+            copies.push_back({{call().in[which].where.buffer, 0, bytes},
+                              {call().out[which].where.buffer, 0, bytes}});
     }
     return copies;
 }
@@ -139,8 +141,7 @@ Status Pass::record_next(VkCommandBuffer commands) const {
     return vkrope::record(commands, kernel_.get(), call_, arena_.get());
 }
 
-Status Pass::record_unfused(VkCommandBuffer commands) const {
-    begin();
+Status Pass::record_next_unfused(VkCommandBuffer commands) const {
     Call alone = call_;
     alone.in[K] = alone.out[K] = {};
     alone.paged_cache = {};

@@ -26,7 +26,7 @@ class Layer {
     // Returns the number of bytes that a rotation reads; it writes the same number. In place, only
     // rotated channels count.
     std::uint64_t bytes_read() const;
-    // Returns copies that move the same number of bytes.
+    // Returns copies that move the same number of bytes; where the rotation is in place, they are.
     std::vector<tools::Copied> copies() const;
 
     // Returns bytes of an output.
@@ -45,7 +45,7 @@ class Layer {
 
     verify::Operation operation_;
     bool in_place_;
-    Buffer in_[tensor_count], out_[tensor_count];  // in place, `out_` is the target of the copy
+    Buffer in_[tensor_count], out_[tensor_count];  // in place, there is no `out_`
     Buffer second_[tensor_count];                  // second destinations
     Buffer scales_[tensor_count];                  // made scales
 };
@@ -62,15 +62,16 @@ class Pass {
 
     const verify::Operation& operation() const noexcept { return operation_; }
 
-    // Must be called before record_next() records into a new command buffer.
+    // Must be called before one of the next functions records into a new command buffer.
     void begin() const noexcept { vkrope_arena_reset(arena_.get()); }
     Status record_next(VkCommandBuffer commands) const;
-    // Records into a new command buffer; record_unfused() Q and K one after the other.
+    // Records Q and K one after the other.
+    Status record_next_unfused(VkCommandBuffer commands) const;
+    // Records into a new command buffer.
     Status record(VkCommandBuffer commands) const {
         begin();
         return record_next(commands);
     }
-    Status record_unfused(VkCommandBuffer commands) const;
 
     // The number and the size of the workgroups of the first dispatch.
     struct Grid {

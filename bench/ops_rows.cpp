@@ -158,6 +158,8 @@ class LayerWithOps {
     Status record(Method method, VkCommandBuffer commands) {
         for (auto& [n, product] : products_)
             if (Status s = product.reset(); !s) return s;
+        if (rival_)
+            if (Status s = rival_->begin(); !s) return s;
         for (const Record& step : steps_[method])
             if (Status s = step(commands); !s) return s;
         return {};

@@ -2,7 +2,7 @@
 # awk -v up=PATH -f pages.awk SUMMARY.txt... PAGE.md: prints the page with new tables. A table is
 # between <!-- table NAME: ... --> and an empty line; its figures come from the summaries that
 # summary.awk writes. PATH leads from the page to the root of the checkout. A factor below 1 is a
-# loss and is printed in bold.
+# loss and is printed in bold. A share of a roof that is off is printed with a question mark.
 function cell(text, unit) { # empty if the value was not measured
     gsub(/\|/, "\\|", text)
     return text == "" || text == "-" ? "  |" : " " text unit " |"
@@ -15,7 +15,29 @@ function head(titles,   rule) {
 function link(d) { return cell("[" fact[d, "device"] "](" up file[d] ")") }
 function at(d, row, column) { return (d, row, column) in table ? table[d, row, column] : "" }
 function micros(d, row) { return cell(at(d, row, "us"), " µs") }
-function share(d, row) { return cell(at(d, row, "roof%"), " %") }
+function roof(d, row) { return 100 * at(d, row, "GB/s") / at(d, row, "roof%") }
+function bytes(d, row) { return at(d, row, "us") * at(d, row, "GB/s") }
+function state_of_cache(row) { return match(row, /_(warm|cold)\//) ? substr(row, RSTART) : "" }
+# Returns the roof of a rotation divided by the median roof of all that move alike bytes, 1 / 1.5 to
+# 1.5 of its own, with a cache in the same state.
+function over_alike(d, row,   r, other, alike, n, i) {
+    for (r = 1; r <= rows[d, "rotation"]; r++) {
+        other = names[d, "rotation", r]
+        if (!(at(d, other, "roof%") > 0) || state_of_cache(other) != state_of_cache(row) ||
+            bytes(d, other) > 1.5 * bytes(d, row) || bytes(d, row) > 1.5 * bytes(d, other)) continue
+        for (i = ++n; i > 1 && alike[i - 1] > roof(d, other); i--) alike[i] = alike[i - 1]
+        alike[i] = roof(d, other)
+    }
+    return n ? 2 * roof(d, row) / (alike[int((n + 1) / 2)] + alike[int(n / 2) + 1]) : 1
+}
+# Returns whether another clock or other work may have changed the roof.
+function is_off(d, row,   over) {
+    over = over_alike(d, row)
+    return over < 0.85 || over > 1.15
+}
+function share(d, row) {
+    return cell(at(d, row, "roof%"), is_off(d, row) ? " % ?" : " %")
+}
 function times(d, row, column,   factor) {
     factor = at(d, row, column)
     return factor == "" || factor == "-" || factor >= 1 ? cell(factor, " x") : \
@@ -51,6 +73,13 @@ function write_front(   d, row, far) { # one line for each GPU
             print "  * " fact[d, "device"] ": " at(d, row, "us") " µs for 4096 tokens, " \
                 at(d, row, "roof%") " %" (at(d, far, "roof%") == "" ? "" : \
                 "; for 131 072 tokens " at(d, far, "roof%") " %")
+}
+function write_roofs(   d, r, row) { # a line for each roof that is off
+    for (d = 1; d <= devices; d++)
+        for (r = 1; r <= rows[d, "rotation"]; r++)
+            if (is_off(d, row = names[d, "rotation", r]))
+                printf "%s: %s: its roof is %.0f %% of the median of rows with alike bytes\n", \
+                    fact[d, "device"], row, 100 * over_alike(d, row)
 }
 function write_rotation(   d, r, row) {
     head(" device | row | time | GB/s | of the roof | over ggml's way | over that along x" \
@@ -130,6 +159,7 @@ section == "page" {
     inside = 1
     if ($3 == "devices:") write_devices()
     else if ($3 == "front:") write_front()
+    else if ($3 == "roofs:") write_roofs()
     else if ($3 == "rotation:") write_rotation()
     else if ($3 == "ops:") write_ops()
     else if ($3 == "create:") write_create()

@@ -81,7 +81,6 @@ Rival::Rival(Device& device, const verify::Operation& operation, Way way)
 }
 
 Status Rival::record(VkCommandBuffer commands, const Call& call) {
-    if (Status s = shader_.take_sets(2); !s) return s;
     for (const TensorIndex which : {Q, K}) {
         push_.heads = call.in[which].heads;
         Descriptors descriptors;
@@ -110,7 +109,6 @@ Idle::Idle(Device& device, std::uint32_t workgroup_size) {
 
 Status Idle::record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any,
                     std::uint64_t workgroups) {
-    if (Status s = shader_.take_sets(1); !s) return s;
     Descriptors descriptors;
     descriptors.buffers[shader::binding_q_in] = descriptors.buffers[shader::binding_q_out] = any;
     const RivalPush no_tokens;

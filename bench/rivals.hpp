@@ -30,6 +30,8 @@ class Rival {
    public:
     Rival(Device& device, const verify::Operation& operation, Way way);
 
+    // Must be called before record() records `calls` times into a new command buffer.
+    Status begin(std::uint32_t calls = 1) { return shader_.take_sets(2 * calls); }
     // Uses the buffers of Q and K.
     Status record(VkCommandBuffer commands, const Call& call);
 
@@ -56,6 +58,8 @@ class Rival {
 class Idle {
    public:
     Idle(Device& device, std::uint32_t workgroup_size);
+    // Must be called before record() records `calls` times into a new command buffer.
+    Status begin(std::uint32_t calls) { return shader_.take_sets(calls); }
     // Binds any buffer without changing the bytes.
     Status record(VkCommandBuffer commands, const VkDescriptorBufferInfo& any,
                   std::uint64_t workgroups);

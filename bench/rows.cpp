@@ -6,6 +6,7 @@
 #include "cli/failure.hpp"
 #include "cli/terminal.hpp"
 #include "cli/words.hpp"
+#include "copy_roof/median.hpp"
 
 namespace vkrope::bench {
 namespace {
@@ -63,20 +64,29 @@ void Bench::free_row() {
     row_ = {};
 }
 
-double Bench::run(const Record& record) {
+double Bench::run(const Record& record, const tools::Repeat& repeat) {
+    host_ns_ = 0;
     return value_of(tools::time_ns(
                         device_,
                         [&](VkCommandBuffer commands) {
                             const double start = now_ns();
                             const Status status = record(commands);
-                            host_ns_ = now_ns() - start;
+                            host_ns_ += (now_ns() - start) / repeat.calls;
                             return status;
-                        }),
+                        },
+                        repeat),
                     Subject::device);
 }
 
 Bench::Time Bench::running(const Record& record) {
     return [this, record] { return run(record); };
+}
+
+Bench::Time Bench::running(const Repeatable& repeatable, const tools::Repeat& repeat) {
+    return [this, repeatable, repeat] {
+        check(repeatable.begin(), Subject::device);
+        return run(repeatable.next, repeat);
+    };
 }
 
 // Returns a quarter of the device memory, because software devices share memory with all other
@@ -106,15 +116,16 @@ tools::CopyRoof& Bench::roof() {
 void Bench::time(benchmark::State& state, Row& row) {
     const bool has_roof = !row.copies.empty();
     if (has_roof) {
-        roof().aim(row.copies);
+        roof().aim(row.copies, row.repeat);
         check(roof().settle(true), Subject::device);
     }
     std::vector<double> times, host;
     std::vector<std::vector<double>> others(row.others.size());
     // A long row has few iterations. Each iteration is then the median of 3 runs, unless the row
     // takes a second.
-    const std::size_t turns = state.max_iterations < 3 && row.first_ns < 1e9 ? 3 : 1;
-    for (auto _ : state) {
+    const std::uint32_t calls = row.repeat.calls;
+    const std::size_t turns = state.max_iterations < 3 * calls && row.first_ns < 1e9 ? 3 : 1;
+    while (state.KeepRunningBatch(calls)) {
         for (std::size_t turn = 0; turn < turns; ++turn) {
             if (has_roof) check(roof().round(), Subject::device);
             for (std::size_t i = 0; i < others.size(); ++i)
@@ -124,7 +135,7 @@ void Bench::time(benchmark::State& state, Row& row) {
             host.push_back(host_ns_);
         }
         state.SetIterationTime(tools::median({times.end() - std::ptrdiff_t(turns), times.end()}) *
-                               1e-9);
+                               calls * 1e-9);
     }
     // Medians, because a mean would include every interruption.
     const double ns = row.time ? tools::median(times) : roof().best_ns();
@@ -134,7 +145,10 @@ void Bench::time(benchmark::State& state, Row& row) {
     count("bytes_per_second", row.bytes / ns * 1e9);
     count("tokens_per_second", row.tokens / ns * 1e9);
     count("host_ns", tools::median(host));
-    if (has_roof && row.time) state.counters["roof"] = roof().best_ns() / ns;
+    if (has_roof && row.time) {
+        state.counters["roof"] = roof().best_ns() / ns;
+        state.counters["roof_bytes_per_second"] = row.bytes / roof().best_ns() * 1e9;
+    }
     for (std::size_t i = 0; i < others.size(); ++i) {
         const double quotient = tools::median(others[i]) / ns;
         state.counters[row.others[i].counter] = row.others[i].divides ? 1 / quotient : quotient;

@@ -38,7 +38,13 @@ class Bench {
     void register_rows();
 
    private:
-    using Time = std::function<double()>;  // runs something once and returns nanoseconds
+    using Time = std::function<double()>;  // runs something and returns nanoseconds of one call
+
+    // A call that a command buffer takes several times.
+    struct Repeatable {
+        std::function<Status()> begin;  // before a new command buffer
+        Record next;
+    };
 
     // Something timed alternately with the row, and the counter for the quotient of both times.
     struct Other {
@@ -50,12 +56,13 @@ class Bench {
     struct Row {
         std::string label;
         std::shared_ptr<void> tensors = {};  // what the copies access
-        double bytes = 0, tokens = 0;        // read, written and rotated in one run; 0: no counter
+        double bytes = 0, tokens = 0;        // read, written and rotated in one call; 0: no counter
         std::vector<tools::Copied> copies = {};  // timed alternately; none: the row has no roof
+        tools::Repeat repeat = {};               // of `time`, and of the copies
         Time time = nullptr;                     // null: the fastest copy is timed
         std::vector<Other> others = {};
         std::map<std::string, double> counters = {};  // further counters by name
-        double first_ns = 0;                          // time of the checked run
+        double first_ns = 0;                          // time of the checked call
     };
     using Make = std::function<Row()>;
 
@@ -63,17 +70,24 @@ class Bench {
     void add_row(const std::string& name, Make make);
     void free_row();
     void time(benchmark::State& state, Row& row);
-    double run(const Record& record);
+    double run(const Record& record, const tools::Repeat& repeat = {});
     Time running(const Record& record);
+    Time running(const Repeatable& repeatable, const tools::Repeat& repeat);
+    static Repeatable recording(const std::shared_ptr<Pass>& pass);
+    std::shared_ptr<Pass> pass_of(const Shape& shape, const Layer& layer);
+    // Returns how calls of the bytes of these copies follow each other.
+    tools::Repeat repeat_of(Pace pace, const std::vector<tools::Copied>& copies);
+    // Copies more bytes than caches hold.
+    Status evict();
     std::uint64_t memory() const;
     // Returns whether the shape fits in memory; if not, adds a sentence to left_out().
     bool fits(const Shape& shape);
     tools::CopyRoof& roof();
 
-    Row copy_row(const Shape& shape, const std::shared_ptr<Layer>& layer) const;
-    Row checked_row(const Shape& shape, const std::shared_ptr<Layer>& layer, const Record& record,
-                    std::optional<double> bound_u = {});
-    Row rope_row(const Shape& shape, bool in_place = false);
+    Row copy_row(const Shape& shape, const std::shared_ptr<Layer>& layer);
+    Row checked_row(const Shape& shape, const std::shared_ptr<Layer>& layer,
+                    const Repeatable& repeatable, std::optional<double> bound_u = {});
+    Row rope_row(const Shape& shape, bool in_place);
     // way  none: vkrope's Q, then K
     Row rival_row(const Shape& shape, std::optional<Way> way = {});
     Row copy_buffer_row(const Shape& shape);
@@ -89,9 +103,10 @@ class Bench {
 
     Device device_;
     std::unique_ptr<tools::CopyRoof> roof_;
+    Buffer evicting_;
     std::string set_up_;
     Row row_;
-    double host_ns_ = 0;  // to record the last run
+    double host_ns_ = 0;  // to record a call of the last run
     tools::ExitCode outcome_ = tools::ExitCode::success;
     std::vector<std::string> left_out_;
 };

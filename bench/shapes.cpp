@@ -228,9 +228,9 @@ std::span<const Shape> shapes() {
         {"prefill_llama3_70b", "Llama 3.1 70B", rotation(4096, {64, 128}, {8, 128}, 128, 500000)},
         {"prefill_qwen3_30b", "Qwen3 30B-A3B", rotation(4096, {32, 128}, {4, 128}, 128, 1000000)},
         {"long_llama3_8b", "Llama 3.1 8B", llama3_8b(131072)},
-        {"decode_b1", "Llama 3.1 8B", decoding(1)},
-        {"decode_b64", "Llama 3.1 8B", decoding(64)},
-        {"decode_b256", "Llama 3.1 8B", decoding(256)},
+        {"decode_b1", "Llama 3.1 8B", decoding(1), Pace::chained},
+        {"decode_b64", "Llama 3.1 8B", decoding(64), Pace::chained},
+        {"decode_b256", "Llama 3.1 8B", decoding(256), Pace::chained},
         {"mla_deepseek", "DeepSeek-V3",
          rotation(1024, {128, 192, 128}, {1, 576, 512}, 64, 10000, VKROPE_INTERLEAVED)},
         {"partial_neox_20b", "GPT-NeoX 20B", rotation(2048, {64, 96}, {64, 96}, 24)},
@@ -239,6 +239,16 @@ std::span<const Shape> shapes() {
         {"gptj_interleaved", "GPT-J 6B",
          rotation(2048, {16, 256}, {16, 256}, 64, 10000, VKROPE_INTERLEAVED)},
     };
+    return all;
+}
+
+std::vector<Shape> in_place_prefills() {
+    std::vector<Shape> all;
+    for (const std::uint32_t tokens : {1024u, 2048u, 4096u, 8192u}) {
+        const std::string name = "prefill_" + std::to_string(tokens);
+        all.push_back({name + "_warm", "Llama 3.1 8B", llama3_8b(tokens), Pace::chained});
+        all.push_back({name + "_cold", "Llama 3.1 8B", llama3_8b(tokens), Pace::cold});
+    }
     return all;
 }
 

@@ -5,16 +5,27 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "verify/operation.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::bench {
 
+// How the calls of a row follow each other.
+enum class Pace {
+    single,   // a submission of one call
+    chained,  // calls with barriers between them in one submission: caches keep what they hold
+    cold,     // a submission of one call, after a copy of more bytes than caches hold
+};
+
 struct Shape {
     std::string name;
     const char* model;            // model with this shape
     verify::Operation operation;  // its tensors have no buffers; Layer makes them
+    Pace pace = Pace::single;     // if it is another one, the calls are in place
+
+    bool in_place() const noexcept { return pace != Pace::single; }
 };
 
 // The heads of Q or of K; 0 heads: no tensor.
@@ -48,6 +59,8 @@ void store_in_cache(verify::Operation& operation);
 verify::Operation moved_keys(std::uint32_t tokens, const Heads& k, Element cache);
 
 std::span<const Shape> shapes();
+// Returns prefills in place, with a warm and with a cold cache.
+std::vector<Shape> in_place_prefills();
 
 // Returns whether the rivals and the CPU support the operation: packed rows, all channels rotated
 // by half_split pairs, ascending positions.

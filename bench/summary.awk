@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # awk -v out=FOLDER -f summary.awk [commit=COMMIT] FILE...: writes FOLDER/NAME.txt for each device
-# and driver in the files, at most 60 lines after `./dev bench` and `./dev conform`, and prints the
+# and driver in the files, at most 80 lines after `./dev bench` and `./dev conform`, and prints the
 # names of the written files. FILEs are figures of vkrope-bench with medians, and reports of
 # vkrope-conformance. Both have one value on a line. Reports name no commit; COMMIT is the commit of
 # the reports after it. bench/README.md explains the columns.
@@ -27,15 +27,10 @@ function keep_row(   part, row, d) {
     d = device_of(name, driver)
     timed[d] = day (timed_commit == "" ? "" : ", " timed_commit)
     split(run_name, part, "/")
-    if (part[1] == "rope" && (part[2] == "prefill_llama3_8b" || part[3] == "f16") &&
-        (part[5] == "out_of_place" || part[2] ~ /^decode/)) {
-        # Rows with a factored texture come first; a row without one names its angle source.
-        row = part[2] "/" part[3]
-        if (part[4] != "factored_texture") {
-            if ((d, row) in has_default) return
-            row = row "/" part[4]
-        }
-        has_default[d, row]
+    if (part[1] == "rope" && (part[5] == "out_of_place" || part[2] ~ /^decode|_(warm|cold)$/) &&
+        (part[4] == "factored_texture" && (part[2] == "prefill_llama3_8b" || part[3] == "f16") ||
+        part[4] == "computed" && part[3] == "f16")) {
+        row = part[2] "/" part[3] (part[4] == "computed" ? "/computed" : "")
         order[d, ++rotations[d]] = row
         counter_of[d, row] = sprintf("%9s %7s %5.0f", figure(counter["real_time"] / 1e3), \
             figure(counter["bytes_per_second"] / 1e9), 100 * counter["roof"])

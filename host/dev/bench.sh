@@ -17,7 +17,8 @@ bench() {
     commit=$(git describe --always --dirty 2>/dev/null || true)
     llama=prefill_llama3_8b
     rows="^(rope/$llama/.*/out_of_place|rope/$llama/.*/factored_texture/"
-    rows="$rows|rope/decode_.*/f16/factored_texture/|copy/$llama|copy_buffer/$llama"
+    rows="$rows|rope/(mla|partial|mrope|vision|gptj)_.*/f16/(factored_texture|computed)/out_of_place"
+    rows="$rows|rope/(decode|prefill_[0-9]).*/f16/factored_texture/|copy/$llama|copy_buffer/$llama"
     rows="$rows|rival/.*/$llama|rival/unfused/decode_.*/f16|cpu/$llama|empty/.*/f16"
     rows="$rows|ops/|cache/.*_llama3_1_8b|cache/.*/q8_0"
     rows="$rows|host/(record_of|record/$llama|record/decode_b64|create|fill))"
@@ -44,5 +45,6 @@ summarise() {
     done
     rm -rf build/results && mkdir -p build/results
     echo 'the summaries, which bench/results collects:'
-    awk -v out=build/results -f bench/summary.awk "$@" || :
+    awk -v out=build/results -f bench/summary.awk "$@" || return 0
+    echo '<!-- table roofs: -->' | awk -f bench/pages.awk build/results/*.txt /dev/stdin | sed 1d
 }

@@ -5,6 +5,7 @@
 
 #include "base/divide_up.hpp"
 #include "base/status.hpp"
+#include "copy_roof/median.hpp"
 #include "copy_roof/shader.hpp"
 #include "runtime/device_impl.hpp"
 
@@ -62,9 +63,10 @@ struct CopyRoof::Impl {
     std::vector<Contender> contenders;  // fastest first, after settle() has tried all of them
     bool tried = false;
     std::vector<Copied> copies;  // none exceeds the device's maximum binding size
+    Repeat repeat;
 
     void record(VkCommandBuffer commands, const Contender& contender) const;
-    Result<double> copy(std::size_t shader, std::uint32_t times = 1);
+    Result<double> copy(std::size_t shader, const Repeat& repeated);
     Status raise_clocks();
     Status race(std::size_t count);
     const Contender& best() const;
@@ -89,7 +91,7 @@ Result<CopyRoof> CopyRoof::make(Device& device) {
     return made;
 }
 
-void CopyRoof::aim(std::vector<Copied> copies) {
+void CopyRoof::aim(std::vector<Copied> copies, Repeat repeat) {
     // 256 is the largest offset alignment that a device may require.
     const VkDeviceSize most = impl_->device->info().limits->maxStorageBufferRange / 256 * 256;
     std::vector<Copied> parts;
@@ -100,13 +102,18 @@ void CopyRoof::aim(std::vector<Copied> copies) {
                              {copied.to.buffer, copied.to.offset + done, bytes}});
         }
     }
-    const auto same_bytes = [](const Copied& a, const Copied& b) {
-        return a.from.range == b.from.range;
+    const auto in_place = [](const Copied& copied) {
+        return copied.from.buffer == copied.to.buffer;
+    };
+    const auto alike = [&](const Copied& a, const Copied& b) {
+        return a.from.range == b.from.range && in_place(a) == in_place(b);
     };
     if (!std::equal(parts.begin(), parts.end(), impl_->copies.begin(), impl_->copies.end(),
-                    same_bytes))
+                    alike) ||
+        repeat.calls != impl_->repeat.calls || bool(repeat.before) != bool(impl_->repeat.before))
         impl_->tried = false;
     impl_->copies = std::move(parts);
+    impl_->repeat = std::move(repeat);
 }
 
 void CopyRoof::Impl::record(VkCommandBuffer commands, const Contender& contender) const {
@@ -145,14 +152,17 @@ Status CopyRoof::settle(bool wall_clock_will_do) {
     return {};
 }
 
-Result<double> CopyRoof::Impl::copy(std::size_t shader, std::uint32_t times) {
+Result<double> CopyRoof::Impl::copy(std::size_t shader, const Repeat& repeated) {
     Contender& contender = contenders[shader];
-    const std::uint32_t sets = std::uint32_t(copies.size()) * times;
+    const std::uint32_t sets = std::uint32_t(copies.size()) * repeated.calls;
     if (Status s = contender.shader.take_sets(sets); !s) return {s, {}};
-    return time_ns(*device, [&](VkCommandBuffer commands) {
-        for (std::uint32_t i = 0; i < times; ++i) record(commands, contender);
-        return Status{};
-    });
+    return time_ns(
+        *device,
+        [&](VkCommandBuffer commands) {
+            record(commands, contender);
+            return Status{};
+        },
+        repeated);
 }
 
 // A GPU that waits for its host between short dispatches keeps a low clock: an H200 took 46
@@ -162,16 +172,16 @@ Status CopyRoof::Impl::raise_clocks() {
     if (device->info().type == VK_PHYSICAL_DEVICE_TYPE_CPU) return {};
     std::uint32_t times = 1;
     for (double taken_ns = 0; taken_ns < enough_ns;) {
-        const Result<double> ns = copy(0, times);
+        const Result<double> ns = copy(0, {.calls = times});
         if (!ns) return ns.status;
-        taken_ns += std::max(ns.value, 1e3 * times);
-        if (ns.value < submission_ns) times = std::min(2 * times, 1024u);
+        taken_ns += std::max(ns.value, 1e3) * times;
+        if (ns.value * times < submission_ns) times = std::min(2 * times, 1024u);
     }
     return {};
 }
 
 Result<double> CopyRoof::copy(std::size_t shader) {
-    return impl_->copy(shader);
+    return impl_->copy(shader, impl_->repeat);
 }
 
 std::size_t CopyRoof::shader_count() const {
@@ -180,7 +190,7 @@ std::size_t CopyRoof::shader_count() const {
 
 Status CopyRoof::Impl::race(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
-        const Result<double> ns = copy(i);
+        const Result<double> ns = copy(i, repeat);
         if (!ns) return ns.status;
         contenders[i].times_ns.push_back(ns.value);
     }

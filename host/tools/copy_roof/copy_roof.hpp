@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "copy_roof/timing.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
 
-// One copy. Both ranges have the same size, a multiple of 16, and do not overlap.
+// One copy. Both ranges have the same size, a multiple of 16. They are the same or do not overlap.
 struct Copied {
     VkDescriptorBufferInfo from = {}, to = {};
 };
@@ -30,11 +31,12 @@ class CopyRoof {
     // Compiles the shaders once, for any number of rotations.
     static Result<CopyRoof> make(Device& device);
 
-    // Sets the buffers to copy, which must stay valid until the next aim().
-    void aim(std::vector<Copied> copies);
+    // Sets the buffers to copy, which must stay valid until the next aim(), and how a timing
+    // repeats the copies.
+    void aim(std::vector<Copied> copies, Repeat repeat = {});
 
     // Warms up and discards all times. Finds the fastest shaders, unless the last aim() copied the
-    // same sizes. Returns not_supported if the device has no timestamps, unless
+    // same sizes in the same way. Returns not_supported if the device has no timestamps, unless
     // `wall_clock_will_do`.
     Status settle(bool wall_clock_will_do = false);
 

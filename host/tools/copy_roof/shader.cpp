@@ -2,25 +2,12 @@
 #include "copy_roof/shader.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/divide_up.hpp"
 #include "base/status.hpp"
 #include "runtime/device_impl.hpp"
 
 namespace vkrope::tools {
-
-Result<double> time_ns(Device& device,
-                       const std::function<Status(VkCommandBuffer)>& record_commands) {
-    const auto start = std::chrono::steady_clock::now();
-    const auto device_ns = device.submit(record_commands);
-    const std::chrono::duration<double, std::nano> wall = std::chrono::steady_clock::now() - start;
-    if (device_ns && device.get()->timestamps_run_backwards)
-        return {error(VKROPE_ERROR_VULKAN,
-                      "the timestamps of the device run backwards: nothing can be timed with them"),
-                {}};
-    return {device_ns.status, device_ns.value.value_or(wall.count())};
-}
 
 struct Shader::Impl {
     vkrope_device* device = nullptr;

@@ -3,20 +3,13 @@
 // Layouts, pipelines and descriptors are created as for the library's own kernels.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
-#include "copy_roof/median.hpp"
 #include "kernel/vulkan/program.hpp"
 #include "vkrope/vkrope.hpp"
 
 namespace vkrope::tools {
-
-// Submits the recorded commands and returns nanoseconds: device time, or the wall time of
-// submitting and waiting if the device has no timestamps.
-Result<double> time_ns(Device& device,
-                       const std::function<Status(VkCommandBuffer)>& record_commands);
 
 // A compute shader and its pipeline. Move-only.
 class Shader {

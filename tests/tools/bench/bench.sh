@@ -44,6 +44,15 @@ for shape in prefill_llama3_8b prefill_llama3_70b prefill_qwen3_30b long_llama3_
 done
 for shape in decode_b1 decode_b64 decode_b256; do has "rope/$shape/bf16/computed/in_place" \
     "copy/$shape/f16" "host/record/$shape"; done
+for tokens in 1024 2048 4096 8192; do
+    for cache in warm cold; do
+        for dtype in f32 f16 bf16; do
+            has "rope/prefill_${tokens}_$cache/$dtype/factored_texture/in_place" \
+                "copy/prefill_${tokens}_$cache/$dtype" "rival/ggml/prefill_${tokens}_$cache/$dtype"
+        done
+    done
+done
+holds 'their rows are in place' sh -c '! grep -qE "(decode|_warm|_cold).*/out_of_place" names'
 for who in ggml ggml_along_x onnxruntime ncnn unfused; do
     has "rival/$who/prefill_llama3_8b/f16"; done
 for shape in decode_b1 decode_b64 decode_b256; do has "rival/unfused/$shape/f16"; done
@@ -60,7 +69,9 @@ for kind in norms norms_of_tokens norms_gpu_mapping q8_0 norms_q8_0; do
 # seconds for one row.
 who='(ggml_along_x|onnxruntime|ncnn|unfused)'
 rows='rope/(decode_b64|vision_2d)/f16/(computed|direct_texture)/in_place|rope/(mla_deepseek|mrope_qwen2_vl)/bf16/factored_texture/in'
-rows="$rows|(copy|copy_buffer)/decode_b64/f32|rival/unfused/decode_b1/f16|cpu/prefill_llama3_8b/f16"
+rows="$rows|copy/decode_b64/f32|copy_buffer/vision_2d/f16|rival/unfused/decode_b1/f16"
+rows="$rows|rope/prefill_1024_(warm|cold)/f16/factored_texture|copy/prefill_1024_warm/f16"
+rows="$rows|rival/ncnn/prefill_1024_(warm|cold)/f32|cpu/prefill_llama3_8b/f16"
 rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|record_of/gpu|create_(cold|warm)/(q/|scatter)|create_cold/norms_q8_0|fill)"
 works "$bench" --benchmark_filter="^($rows)" --benchmark_min_time=0.001 --benchmark_repetitions=1 \
     --commit abc123 --benchmark_out=run.json
@@ -79,12 +90,20 @@ counts() {
             '$1 == name && $2 + 0 > 0 { found = 1 } END { exit !found }' row
     done
 }
-counts rope/decode_b64/f16/computed/in_place bytes_per_second roof tokens_per_second host_ns \
-    checked error_u
+counts rope/decode_b64/f16/computed/in_place bytes_per_second roof roof_bytes_per_second \
+    tokens_per_second host_ns checked error_u
+for cache in warm cold; do
+    counts rope/prefill_1024_$cache/f16/factored_texture/in_place bytes_per_second roof \
+        roof_bytes_per_second tokens_per_second host_ns
+    counts rival/ncnn/prefill_1024_$cache/f32 bytes_per_second roof vkrope_speedup checked
+done
+holds 'a row tells how many calls a command buffer has' \
+    grep -qE 'unfused/decode_b1/f16/.* [0-9]+ calls$' table
 counts rope/vision_2d/f16/direct_texture/in_place bytes_per_second roof tokens_per_second host_ns
 counts rival/unfused/decode_b1/f16 bytes_per_second roof vkrope_speedup checked
 counts copy/decode_b64/f32 bytes_per_second
-counts copy_buffer/decode_b64/f32 bytes_per_second roof
+counts copy/prefill_1024_warm/f16 bytes_per_second
+counts copy_buffer/vision_2d/f16 bytes_per_second roof
 counts cpu/prefill_llama3_8b/f16 bytes_per_second vkrope_speedup
 counts empty/decode_b1/f16 vkrope_over_empty
 counts host/create_warm/scatter without_driver_ns processor_ns
@@ -193,6 +212,29 @@ holds 'both pages are named' [ "$(grep -cE '^FAILED: (README|host/guide/performa
     "$logs/out")" = 2 ]
 works sh tree/bench/pages.sh
 holds 'it has the new figure' grep -qF '| 8.25 µs |' tree/README.md
+
+# A roof that is off the roofs of alike rows is marked: not one of other bytes, of another state of
+# the cache, or within 15 %.
+cat >roofs.txt <<'EOF'
+device    a GPU
+type      discrete
+
+rotation                                  us    GB/s roof%
+a/f16                                    100    1000    90
+b/f16                                    100    1000    98
+low_clock/f16                            150     667    90
+half/f16                                  90     555    90
+8192_warm/f16                             50    2000    90
+EOF
+printf '<!-- table rotation: -->\n\n<!-- table roofs: -->\n' >roofs.md
+works awk -f "$source/bench/pages.awk" roofs.txt roofs.md
+holds 'one share is marked' [ "$(grep -c ' % ? |' "$logs/out")" = 1 ]
+holds 'it is that of the low clock' grep -qF '| low_clock/f16 | 150 µs | 667 | 90 % ? |' "$logs/out"
+holds 'a line tells it' grep -qx \
+    'a GPU: low_clock/f16: its roof is 73 % of the median of rows with alike bytes' "$logs/out"
+sed '/^low_clock/s/90/70/' roofs.txt >same.txt
+works awk -f "$source/bench/pages.awk" same.txt roofs.md
+holds 'without it none is marked' sh -c '! grep -q "% ?\|alike" "$1"' sh "$logs/out"
 
 # The rows have medians of repetitions.
 works "$bench" --benchmark_filter=host/fill --benchmark_min_time=0.001
