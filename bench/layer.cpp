@@ -39,18 +39,24 @@ Layer::Layer(Device& device, const verify::Operation& operation, bool in_place)
         in_[which] = make_buffer(device, input_bytes(operation, which));
         if (!this->in_place(which))
             out_[which] = make_buffer(device, output_bytes(operation, which));
-        const Element element = operation.info.tensor[which].in;
-        const std::uint32_t each = element_bytes(element), channels = block_channels(element);
-        upload(in_[which],
-               [&, pattern = Pattern(element)](std::uint64_t first, std::uint64_t bytes) {
-                   return pattern.at(first / each * channels, bytes / each * channels);
-               });
         operation_.call.in[which].where = in_[which].whole();
         operation_.call.out[which].where = (this->in_place(which) ? in_ : out_)[which].whole();
         second_[which] = make_buffer(device, second_bytes(operation, which));
         operation_.call.second[which] = second_[which].whole();
         scales_[which] = make_buffer(device, made_scale_bytes(operation, which));
         operation_.call.scales_out[which] = scales_[which].whole();
+    }
+    fill();
+}
+
+void Layer::fill() {
+    for (const TensorIndex which : every_tensor) {
+        const Element element = operation_.info.tensor[which].in;
+        const std::uint32_t each = element_bytes(element), channels = block_channels(element);
+        upload(in_[which],
+               [&, pattern = Pattern(element)](std::uint64_t first, std::uint64_t bytes) {
+                   return pattern.at(first / each * channels, bytes / each * channels);
+               });
     }
     clear();
 }

@@ -34,6 +34,8 @@ class Layer {
                          bool second = false);
     // Fills the outputs with NaN, unless they are inputs.
     void clear();
+    // Writes the inputs again, and clear().
+    void fill();
     // Checks all outputs of `operation`, which read and wrote the tensors of this object. Throws
     // Failure, with `what` before the name of the tensor.
     Checked check_outputs(const verify::Operation& operation, std::optional<double> bound_u = {},

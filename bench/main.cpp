@@ -27,6 +27,7 @@ using tools::value_of;
 
 struct Options {
     std::string device, commit;
+    std::optional<std::string> tune, json;
     std::vector<std::string> benchmark_flags;
 };
 
@@ -42,13 +43,19 @@ constexpr const char* footer =
     "error_u, the\n"
     "largest error in 2^-24 (|x0| + |x1|) over the share `checked` of all elements; host_ns, "
     "to record one call;\n"
-    "..._over_fused, the time of another way over the time of one dispatch.\n\n";
+    "..._over_fused, the time of another way over the time of one dispatch.\n"
+    "--tune prints a line for each tuning, the fastest first, and last what to write in C++.\n\n";
 
 void add_options(tools::CommandLine& program, Options& options) {
     program.add_text("--device", "D", options.device, "an index, a UUID or part of a name")
         .from_environment("VKROPE_DEVICE");
     program.add_text("--commit", "ID", options.commit,
                      "commit that is measured, recorded in the results");
+    const tools::Option tune = program.add_text(
+        "--tune", "ROW", options.tune,
+        "time tunings of the call of a row, rope/SHAPE/DTYPE[/ANGLES[/PLACE]], ops/SHAPE/DTYPE, "
+        "cache/SHAPE/TYPE or layer/SHAPE/TYPE, instead of rows");
+    program.add_text("--json", "FILE", options.json, "write the tunings").needs(tune);
     program.keep_extras(options.benchmark_flags);
 }
 
@@ -122,18 +129,37 @@ void add_context(const Options& options, const tools::KnownDevice& device) {
     if (!options.commit.empty()) benchmark::AddCustomContext("commit", options.commit);
 }
 
-// Runs every selected row on a device, which is closed at the end.
-ExitCode run_rows(const Options& options, MedianReporter& reporter) {
+Bench open(const Options& options) {
     DeviceOptions device_options;
     device_options.select = options.device.c_str();
     device_options.on_message = tools::print_message;
-    Bench bench(value_of(Device::open(device_options), Subject::device));
+    return Bench(value_of(Device::open(device_options), Subject::device));
+}
+
+// Runs every selected row on a device, which is closed at the end.
+ExitCode run_rows(const Options& options, MedianReporter& reporter) {
+    Bench bench = open(options);
     add_context(options, bench.device().info());
     bench.register_rows();
     for (const std::string& sentence : bench.left_out()) tools::print_note(sentence);
     benchmark::RunSpecifiedBenchmarks(&reporter);
     benchmark::Shutdown();
     return bench.outcome();
+}
+
+// Prints the tunings of a row, and writes them to a file if there is one.
+ExitCode tune(const Options& options) {
+    if (!options.benchmark_flags.empty())
+        tools::fail(ExitCode::usage, "{} has no effect with --tune", options.benchmark_flags[0]);
+    std::vector<tools::OutputFile> files;
+    if (options.json) files.emplace_back("--json", *options.json);
+    Bench bench = open(options);
+    bench.register_rows();
+    const Tuned tuned = bench.tune(*options.tune);
+    tools::write_output(table(tuned));
+    if (options.json) files[0].write(json(tuned, bench.device().info(), options.commit));
+    tools::OutputFile::publish(files);
+    return ExitCode::success;
 }
 
 ExitCode run_benchmarks(const Options& options) {
@@ -152,7 +178,7 @@ ExitCode run(int argc, char** argv) {
         "vkrope-bench", VKROPE_PROJECT_VERSION, std::string(footer) + tools::exit_codes);
     Options options;
     add_options(program, options);
-    program.on_run([&options] { return run_benchmarks(options); });
+    program.on_run([&options] { return options.tune ? tune(options) : run_benchmarks(options); });
     return program.run(argc, argv);
 }
 

@@ -190,6 +190,8 @@ class LayerWithOps {
         return ns;
     }
 
+    Layer& layer() { return layer_; }
+
     // Return the number of bytes that the one dispatch, or the passes, read and write.
     double bytes() const { return moved(layer_.call()); }
     double bytes_of_passes() const {
@@ -413,7 +415,7 @@ Bench::Row Bench::layer_row(const Shape& shape) {
     const auto of = std::make_shared<OneCall>(device_, shape.operation);
     const double bytes = moved(of->layer.call());
     Row row{.label = shape.model,
-            .tensors = of,
+            .tensors = {of, &of->layer},
             .bytes = bytes,
             .copies = copies_of(of->layer.call(), of->scratch),
             .time = running([=](VkCommandBuffer commands) { return of->one.record(commands); })};
@@ -440,7 +442,7 @@ Bench::Row Bench::ops_row(const Shape& shape) {
     const auto timed = [&](Method method) {
         return running([=](VkCommandBuffer commands) { return layer->record(method, commands); });
     };
-    Row row{.label = shape.model, .tensors = layer, .bytes = layer->bytes()};
+    Row row{.label = shape.model, .tensors = {layer, &layer->layer()}, .bytes = layer->bytes()};
     row.first_ns = layer->check([this](const Record& record) { return run(record); });
     row.copies = layer->copies();
     row.time = timed(fused);
@@ -461,8 +463,8 @@ void Bench::register_ops() {
             return;
         Shape typed = {shape.name, shape.model, of_type(shape.operation, element)};
         add_v(typed.operation, cache);
-        add_row(fmt::format("{}/{}/{}", kind, shape.name, word),
-                [=, this] { return ops_row(typed); });
+        add_call(fmt::format("{}/{}/{}", kind, shape.name, word),
+                 [=, this] { return ops_row(typed); });
     };
     for (const Shape& shape : ops_shapes())
         for (const auto& [word, element] : tools::elements)
@@ -472,7 +474,7 @@ void Bench::register_ops() {
             if (verify::is_quantised(cache)) row("cache", shape, VKROPE_F32, cache, word);
     }
     for (const Shape& shape : layer_shapes())
-        add_row("layer/" + shape.name, [=, this] { return layer_row(shape); });
+        add_call("layer/" + shape.name, [=, this] { return layer_row(shape); });
 }
 
 }  // namespace vkrope::bench

@@ -227,13 +227,13 @@ void Bench::register_ropes() {
             with_angles.operation.info.angles = angles;
             for (const bool in_place : {false, true}) {
                 if (shape.in_place() && !in_place) continue;
-                add_row(fmt::format("rope/{}/{}/{}", suffix, word,
-                                    in_place ? "in_place" : "out_of_place"),
-                        [=, this] {
-                            Row row = rope_row(with_angles, in_place);
-                            row.label += cut;
-                            return row;
-                        });
+                add_call(fmt::format("rope/{}/{}/{}", suffix, word,
+                                     in_place ? "in_place" : "out_of_place"),
+                         [=, this] {
+                             Row row = rope_row(with_angles, in_place);
+                             row.label += cut;
+                             return row;
+                         });
             }
         }
         if (shape.operation.info.scatter_kv)

@@ -59,6 +59,11 @@ void Bench::add_row(const std::string& name, Make make) {
         });
 }
 
+void Bench::add_call(const std::string& name, Make make) {
+    calls_.emplace_back(name, make);
+    add_row(name, std::move(make));
+}
+
 void Bench::free_row() {
     set_up_.clear();
     row_ = {};

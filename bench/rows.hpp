@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "layer.hpp"
 #include "rivals.hpp"
 #include "shapes.hpp"
+#include "tune.hpp"
 
 namespace vkrope::bench {
 
@@ -37,6 +39,10 @@ class Bench {
     // Registers every row with Google Benchmark. The bench must outlive the rows.
     void register_rows();
 
+    // Times tunings of the call of a registered row. `name` may leave out the last parts of the
+    // row's name.
+    Tuned tune(const std::string& name);
+
    private:
     using Time = std::function<double()>;  // runs something and returns nanoseconds of one call
 
@@ -55,8 +61,8 @@ class Bench {
     // A row that was set up and checked.
     struct Row {
         std::string label;
-        std::shared_ptr<void> tensors = {};  // what the copies access
-        double bytes = 0, tokens = 0;        // read, written and rotated in one call; 0: no counter
+        std::shared_ptr<Layer> tensors = {};  // what the copies access
+        double bytes = 0, tokens = 0;  // read, written and rotated in one call; 0: no counter
         std::vector<tools::Copied> copies = {};  // timed alternately; none: the row has no roof
         tools::Repeat repeat = {};               // of `time`, and of the copies
         Time time = nullptr;                     // null: the fastest copy is timed
@@ -68,6 +74,11 @@ class Bench {
 
     void add(const std::string& name, std::function<void(benchmark::State&)> function);
     void add_row(const std::string& name, Make make);
+    // Adds a row that times one call, whose tensors are those of the row.
+    void add_call(const std::string& name, Make make);
+    const std::pair<const std::string, Make>& tunable(const std::string& name) const;
+    Tuned tune(const std::string& name, const Row& row);
+    std::optional<Time> tuned_time(const Row& row, const Tuning& tuning, bool gpu_mapping);
     void free_row();
     void time(benchmark::State& state, Row& row);
     double run(const Record& record, const tools::Repeat& repeat = {});
@@ -109,6 +120,7 @@ class Bench {
     double host_ns_ = 0;  // to record a call of the last run
     tools::ExitCode outcome_ = tools::ExitCode::success;
     std::vector<std::string> left_out_;
+    std::vector<std::pair<const std::string, Make>> calls_;  // by name, as registered
 };
 
 }  // namespace vkrope::bench

@@ -64,11 +64,13 @@ found() {
     fi
 }
 
-# found_by_bench FAULT ROW: expects this row to find the fault; sets `sentence`.
+# found_by_bench FAULT ROW OPTION...: expects vkrope-bench to find the fault; sets `sentence`.
 found_by_bench() {
-    "$bench" --benchmark_filter="^$2/" --benchmark_min_time=0.001 \
-        >"$work/out" 2>"$work/err" </dev/null && wrong "$1: nothing found it"
-    sentence=$(sed -n "s|^vkrope: error: $2: ||p" "$work/err")
+    row=$2
+    fault=$1
+    shift 2
+    "$bench" "$@" >"$work/out" 2>"$work/err" </dev/null && wrong "$fault: nothing found it"
+    sentence=$(sed -n "s|^vkrope: error: $row[^ ]*: ||p" "$work/err")
 }
 
 grep -v '^#' "$findings" >"$work/findings"
@@ -92,7 +94,12 @@ while IFS='|' read -r fault check options words; do
             ;;
         *,bench/*)
             [ -n "$bench" ] || { echo "skipped: $fault: there is no vkrope-bench" && continue; }
-            found_by_bench "$fault" "${check#bench/}"
+            found_by_bench "$fault" "${check#bench/}" --benchmark_filter="^${check#bench/}/" \
+                --benchmark_min_time=0.001
+            ;;
+        *,tune/*)
+            [ -n "$bench" ] || { echo "skipped: $fault: there is no vkrope-bench" && continue; }
+            found_by_bench "$fault" "${check#tune/}" --tune "${check#tune/}"
             ;;
         *) found "$fault" "$check" "$options" "$words" ;;
     esac
