@@ -457,10 +457,7 @@ Bench::Row Bench::ops_row(const Shape& shape) {
 void Bench::register_ops() {
     const auto row = [this](const char* kind, const Shape& shape, Element element, Element cache,
                             const char* word) {
-        // A GPU is busy only with many tokens, for which a software device would take minutes.
-        if (device_.info().type == VK_PHYSICAL_DEVICE_TYPE_CPU &&
-            shape.operation.call.tokens > 4096)
-            return;
+        if (takes_minutes(shape)) return;
         Shape typed = {shape.name, shape.model, of_type(shape.operation, element)};
         add_v(typed.operation, cache);
         add_call(fmt::format("{}/{}/{}", kind, shape.name, word),

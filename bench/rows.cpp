@@ -100,6 +100,10 @@ std::uint64_t Bench::memory() const {
     return device_.info().memory_bytes / 4;
 }
 
+bool Bench::takes_minutes(const Shape& shape) const {
+    return device_.info().type == VK_PHYSICAL_DEVICE_TYPE_CPU && shape.operation.call.tokens > 4096;
+}
+
 bool Bench::fits(const Shape& shape) {
     const std::uint64_t bytes = device_bytes(shape.operation);
     if (bytes <= memory()) return true;

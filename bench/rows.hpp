@@ -91,6 +91,9 @@ class Bench {
     // Copies more bytes than caches hold.
     Status evict();
     std::uint64_t memory() const;
+    // Returns whether there are more tokens than a software device should have; a GPU is busy only
+    // with many.
+    bool takes_minutes(const Shape& shape) const;
     // Returns whether the shape fits in memory; if not, adds a sentence to left_out().
     bool fits(const Shape& shape);
     tools::CopyRoof& roof();

@@ -28,10 +28,9 @@ struct Field {
 
 const std::vector<Field>& fields() {
     static const std::vector<Field> all = {
-        {"lane_heads", &Tuning::lane_heads, {1, 2, 4, 8, 16}},
+        {"lane_heads", &Tuning::lane_heads, {1, 2, 3, 4, 6, 8, 12, 16}},
         {"group_lanes", &Tuning::group_lanes, {32, 64, 128, 256, 512, 1024}},
-        {"group_tokens", &Tuning::group_tokens, {1, 2, 4, 8, 16, 32}},
-        {"walk", &Tuning::walk, {1, 2, 4, 8, 16, 32, 64}}};
+        {"group_tokens", &Tuning::group_tokens, {1, 2, 4, 8, 16, 32}}};
     return all;
 }
 
@@ -54,8 +53,8 @@ void sort(std::vector<Tried>& tried) {
 
 // Returns the tuning as C++ initialises it.
 std::string text(const Tuning& tuning) {
-    return fmt::format("{{{}, {}, {}, {}}}", tuning.lane_heads, tuning.group_lanes,
-                       tuning.group_tokens, tuning.walk);
+    return fmt::format("{{{}, {}, {}}}", tuning.lane_heads, tuning.group_lanes,
+                       tuning.group_tokens);
 }
 
 // A difference below this may be noise.

@@ -13,7 +13,7 @@ namespace {
 
 bool same(const Tuning& a, const Tuning& b) {
     return a.lane_heads == b.lane_heads && a.group_lanes == b.group_lanes &&
-           a.group_tokens == b.group_tokens && a.walk == b.walk;
+           a.group_tokens == b.group_tokens;
 }
 
 // Returns 1 at the best value, less at the others; 0, the library's choice, is a bit worse.
@@ -32,8 +32,7 @@ struct Formula {
             return std::nullopt;
         const double speedup = 1.25 * factor(tuning.lane_heads, best.lane_heads) *
                                factor(tuning.group_lanes, best.group_lanes) *
-                               factor(tuning.group_tokens, best.group_tokens) *
-                               factor(tuning.walk, best.walk);
+                               factor(tuning.group_tokens, best.group_tokens);
         return Tried{tuning, 1000 / speedup, speedup};
     }
 };
@@ -45,8 +44,8 @@ Search search_on(Formula& device) {
 }  // namespace
 
 TEST_CASE("the best tuning is found with few trials, each once but the last") {
-    for (const Tuning& best : {Tuning{4, 128, 2, 8}, Tuning{16, 1024, 32, 64}, Tuning{1, 32, 1, 1},
-                               Tuning{8, 256, 16, 2}}) {
+    for (const Tuning& best :
+         {Tuning{4, 128, 2}, Tuning{16, 1024, 32}, Tuning{1, 32, 1}, Tuning{8, 256, 16}}) {
         Formula device{best};
         const Search found = search_on(device);
         CHECK(same(found.tried[0].tuning, best));
@@ -62,7 +61,7 @@ TEST_CASE("the best tuning is found with few trials, each once but the last") {
 }
 
 TEST_CASE("refused tunings are counted, and a device that refuses all has none") {
-    Formula device{{4, 32, 32, 8}};
+    Formula device{{4, 32, 32}};
     const Search found = search_on(device);
     CHECK(found.refused > 0);
     for (const Tried& tried : found.tried)
@@ -80,7 +79,7 @@ TEST_CASE("a tuning that was fast once by chance is not the fastest") {
                                        [&](const Tuning& other) { return same(tuning, other); });
         seen.push_back(tuning);
         CHECK(again == (rounds > 5));
-        const bool lucky = !again && tuning.walk == 16 && tuning.group_tokens <= 1;
+        const bool lucky = !again && tuning.group_lanes == 256 && tuning.group_tokens == 0;
         const double speedup = lucky ? 2 : tuning.lane_heads == 4 ? 1.1 : 0.9;
         return std::optional<Tried>({tuning, 1000 / speedup, speedup});
     });
@@ -91,23 +90,23 @@ TEST_CASE("a tuning that was fast once by chance is not the fastest") {
 TEST_CASE("the table and the JSON say what to write, if something is faster") {
     Tuned tuned{
         .row = "rope/a/f16", .label = "a model", .bytes = 8000, .roof_ns = 700, .default_ns = 1000};
-    tuned.search = {{{{4, 0, 0, 8}, 800, 1.25}, {{}, 1010, 0.99}}, 3};
+    tuned.search = {{{{4, 0, 8}, 800, 1.25}, {{}, 1010, 0.99}}, 3};
     const std::string lines = table(tuned);
     CAPTURE(lines);
     CHECK(lines.find("rope/a/f16: a model\n") == 0);
-    CHECK(lines.find("            4            0            0            8       0.80       10     "
+    CHECK(lines.find("            4            0            8       0.80       10     "
                      "88     1.25\n") != std::string::npos);
-    CHECK(lines.find("the fastest: info.tuning = {4, 0, 0, 8};\n") != std::string::npos);
+    CHECK(lines.find("the fastest: info.tuning = {4, 0, 8};\n") != std::string::npos);
     CHECK(lines.find("2 tunings, 3 more refused") != std::string::npos);
     const auto parsed = nlohmann::json::parse(json(tuned, {}, "abc"));
-    CHECK(parsed["to_paste"] == "info.tuning = {4, 0, 0, 8};");
-    CHECK(parsed["tunings"][0]["walk"] == 8);
+    CHECK(parsed["to_paste"] == "info.tuning = {4, 0, 8};");
+    CHECK(parsed["tunings"][0]["group_tokens"] == 8);
     CHECK(parsed["tunings"][1]["speedup"] == 0.99);
     CHECK(parsed["refused"] == 3);
     CHECK(parsed["commit"] == "abc");
 
     tuned.needs_gpu_mapping = true;
-    CHECK(table(tuned).find("info.mapping = VKROPE_MAPPING_GPU; info.tuning = {4, 0, 0, 8};") !=
+    CHECK(table(tuned).find("info.mapping = VKROPE_MAPPING_GPU; info.tuning = {4, 0, 8};") !=
           std::string::npos);
     tuned.search.tried[0].speedup = 1.01;
     CHECK(table(tuned).find("none is 2 % faster than the default") != std::string::npos);
