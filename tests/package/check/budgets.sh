@@ -11,18 +11,18 @@ cd "$1"
 parts='part         limit    aim  files
 data             -      -  ^tests/data/
 results        550    400  ^[a-z]+/results/|\.svg$
-shaders       5960   4400  ^shaders/
-interface     3360   3400  ^host/include/
+shaders       6260   4400  ^shaders/
+interface     3370   3400  ^host/include/
 frequencies   2650   2300  ^host/frequencies/
-kernel        7900   5200  ^host/(kernel|base)/
+kernel        8120   5200  ^host/(kernel|base)/
 runtime       2560   2000  ^host/runtime/
 model         8870   6000  ^host/model/
-verify        7670   6500  ^host/verify/
-tools        19500   9000  ^host/tools/
+verify        7740   6500  ^host/verify/
+tools        19560   9000  ^host/tools/
 python        2925   2000  ^host/python/
-bench         3940   3000  ^bench/
-tests        48950  28000  ^tests/
-pages         3490   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
+bench         4480   3000  ^bench/
+tests        49450  28000  ^tests/
+pages         3520   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     1900   1500  .'
 {
     git ls-files 2>/dev/null ||
