@@ -387,8 +387,7 @@ void copy_groups(const Lane lane, const uint q_there, const uint k_there, const 
     if (v_head_dim != 0) {
         bool copies = stored && vkrope_has(flag_v);
         if (v_misfit == 0) copies = false;
-        if (copies)
-            v_copy_group(lane.of_token, lane.v_from, v_there, k_first_head(), k_end());
+        if (copies) v_copy_group(lane.of_token, lane.v_from, v_there, k_first_head(), k_end());
     }
 }
 

@@ -193,8 +193,7 @@ void T(pass)(Chunk chunk, const uint row, const Words A, const Words B) {
 
 // ---- The pass-through channels, copied unless in place ----
 
-const uint T(copied_units) =
-    (T(head_dim) - VKROPE_TENSOR_ROTATES * rotary_dim) / copy_elements;
+const uint T(copied_units) = (T(head_dim) - VKROPE_TENSOR_ROTATES * rotary_dim) / copy_elements;
 // Number of copied chunks of a row, of two units each, where a lane copies chunks.
 const uint T(copying) = T(head_dim) == 0 ? 0 : (T(copied_units) + 1) / 2;
 const uint T(lane_copies) = (T(copying) + chunk_lanes - 1) / chunk_lanes;
@@ -274,8 +273,8 @@ void T(rotate_or_pass)(const Chunk chunk, const uint row, const ChunkWords words
 
 // Rotates the heads of a batch in a loop, because unrolled code is several times as long, and a GPU
 // waits for instructions that are not in its cache. The heads are `first` and every head_lanes-th
-// one after it, below `end`; `words` are the words of the first head. Each head is loaded before the
-// previous head is stored. Returns VKROPE_TENSOR_AFTER.
+// one after it, below `end`; `words` are the words of the first head. Each head is loaded before
+// the previous head is stored. Returns VKROPE_TENSOR_AFTER.
 ChunkWords T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
                            const uint first, const uint end) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
@@ -347,9 +346,10 @@ Words T(load_unit)(const uint unit, const uint end, const uint row) {
 }
 
 void T(store_unit)(const uint unit, const uint end, const uint row, const Words words) {
-    if (unit < end)
-        T(store_copied)(row + T(unit_at)(unit, VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head),
-                        T(converted)(words));
+    if (unit < end) {
+        const uint at = row + T(unit_at)(unit, VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head);
+        T(store_copied)(at, T(converted)(words));
+    }
 }
 
 // Loads the units that a lane copies at a time: `unit` and the units after it that are the lane's,
@@ -394,13 +394,14 @@ void T(copy_group)(const uint lane, const uint from, const uint to, const uint f
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     if (T(batch) <= 1) {
+        const uint units = (end - first) * T(units_of_head);
         if (first < end)
-            T(copy_some_heads)(lane, (end - first) * T(units_of_head), from + first * from_head,
-                               to + first * to_head);
+            T(copy_some_heads)(lane, units, from + first * from_head, to + first * to_head);
     } else {
-        for (uint head = first; head < end; head += head_lanes)
-            T(copy_some_heads)(lane, min(head_lanes, end - head) * T(units_of_head),
-                               from + head * from_head, to + head * to_head);
+        for (uint head = first; head < end; head += head_lanes) {
+            const uint units = min(head_lanes, end - head) * T(units_of_head);
+            T(copy_some_heads)(lane, units, from + head * from_head, to + head * to_head);
+        }
     }
 }
 
@@ -437,8 +438,7 @@ ChunkWords T(rotate_and_copy_heads)(const ChunkWords words, const Chunk chunk, c
 ChunkWords T(rotate_and_copy)(ChunkWords words, const Chunk chunk, const uint from, const uint to,
                               const uint first, const uint end, const uint lane) {
     if (T(batch) <= 1) {
-        if (first < end)
-            words = T(rotate_and_copy_heads)(words, chunk, from, to, first, end, lane);
+        if (first < end) words = T(rotate_and_copy_heads)(words, chunk, from, to, first, end, lane);
     } else {
         for (uint head = first; head < end; head += head_lanes)
             words = T(rotate_and_copy_heads)(words, chunk, from, to, head, end, lane);

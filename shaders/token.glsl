@@ -2,7 +2,8 @@
 // Finds the angles of a token and the cache rows of its K and V, and counts tokens out of range.
 // Needs interface.h, angles.glsl, and the constants chunk_lanes, head_lanes, rotary_dim, axes,
 // section_order, angles, phase, head_groups, positions, scatter, gather, k_keeps, counter and
-// second_parameters (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size. Define four macros:
+// second_parameters (VKROPE_CONSTANTS). Declares no binding, push constant or workgroup size.
+// Define four macros:
 //
 //   VKROPE_PUSH                the name of a Push
 //   VKROPE_ID_WORD(index)      the word `index` of the positions

@@ -292,10 +292,10 @@ typedef enum vkrope_mapping VKROPE_UINT32 {
     VKROPE_MAPPING_CPU = 2, /**< few large invocations: each processes all heads of a token */
 } vkrope_mapping;
 
-/** Distribution of the lanes of a GPU, as vkrope-bench --tune measures it for one device. It does not
- * change the result bits. 0: the library chooses. If a field is set, all calls of the kernel have
- * this distribution; otherwise calls with few tokens have another one than those with many. Each
- * field requires VKROPE_MAPPING_GPU, or VKROPE_MAPPING_AUTOMATIC on a GPU. */
+/** Distribution of the lanes of a GPU, as vkrope-bench --tune measures it for one device. It does
+ * not change the result bits. 0: the library chooses. If a field is set, all calls of the kernel
+ * have this distribution; otherwise calls with few tokens have another one than those with many.
+ * Each field requires VKROPE_MAPPING_GPU, or VKROPE_MAPPING_AUTOMATIC on a GPU. */
 typedef struct vkrope_tuning {
     /** Most heads of Q, and of K and V, that a lane processes one after the other: 1 to 16. */
     uint32_t lane_heads VKROPE_ZERO;

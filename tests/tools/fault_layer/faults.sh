@@ -70,7 +70,7 @@ found_by_bench() {
     fault=$1
     shift 2
     "$bench" "$@" >"$work/out" 2>"$work/err" </dev/null && wrong "$fault: nothing found it"
-    sentence=$(sed -n "s|^vkrope: error: $row[^ ]*: ||p" "$work/err")
+    sentence=$(sed -n "s|^vkrope: error: ${row}[^ ]*: ||p" "$work/err")
 }
 
 grep -v '^#' "$findings" >"$work/findings"
