@@ -197,7 +197,7 @@ const uint v_misfit = chunk_misfit | (unit_elements ^ copy_elements) |
 // 1 if a lane loads its first head of K, and of V, before it stores its last head of Q, or of K, so
 // that it keeps the words of two heads. 0 if it loads Q, K and V at once, or, with few registers,
 // each tensor after the stores of the one before.
-const uint in_turn = q_batch > 1 ? 1 : 0;
+const uint loads_ahead = q_batch > 1 ? 1 : 0;
 const uint k_after_q = q_head_dim == 0 ? 0 : few_registers;
 
 struct Lane {
@@ -230,23 +230,23 @@ uvec2 v_first(const Lane lane) {
     return v_first_units(lane.v_from, lane.k_head, v_copied_channels(lane.chunk));
 }
 
-// What a lane loads in turn: its first heads of K and V. `channels` are those of its chunk.
-Lane turn;
+// What a lane loads ahead: its first heads of K and V, and the channels of its chunk.
+Lane ahead;
 bool takes_k, takes_v;
-uvec2 turn_channels;
+uvec2 ahead_channels;
 
 ChunkWords after_q(const ChunkWords words) {
     ChunkWords next = words;
-    if (k_head_dim != 0 && in_turn != 0) {
-        if (takes_k) next = k_load_chunk(k_first(turn, turn_channels));
+    if (k_head_dim != 0 && loads_ahead != 0) {
+        if (takes_k) next = k_load_chunk(k_first(ahead, ahead_channels));
     }
     return next;
 }
 
 ChunkWords after_k(const ChunkWords words) {
     ChunkWords next = words;
-    if (v_misfit == 0 && in_turn != 0) {
-        if (takes_v) next = v_load_chunk(v_first(turn));
+    if (v_misfit == 0 && loads_ahead != 0) {
+        if (takes_v) next = v_load_chunk(v_first(ahead));
     }
     return next;
 }
@@ -256,13 +256,14 @@ struct FirstWords {
     ChunkWords q, k, v;
 };
 
-// Loads the first heads of a chunk, before all other accesses to memory.
+// Loads the first heads of a chunk that are not loaded ahead: with one chunk, before all other
+// accesses to memory.
 void load_first_heads(const Lane lane, const uint chunk, inout FirstWords words) {
     const uvec2 channels = channels_of(pairing, pairs_of(chunk));
     if (q_head_dim != 0) {
         if (lane.has_q) words.q = q_load_chunk(q_first(lane, channels));
     }
-    if (in_turn == 0 && k_after_q == 0) {
+    if (loads_ahead == 0 && k_after_q == 0) {
         if (k_head_dim != 0) {
             if (lane.has_k) words.k = k_load_chunk(k_first(lane, channels));
         }
@@ -276,11 +277,11 @@ void load_first_heads(const Lane lane, const uint chunk, inout FirstWords words)
 void rotate_batches(const Lane lane, const uint n, const Token token, const uint q_to,
                     const uint k_to, const uint v_to, FirstWords words) {
     const Chunk chunk = rotating_chunk(token, pairs_of(n));
-    if (in_turn != 0) {
-        turn = lane;
+    if (loads_ahead != 0) {
+        ahead = lane;
         takes_k = lane.has_k && token.stored;
         takes_v = lane.has_v && token.stored;
-        turn_channels = chunk.from;
+        ahead_channels = chunk.from;
     }
     ChunkWords after = words.q;
     if (q_head_dim != 0) {
@@ -293,7 +294,7 @@ void rotate_batches(const Lane lane, const uint n, const Token token, const uint
     if (k_head_dim != 0) {
         if (token.stored) {
             bool loads = k_after_q != 0;
-            if (in_turn != 0) {
+            if (loads_ahead != 0) {
                 words.k = after;
                 loads = !lane.has_q;
             }
@@ -307,7 +308,7 @@ void rotate_batches(const Lane lane, const uint n, const Token token, const uint
     }
     if (v_misfit == 0) {
         if (lane.has_v && token.stored) {
-            if (in_turn != 0)
+            if (loads_ahead != 0)
                 words.v = after;
             else if (k_after_q != 0)
                 words.v = v_load_chunk(v_first(lane));

@@ -299,22 +299,22 @@ ChunkWords T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from,
 }
 #endif
 
-ChunkWords T(store_batch)(ChunkWords words, const uvec2 channels, const uint from, const uint to,
-                          const uint first, const uint end) {
+#if VKROPE_TENSOR_ROTATES == 0
+// Copies chunks as T(rotate_batch) rotates them.
+void T(store_batch)(ChunkWords words, const uvec2 channels, const uint from, const uint to,
+                    const uint first, const uint end) {
     const uint from_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(in).head,
                to_head = VKROPE_PUSH.VKROPE_TENSOR_LAYOUT(out).head;
     for (uint head = first; head < end; head += head_lanes) {
-        ChunkWords next;
+        ChunkWords next = words;
         if (head + head_lanes < end)
             next = T(load_chunk)(from + (head + head_lanes) * from_head + channels);
-        else
-            next = VKROPE_TENSOR_AFTER(words);
         T(store)(to + head * to_head + channels.x, T(converted)(words.a));
         T(store)(to + head * to_head + channels.y, T(converted)(words.b));
         words = next;
     }
-    return words;
 }
+#endif
 
 // Copies the channels of lane `lane`, in all heads.
 void T(copy)(uint lane, const uint from, const uint to) {

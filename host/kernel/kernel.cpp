@@ -25,14 +25,15 @@ const char* access_name(std::uint32_t access) {
 }
 
 // Chooses the pipelines that record() may use for one set: one for each kind of access that the
-// formats allow, and a second one for many tokens if the access has 8 bytes or more. V alone and
-// tensors in separate dispatches have only the load few_tokens, because they share no angles with
-// another tensor, and max_pipelines is small. If tuned, all have one pipeline for any load.
+// formats allow, and a second one for many tokens for each of the two widest. V alone and tensors
+// in separate dispatches have only the load few_tokens, because they share no angles with another
+// tensor, and max_pipelines is small. If tuned, all have one pipeline for any load.
 void choose_geometries(Kernel& kernel, PipelineSet& set, bool processor) {
     set.first_pipeline = kernel.pipeline_count;
     const bool words_are_elements = unit_elements(set.info, shader::access_word) ==
                                     1;  // all f32: narrow access is the same as word access
     const bool tuned = is_tuned(set.info.tuning);
+    std::uint32_t kept = 0;  // kinds of access
     const bool ops = has_ops(set.info),
                one_unit = processor || ops;  // all channels of a row have the same unit
     const DispatchLimits& limits = kernel.dispatch_limits;
@@ -52,10 +53,10 @@ void choose_geometries(Kernel& kernel, PipelineSet& set, bool processor) {
                                        : tuned   ? Load::many_tokens
                                                  : Load::few_tokens);
         if (last.widest_access() != access) continue;  // a later turn has the same
-        const Geometry many = geometry(Load::many_tokens);
-        if (!processor && &set == &kernel.set[Q] && !kernel.separate_dispatches &&
-            access <= shader::access_pair && !(many == last))
-            kernel.pipelines[kernel.pipeline_count++] = {&set, many, true};
+        if (!processor && &set == &kernel.set[Q] && !kernel.separate_dispatches && kept++ < 2) {
+            const Geometry many = geometry(Load::many_tokens);
+            if (!(many == last)) kernel.pipelines[kernel.pipeline_count++] = {&set, many, true};
+        }
         kernel.pipelines[kernel.pipeline_count++] = {&set, last};
     }
     set.pipeline_count = kernel.pipeline_count - set.first_pipeline;

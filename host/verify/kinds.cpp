@@ -198,6 +198,7 @@ bool has_slots_of_v(Whole operation) {
 }
 
 constexpr ReportedLimits few_workgroups = {.workgroups_x = 3, .workgroups_y = 2, .workgroups_z = 3};
+constexpr std::uint32_t arm = 0x13b5, broadcom = 0x14e4;  // vendors
 constexpr ReportedLimits short_range = {.storage_range = 1u << 14};
 
 constexpr Kind all[] = {
@@ -495,7 +496,7 @@ constexpr Kind all[] = {
      [](Info info, Tensors shape) {
          const TensorInfo& q = info.tensor[Q];
          return by_head(q) && q.head_dim > 32 && q.head_dim % 2 == 1 && shape.q_heads() > 16 &&
-                !any_norm(info, VKROPE_NORM_SPAN_TOKEN) && info.tuning.lane_heads == 0;
+                !any_norm(info, VKROPE_NORM_SPAN_TOKEN) && info.mapping != VKROPE_MAPPING_GPU;
      },
      nullptr, 4000, few_workgroups},
     {"few_storage_buffers",
@@ -679,6 +680,25 @@ constexpr Kind all[] = {
                            of.ops.norm.channels != 0;
                 });
      }},
+    // Lanes of GPUs. With another vendor, the other mapping runs.
+    {"heads_of_v_after_rotated_heads",
+     [](Info info, Tensors shape) {
+         return takes_heads_in_turn(info, shape) && v_like_k(info, shape) && shape.groups > 32 &&
+                info.rotary_dim < info.tensor[K].head_dim;
+     },
+     [](Whole operation) { return has_q_and_k(operation) && moves_v_with_k(operation); }, 3000},
+    {"few_registers",
+     [](Info info, Tensors) {
+         return rotates(info) && info.mapping == VKROPE_MAPPING_CPU && has(info.tensor[Q]) &&
+                has(info.tensor[K]) && info.tensor[Q].head_dim > info.rotary_dim;
+     },
+     has_q_and_k, 1500, {.vendor = arm}},
+    {"few_registers_for_ops",
+     [](Info info, Tensors) {
+         return any_norm(info) && info.mapping == VKROPE_MAPPING_CPU && has_units(info, 8) &&
+                info.tensor[Q].in == VKROPE_F16;
+     },
+     nullptr, 1500, {.vendor = broadcom}},
 };
 
 }  // namespace

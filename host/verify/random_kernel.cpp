@@ -265,6 +265,18 @@ void draw_heads(Random& random, Unplaced& operation) {
     shape.own_v_heads = random.one_in(3) ? 1 + random.below(4 * many) : 0;
 }
 
+// Draws each field as 0 or from its range, but for workgroups that take long to compile.
+void draw_tuning(Random& random, KernelInfo& info) {
+    const auto power = [](std::uint32_t drawn, std::uint32_t first) {
+        return drawn == 0 ? 0 : first << (drawn - 1);
+    };
+    const std::uint32_t heads = random.below(17), lanes = random.below(5), tokens = random.below(5);
+    const bool of_token = std::any_of(
+        std::begin(info.tensor), std::end(info.tensor),
+        [](const TensorInfo& of) { return of.ops.norm.span == VKROPE_NORM_SPAN_TOKEN; });
+    info.tuning = {of_token ? 0 : heads, power(lanes, 32), power(tokens, 1)};
+}
+
 void draw_kernel(Random& random, Unplaced& operation) {
     KernelInfo& info = operation.info;
     const bool moves = random.one_in(6), with_ops = moves || random.one_in(2);
@@ -318,8 +330,7 @@ void draw_kernel(Random& random, Unplaced& operation) {
         for (TensorInfo& of : info.tensor)
             if (of.ops.norm.weight != VKROPE_PARAMETER_NONE && !random.one_in(4))
                 bind_weight(random, of.ops.norm);
-    if (info.mapping == VKROPE_MAPPING_GPU && random.one_in(3))
-        info.tuning = {1 + random.below(6), 32u << random.below(3), 1u << random.below(3)};
+    if (info.mapping == VKROPE_MAPPING_GPU && random.one_in(3)) draw_tuning(random, info);
 }
 
 }  // namespace vkrope::verify

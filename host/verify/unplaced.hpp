@@ -13,6 +13,7 @@ namespace vkrope::verify {
 struct ReportedLimits {
     std::uint32_t storage_buffers = 0, storage_range = 0, workgroups_x = 0, workgroups_y = 0,
                   workgroups_z = 0;
+    std::uint32_t vendor = 0;  // PCI id: the library spares registers on GPUs of some vendors
     bool no_push_descriptors = false;
     bool operator==(const ReportedLimits&) const = default;
 };

@@ -26,6 +26,7 @@ bool all_f32(const KernelInfo& info) {
 
 // Returns whether no unit of the channels that do not rotate extends across a border of a window.
 bool format_allows_copies(const Windows& windows, const TensorInfo& format, std::uint32_t unit) {
+    if (format.head_dim == 0) return true;
     std::uint32_t misfit = format.head_dim % unit;
     for (const Window& window : windows.of)
         if (window.rotary_dim != 0)
@@ -163,13 +164,13 @@ std::uint32_t either(std::uint32_t tuned, std::uint32_t otherwise) {
     return tuned != 0 ? tuned : otherwise;
 }
 
-// Sets the tokens of a workgroup if they are tuned.
+// Sets the tokens of a workgroup if they, or its lanes, are tuned.
 void set_group_tokens(const Tuning& tuning, const DispatchLimits& limits, Geometry& geometry) {
-    if (tuning.group_tokens == 0) return;
+    if ((tuning.group_tokens | tuning.group_lanes) == 0) return;
     const std::uint32_t most = std::min(limits.workgroup_invocations,
                                         either(tuning.group_lanes, 128));
     const std::uint32_t taken = geometry.chunk_lanes * geometry.head_lanes;
-    geometry.group_tokens = std::min(tuning.group_tokens,
+    geometry.group_tokens = std::min(either(tuning.group_tokens, geometry.group_tokens),
                                      power_of_two_up_to(std::max(most / taken, 1u)));
 }
 
@@ -247,6 +248,7 @@ Geometry owned(const KernelInfo& info, Geometry geometry, const DispatchLimits& 
     geometry.units_apart = false;
     geometry.q_batch = geometry.k_batch = 0;
     geometry.group_tokens = std::min(limits.workgroup_invocations, 128u);
+    set_group_tokens(info.tuning, limits, geometry);
     if (geometry.access == shader::access_word && !formats_allow(info, shader::access_wide))
         while (formats_allow_unit(info, 2 * geometry.unit_elements)) geometry.unit_elements *= 2;
     geometry.copy_elements = geometry.unit_elements;

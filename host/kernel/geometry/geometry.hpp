@@ -48,7 +48,7 @@ struct Geometry {
     std::uint32_t q_batch = 0,
                   k_batch = 0;   // heads of each tensor per lane, head_lanes apart; 0: all
     bool units_apart = false;    // neighbouring lanes have neighbouring units
-    bool few_registers = false;  // a lane loads K and copied channels after storing Q
+    bool few_registers = false;  // a lane loads K and V after storing Q, and copies at last
     std::uint32_t ops = shader::ops_none;  // shader::ops_*: the lanes that apply the ops of a row
     // ops_owned: number of rows whose norms a lane keeps in registers.
     std::uint32_t norms_held = 1;

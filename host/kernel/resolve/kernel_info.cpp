@@ -208,6 +208,11 @@ Status check_tuning(const KernelInfo& info) noexcept {
                          "tuning.%s is %u: it must be 0 or %s%u to %u", field, value,
                          is_power ? "a power of two, " : "", least, most);
     }
+    for (const TensorIndex t : every_tensor)
+        if (tuning.lane_heads != 0 && info.tensor[t].ops.norm.span == VKROPE_NORM_SPAN_TOKEN)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                         "tuning.lane_heads is %u: %s.ops.norm.span is a token, so it must be 0",
+                         tuning.lane_heads, names_of[t].name);
     return {};
 }
 

@@ -17,6 +17,7 @@ VKAPI_ATTR void VKAPI_CALL properties_with_limits(VkPhysicalDevice physical,
         if (given != 0) limit = given;
     };
     VkPhysicalDeviceLimits& limits = properties->limits;
+    report(reported.vendor, properties->vendorID);
     report(reported.storage_buffers, limits.maxPerStageDescriptorStorageBuffers);
     report(reported.storage_range, limits.maxStorageBufferRange);
     report(reported.workgroups_x, limits.maxComputeWorkGroupCount[0]);

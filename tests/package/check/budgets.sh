@@ -12,12 +12,12 @@ parts='part         limit    aim  files
 data             -      -  ^tests/data/
 results        550    400  ^[a-z]+/results/|\.svg$
 shaders       6260   4400  ^shaders/
-interface     3370   3400  ^host/include/
+interface     3375   3400  ^host/include/
 frequencies   2650   2300  ^host/frequencies/
 kernel        8120   5200  ^host/(kernel|base)/
 runtime       2560   2000  ^host/runtime/
 model         8870   6000  ^host/model/
-verify        7740   6500  ^host/verify/
+verify        7770   6500  ^host/verify/
 tools        19560   9000  ^host/tools/
 python        2925   2000  ^host/python/
 bench         4480   3000  ^bench/

@@ -130,6 +130,11 @@ TEST_CASE("create: a tuning is for GPUs, and its numbers are in their ranges") {
         {"tuning.group_lanes 2048", with({.group_lanes = 2048})},
         {"tuning.group_tokens 3 power", with({.group_tokens = 3})},
         {"tuning.group_tokens 2048", with({.group_tokens = 2048})},
+        {"tuning.lane_heads 2 tensor[0].ops.norm.span",
+         [](Given& g) {
+             g.info.tuning.lane_heads = 2;
+             g.info.tensor[Q].ops.norm = {.kind = VKROPE_NORM_RMS, .span = VKROPE_NORM_SPAN_TOKEN};
+         }},
         {"tuning mapping VKROPE_MAPPING_CPU",
          [](Given& g) {
              g.info.tuning.lane_heads = 2;

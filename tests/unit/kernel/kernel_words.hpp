@@ -90,7 +90,7 @@ inline KernelWords kernel_module(const KernelKind& kind, const KernelVariation& 
                                  std::uint32_t conversion, bool counts = true,
                                  std::uint32_t ops = shader::ops_none, bool weights = true,
                                  const std::function<void(shader::Constants&)>& change = {}) {
-    const bool gpu = v.batch != 0;
+    const bool gpu = v.batch != 0, pair = v.access == shader::access_pair;
     const std::uint32_t dim = 16 * v.windows;
     shader::Constants values = {.workgroup_size = 64,
                                 .chunk_lanes = gpu ? dim / (2 * v.unit) : 1,
@@ -102,8 +102,8 @@ inline KernelWords kernel_module(const KernelKind& kind, const KernelVariation& 
                                 .access = v.access,
                                 .unit_elements = v.unit,
                                 .conversion = conversion,
-                                .copy_access = v.access,
-                                .copy_elements = v.unit};
+                                .copy_access = pair ? shader::access_wide : v.access,
+                                .copy_elements = pair ? 8 : v.unit};
     shader::TensorConstants &q = values.tensor[Q], &k = values.tensor[K];
     for (shader::TensorConstants& tensor : values.tensor) {
         tensor.element_in = v.element;
