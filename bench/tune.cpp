@@ -63,11 +63,15 @@ constexpr double least_speedup = 1.02;
 // Returns what to write for the fastest tuning; empty: nothing is faster than the default.
 std::string to_paste(const Tuned& tuned) {
     const auto& tried = tuned.search.tried;
-    if (tried.empty() || tried[0].speedup < least_speedup) return "";
-    const std::string mapping = tuned.needs_gpu_mapping ? "info.mapping = VKROPE_MAPPING_GPU; "
-                                                        : "";
-    if (same(tried[0].tuning, {})) return mapping;
-    return mapping + "info.tuning = " + text(tried[0].tuning) + ";";
+    // With the default's mapping, the tuning of zeros is the default.
+    const auto best = std::find_if(tried.begin(), tried.end(), [&](const Tried& of) {
+        return tuned.needs_gpu_mapping || !same(of.tuning, {});
+    });
+    if (best == tried.end() || best->speedup < least_speedup) return "";
+    std::string line = tuned.needs_gpu_mapping ? "info.mapping = VKROPE_MAPPING_GPU;" : "";
+    if (same(best->tuning, {})) return line;
+    if (!line.empty()) line += " ";
+    return line + "info.tuning = " + text(best->tuning) + ";";
 }
 
 double gigabytes_per_second(const Tuned& tuned, double ns) {

@@ -37,14 +37,14 @@ VKROPE_CONSTANT binding_v_scales_out = 16;
 VKROPE_CONSTANT binding_out_of_range = 17;  // counter of tokens out of range: position or slot
 VKROPE_CONSTANT binding_turns = 18;         // uniforms: constants for computed angles
 VKROPE_CONSTANT binding_texture = 19;       // rows of the angle table
-VKROPE_CONSTANT binding_k_second = 20;      // second destinations of rows: written, like 11 to 17
+VKROPE_CONSTANT binding_k_second = 20;  // second destinations of rows: written, like 11 to 17
 VKROPE_CONSTANT binding_v_second = 21;
 VKROPE_CONSTANT binding_q_weight = 22;  // weights of norms that are not parameters: read
 VKROPE_CONSTANT binding_k_weight = 23;
 VKROPE_CONSTANT binding_v_weight = 24;
 VKROPE_CONSTANT binding_count = 25;
 // Kernels that move keys have no Q, whose bindings they use.
-VKROPE_CONSTANT binding_source_mapping = binding_q_in;   // source rows of K and V
+VKROPE_CONSTANT binding_source_mapping = binding_q_in;  // source rows of K and V
 VKROPE_CONSTANT binding_k_scales_in = binding_q_scales;  // scales of source rows
 VKROPE_CONSTANT binding_v_scales_in = binding_q_scales_out;
 
@@ -112,43 +112,43 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
 
 // Constants of a tensor, with ids from `first` on, and names that begin with t. V has K's batch. In
 // a dispatch with K, V also has K's strides and heads.
-#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                             \
-    X(first + 0, t##head_dim, 2)      /* 0: the tensor is absent */                      \
-    X(first + 1, t##rotary_offset, 0) /* channel from which window_at_* count */         \
-    X(first + 2, t##element_in, 0)    /* element_* */                                    \
-    X(first + 3, t##element_out, 0)                                                      \
-    X(first + 4, t##batch, 0)     /* maximum heads per lane; 0: all */                   \
-    X(first + 5, t##ops, 0)       /* op_* */                                             \
-    X(first + 6, t##row_heads, 1) /* heads that a norm treats as one row */              \
-    X(first + 7, t##inverse_n, 0) /* f32 bits: 1 / channels of such a row */             \
-    X(first + 8, t##eps, 0)       /* f32 bits */                                         \
-    X(first + 9, t##clip, 0)      /* f32 bits */                                         \
-    X(first + 10, t##factor, 0)   /* f32 bits; op_scale */                               \
-    X(first + 11, t##bias, 0)     /* shape_* */                                          \
-    X(first + 12, t##bias_at, 0)  /* floats from the start of the parameters */          \
-    X(first + 13, t##weight, 0)   /* shape_* */                                          \
-    X(first + 14, t##weight_at, 0)                                                       \
-    X(first + 15, t##norm_bias, 0) /* shape_* */                                         \
-    X(first + 16, t##norm_bias_at, 0)                                                    \
-    X(first + 17, t##hadamard, 0)       /* levels: log2 of the channels of a block */    \
-    X(first + 18, t##store_scale, 0)    /* store_scale_* */                              \
-    X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */    \
-    X(first + 20, t##scale_floor, 0)    /* f32 bits */                                   \
-    X(first + 21, t##scale_heads, 1)    /* heads of the call: rows per token */          \
-    X(first + 22, t##norm_first, 0)     /* part of a row that a norm takes: */           \
-    X(first + 23, t##norm_dim, 2)       /* first channel, number of channels */          \
-    X(first + 24, t##second_of, 0)      /* second_*: second destination */               \
-    X(first + 25, t##element_second, 0)                                                  \
-    X(first + 26, t##row_scales, 1)     /* scales of a row: groups of channels */        \
-    X(first + 27, t##scale_bytes, 0)    /* 1: they are UE8M0, else f32 */                \
-    X(first + 28, t##scales_paged, 0)   /* 1: [pages, heads, rows of a page] */          \
-    X(first + 29, t##element_read, 0)   /* element_* of quantised rows, read as f32 */   \
-    X(first + 30, t##scales_read, 0)    /* 1: these rows have scales */                  \
-    X(first + 31, t##hadamard_read, 0)  /* levels of a transform to undo first */        \
-    X(first + 32, t##keeps, 0)          /* 1: rows that stay keep their bytes */         \
-    X(first + 33, t##weight_bound, 0)   /* 1: the weight is not among the parameters: */ \
-    X(first + 34, t##element_weight, 0) /* its element_*, */                             \
-    X(first + 35, t##weight_added, 0)   /* and what is added to it: 0 or 1 */
+#define VKROPE_TENSOR_CONSTANTS(X, t, first)                                          \
+    X(first + 0, t##head_dim, 2)      /* 0: the tensor is absent */                   \
+    X(first + 1, t##rotary_offset, 0) /* channel from which window_at_* count */      \
+    X(first + 2, t##element_in, 0)    /* element_* */                                 \
+    X(first + 3, t##element_out, 0)                                                   \
+    X(first + 4, t##batch, 0)     /* maximum heads per lane; 0: all */                \
+    X(first + 5, t##ops, 0)       /* op_* */                                          \
+    X(first + 6, t##row_heads, 1) /* heads that a norm treats as one row */           \
+    X(first + 7, t##inverse_n, 0) /* f32 bits: 1 / channels of such a row */          \
+    X(first + 8, t##eps, 0)       /* f32 bits */                                      \
+    X(first + 9, t##clip, 0)      /* f32 bits */                                      \
+    X(first + 10, t##factor, 0)   /* f32 bits; op_scale */                            \
+    X(first + 11, t##bias, 0)     /* shape_* */                                       \
+    X(first + 12, t##bias_at, 0)  /* floats from the start of the parameters */       \
+    X(first + 13, t##weight, 0)   /* shape_* */                                       \
+    X(first + 14, t##weight_at, 0)                                                    \
+    X(first + 15, t##norm_bias, 0) /* shape_* */                                      \
+    X(first + 16, t##norm_bias_at, 0)                                                 \
+    X(first + 17, t##hadamard, 0)       /* levels: log2 of the channels of a block */ \
+    X(first + 18, t##store_scale, 0)    /* store_scale_* */                           \
+    X(first + 19, t##store_scale_at, 0) /* floats from the start of the parameters */ \
+    X(first + 20, t##scale_floor, 0)    /* f32 bits */                                \
+    X(first + 21, t##scale_heads, 1)    /* heads of the call: rows per token */      \
+    X(first + 22, t##norm_first, 0)     /* part of a row that a norm takes: */        \
+    X(first + 23, t##norm_dim, 2)       /* first channel, number of channels */       \
+    X(first + 24, t##second_of, 0)      /* second_*: second destination */            \
+    X(first + 25, t##element_second, 0)                                               \
+    X(first + 26, t##row_scales, 1)  /* scales of a row: groups of channels */        \
+    X(first + 27, t##scale_bytes, 0) /* 1: they are UE8M0, else f32 */                \
+    X(first + 28, t##scales_paged, 0) /* 1: [pages, heads, rows of a page] */         \
+    X(first + 29, t##element_read, 0) /* element_* of quantised rows, read as f32 */  \
+    X(first + 30, t##scales_read, 0) /* 1: these rows have scales */                  \
+    X(first + 31, t##hadamard_read, 0) /* levels of a transform to undo first */      \
+    X(first + 32, t##keeps, 0)       /* 1: rows that stay keep their bytes */         \
+    X(first + 33, t##weight_bound, 0) /* 1: the weight is not among the parameters: */ \
+    X(first + 34, t##element_weight, 0) /* its element_*, */                           \
+    X(first + 35, t##weight_added, 0) /* and what is added to it: 0 or 1 */
 
 VKROPE_CONSTANT first_q_constant = 50, first_k_constant = 86, first_v_constant = 122;
 #define VKROPE_CONSTANTS(X)                          \
@@ -185,7 +185,7 @@ VKROPE_CONSTANT element_q5_1 = 10;
 VKROPE_CONSTANT element_iq4_nl = 11;
 VKROPE_CONSTANT element_int4 = 12;
 // Types with ggml's blocks: q8_0 to iq4_nl.
-#define VKROPE_HAS_BLOCKS(type) ((type)-element_q8_0 <= element_iq4_nl - element_q8_0)
+#define VKROPE_HAS_BLOCKS(type) ((type) - element_q8_0 <= element_iq4_nl - element_q8_0)
 
 // The number of lanes that quantise one block together, a power of two, and the words that each
 // lane shares with the others: extremes of lower and of upper channels (q8_0: of all). A block of
@@ -283,7 +283,7 @@ VKROPE_CONSTANT flag_v = 256;               // V is copied together with K; not 
 VKROPE_CONSTANT flag_v_scales_out = 512;    // six bits from this one on: offset of v_scales_out
 VKROPE_CONSTANT flag_second = 32768;        // this dispatch stores the second destinations
 VKROPE_CONSTANT flag_keeps = flag_q_in_place;  // without Q: angle 0 changes no row
-VKROPE_CONSTANT flag_first_head = 65536;       // from this bit on: first head of this dispatch
+VKROPE_CONSTANT flag_first_head = 65536;    // from this bit on: first head of this dispatch
 
 // Indices of the bytes of Push::offsets. A byte is the start of an item in its binding, in elements
 // or words; for a quantised type, in bytes. Items of tensors are in the order Q, K, V.
@@ -317,14 +317,8 @@ struct RowLayout {
 
 // A word of the push constants whose name depends on the kernel's constants.
 #ifdef __cplusplus
-#define VKROPE_EITHER(a, b) \
-    union {                 \
-        uint a, b;          \
-    }
-#define VKROPE_ONE_OF_3(a, b, c) \
-    union {                      \
-        uint a, b, c;            \
-    }
+#define VKROPE_EITHER(a, b) union { uint a, b; }
+#define VKROPE_ONE_OF_3(a, b, c) union { uint a, b, c; }
 #else
 #define VKROPE_EITHER(a, b) uint a
 #define VKROPE_ONE_OF_3(a, b, c) uint a
@@ -342,25 +336,25 @@ struct RowLayout {
 // Push constants: 128 bytes, which every device supports. Strides of ids and slots are in words.
 // Implicit positions are first_position + z * position_z + token; ids have strides.
 struct Push {
-    RowLayout q_in, q_out, k_in, k_out;        //  48
-    uint offsets[4];                           //  64  a byte for each offset_*
-    uint tokens;                               //  68
-    uint heads;                                //  72  Q's | K's << 16; V has K's
-    uint flags;                                //  76
+    RowLayout q_in, q_out, k_in, k_out;  //  48
+    uint offsets[4];                     //  64  a byte for each offset_*
+    uint tokens;                         //  68
+    uint heads;                          //  72  Q's | K's << 16; V has K's
+    uint flags;                          //  76
     VKROPE_EITHER(first_position, ids_token);  //  80  first_position: int32 bits
-    VKROPE_EITHER(position_z, ids_z);          //  84
-    uint ids_axis;                             //  88
-    uint first_set_tokens;                     //  92  of this dispatch
-    uint slot_z;                               //  96
-    uint page_size;                            // 100  rows per page
-    uint slot_first, slot_rows;                // 108  contiguous slots that this dispatch stores to
-    uint table_rows;  // 112  positions with |position| < table_rows are covered
+    VKROPE_EITHER(position_z, ids_z);    //  84
+    uint ids_axis;                       //  88
+    uint first_set_tokens;               //  92  of this dispatch
+    uint slot_z;                         //  96
+    uint page_size;                      // 100  rows per page
+    uint slot_first, slot_rows;          // 108  contiguous slots that this dispatch stores to
+    uint table_rows;                     // 112  positions with |position| < table_rows are covered
     // 116  a texture: log2 of its rows per column; a buffer: words, or elements, per row; computed:
     //      the first head group of this dispatch
     VKROPE_ONE_OF_3(texture_fold_log2, table_stride, first_head_group);
     VKROPE_EITHER(texture_row_texels, table_sin_offset);  // 120
-    uint gain;     // 124  f32 bits: cos and sin are multiplied by it
-    uint q_scale;  // 128  f32 bits; op_scale_call
+    uint gain;                           // 124  f32 bits: cos and sin are multiplied by it
+    uint q_scale;                        // 128  f32 bits; op_scale_call
 };
 
 // Flags of positions.comp.

@@ -263,8 +263,8 @@ Status check_tuning(const Kernel& kernel, bool processor) {
                      "tuning is set, and the device is a CPU: mapping must be VKROPE_MAPPING_GPU");
     if (tuning.group_lanes > most)
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                     "tuning.group_lanes is %u: the device allows %u "
-                     "(maxComputeWorkGroupInvocations)",
+                     "tuning.group_lanes is %u: the device allows %u (the smaller one of "
+                     "maxComputeWorkGroupInvocations and maxComputeWorkGroupSize[0])",
                      tuning.group_lanes, most);
     return {};
 }

@@ -298,7 +298,8 @@ typedef enum vkrope_mapping VKROPE_UINT32 {
  * Each field requires VKROPE_MAPPING_GPU, or VKROPE_MAPPING_AUTOMATIC on a GPU. */
 typedef struct vkrope_tuning {
     /** Most heads of Q, and of K and V, that a lane processes one after the other: 1 to 16. With a
-     * norm over a token it must be 0. */
+     * norm over a token it must be 0; where the sums of a row do not fit in shared memory, a
+     * lane has all heads. */
     uint32_t lane_heads VKROPE_ZERO;
     /** Most lanes of a workgroup: a power of two, 32 to 1024, that the device supports. */
     uint32_t group_lanes VKROPE_ZERO;

@@ -111,6 +111,7 @@ struct KernelInfo {
     angles: u32,
     positions: u32,
     mapping: u32,
+    tuning: [u32; 3],
     pairing_out: u32,
     scatter_kv: u32,
     gather_kv: u32,
