@@ -127,7 +127,7 @@ function write_create(   d, r, row, seen, union) {
     }
 }
 # Prints the counts of the first chip of each driver, before and now.
-function write_compilers(   c, count, d, driver, last, r, shown, titles, value) {
+function write_compilers(   c, changed, count, d, driver, last, r, shown, titles, value) {
     for (d = 1; d < devices && !rows[d, "compilers"]; d++) {}
     titles = " kernel "
     for (c = 2; c in chips; c++) {
@@ -142,7 +142,8 @@ function write_compilers(   c, count, d, driver, last, r, shown, titles, value) 
         printf "|%s", cell(names[d, "compilers", r])
         for (c = 1; c <= count; c++) {
             split(at(d, names[d, "compilers", r], shown[c]), value, ">")
-            printf "%s", cell(value[1] (value[1] == value[2] ? "" : " → " value[2]))
+            changed = value[1] != "" && value[1] != value[2]
+            printf "%s", cell((changed ? value[1] " → " : "") value[2])
         }
         print ""
     }

@@ -95,7 +95,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(33, section_6, 0)                                                                           \
     X(34, section_7, 0)                                                                           \
     X(35, counter, 0)           /* 1: may count tokens whose position or slot is out of range */  \
-    X(36, few_registers, 0)     /* 1: loads K and V after storing Q, and copies at last */        \
+    X(36, few_registers, 0)     /* 1: loads K and V after storing Q, and copies last */           \
     X(37, ops, 0)               /* ops_*: lanes that apply q_ops, k_ops, v_ops */                 \
     X(38, norms_held, 1)        /* rows of a tensor whose norms a lane keeps in registers */      \
     X(39, exchanged, 1)         /* floats of sums that the lanes of a workgroup share */          \

@@ -297,9 +297,7 @@ ChunkWords T(rotate_batch)(ChunkWords words, const Chunk chunk, const uint from,
     }
     return words;
 }
-#endif
-
-#if VKROPE_TENSOR_ROTATES == 0
+#else
 // Copies chunks as T(rotate_batch) rotates them.
 void T(store_batch)(ChunkWords words, const uvec2 channels, const uint from, const uint to,
                     const uint first, const uint end) {

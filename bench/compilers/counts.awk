@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # awk -v old=FILE -v facts=TEXT -f counts.awk CHIP...: prints a new compilers.txt from the files of
 # what counts.cpp prints on each chip. A cell has instructions/registers at the commit `before`,
-# from the old file, and now; what the old file does not have was the same before. Fails if a chip
-# lacks a kernel, or has more pipelines with spills than the old file says.
+# from the old file, and now. What an old file does not have has no counts before; without an old
+# file they are those of now. Fails if a chip lacks a kernel, or has more pipelines with spills than
+# the old file says.
 function bytes(pipeline) { # of an access
     sub(/^vkrope, /, "", pipeline)
     return pipeline ~ /^word/ ? 4 : pipeline ~ /^narrow/ ? 2 : pipeline + 0
@@ -48,7 +49,7 @@ END {
         for (c = 1; c < ARGC; c++) {
             here = names[r] SUBSEP ARGV[c]
             if (!(here in now)) fail(ARGV[c] " says nothing of " names[r])
-            printf " %17s", (here in before ? before[here] : now[here]) ">" now[here]
+            printf " %17s", (chips[1] == "" ? now[here] : before[here]) ">" now[here]
             if (r == 1 && here in last && now[here] > last[here])
                 fail(ARGV[c] " has spills that the old file does not have" spills[ARGV[c]])
         }

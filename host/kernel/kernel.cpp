@@ -52,7 +52,7 @@ void choose_geometries(Kernel& kernel, PipelineSet& set, bool processor) {
         const Geometry last = geometry(processor ? Load::processor
                                        : tuned   ? Load::many_tokens
                                                  : Load::few_tokens);
-        if (last.widest_access() != access) continue;  // a later turn has the same
+        if (last.widest_access() != access) continue;  // the formats allow less
         if (!processor && &set == &kernel.set[Q] && !kernel.separate_dispatches && kept++ < 2) {
             const Geometry many = geometry(Load::many_tokens);
             if (!(many == last)) kernel.pipelines[kernel.pipeline_count++] = {&set, many, true};

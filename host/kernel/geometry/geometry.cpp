@@ -44,14 +44,16 @@ bool format_allows(const Windows& windows, const TensorInfo& format, std::uint32
     return misfit == 0 && format_allows_copies(windows, format, unit);
 }
 
+// Returns the words that an access reads or writes. A narrow access has one element.
+std::uint32_t words_of(std::uint32_t access) {
+    return access == shader::access_wide ? 4 : access == shader::access_pair ? 2 : 1;
+}
+
 }  // namespace
 
 std::uint32_t unit_elements(const KernelInfo& info, std::uint32_t access) noexcept {
     if (access == shader::access_narrow) return 1;
-    const std::uint32_t words = access == shader::access_wide   ? 4
-                                : access == shader::access_pair ? 2
-                                                                : 1;
-    return words * (all_f32(info) ? 1u : 2u);
+    return words_of(access) * (all_f32(info) ? 1u : 2u);
 }
 
 Windows windows_of(const KernelInfo& info) noexcept {
@@ -80,10 +82,7 @@ bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept {
 bool strides_allow(std::uint32_t element_bytes, std::uint64_t offset_and_strides,
                    std::uint32_t access) noexcept {
     if (access == shader::access_narrow) return true;
-    const std::uint32_t bytes = access == shader::access_wide   ? 16
-                                : access == shader::access_pair ? 8
-                                                                : 4;
-    return offset_and_strides % (bytes / element_bytes) == 0;
+    return offset_and_strides % (4 * words_of(access) / element_bytes) == 0;
 }
 
 namespace {

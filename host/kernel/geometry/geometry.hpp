@@ -48,7 +48,7 @@ struct Geometry {
     std::uint32_t q_batch = 0,
                   k_batch = 0;   // heads of each tensor per lane, head_lanes apart; 0: all
     bool units_apart = false;    // neighbouring lanes have neighbouring units
-    bool few_registers = false;  // a lane loads K and V after storing Q, and copies at last
+    bool few_registers = false;  // a lane loads K and V after storing Q, and copies last
     std::uint32_t ops = shader::ops_none;  // shader::ops_*: the lanes that apply the ops of a row
     // ops_owned: number of rows whose norms a lane keeps in registers.
     std::uint32_t norms_held = 1;
@@ -99,8 +99,8 @@ struct Windows {
 };
 Windows windows_of(const KernelInfo& info) noexcept;
 
-// Returns whether formats and windows allow this access to the channels that rotate, and to all
-// channels in kernels with ops. Strides and offsets decide per call.
+// Returns whether formats and windows allow this access to all channels of all tensors. Strides and
+// offsets decide per call.
 bool formats_allow(const KernelInfo& info, std::uint32_t access) noexcept;
 
 // Returns whether this access is possible. `offset_and_strides` is the bitwise or of the first
