@@ -42,7 +42,8 @@ VKROPE_CONSTANT binding_v_second = 21;
 VKROPE_CONSTANT binding_q_weight = 22;  // weights of norms that are not parameters: read
 VKROPE_CONSTANT binding_k_weight = 23;
 VKROPE_CONSTANT binding_v_weight = 24;
-VKROPE_CONSTANT binding_count = 25;
+VKROPE_CONSTANT binding_token_count = 25;  // tokens of each sequence: read, at offset 0
+VKROPE_CONSTANT binding_count = 26;
 // Kernels that move keys have no Q, whose bindings they use.
 VKROPE_CONSTANT binding_source_mapping = binding_q_in;  // source rows of K and V
 VKROPE_CONSTANT binding_k_scales_in = binding_q_scales;  // scales of source rows
@@ -108,7 +109,8 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(46, staged_gaps, 0)       /* 1: staged rows have gaps: VKROPE_ROW_WORDS */                  \
     X(47, gather, 0)            /* 1: rows of K and V come from source_mapping */                 \
     X(48, copy_access, 0)       /* without ops, of channels that do not rotate: access_*, */      \
-    X(49, copy_elements, 1)     /* and elements per unit */
+    X(49, copy_elements, 1)     /* and elements per unit */                                       \
+    X(50, token_count, 0)       /* 1: a buffer has the number of tokens */
 
 // Constants of a tensor, with ids from `first` on, and names that begin with t. V has K's batch. In
 // a dispatch with K, V also has K's strides and heads.
@@ -150,7 +152,7 @@ VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
     X(first + 34, t##element_weight, 0) /* its element_*, */                           \
     X(first + 35, t##weight_added, 0) /* and what is added to it: 0 or 1 */
 
-VKROPE_CONSTANT first_q_constant = 50, first_k_constant = 86, first_v_constant = 122;
+VKROPE_CONSTANT first_q_constant = 51, first_k_constant = 87, first_v_constant = 123;
 #define VKROPE_CONSTANTS(X)                          \
     VKROPE_PIPELINE_CONSTANTS(X)                     \
     VKROPE_TENSOR_CONSTANTS(X, q_, first_q_constant) \
@@ -323,6 +325,7 @@ struct RowLayout {
 #define VKROPE_EITHER(a, b) uint a
 #define VKROPE_ONE_OF_3(a, b, c) uint a
 #define VKROPE_PUSH_IDS_Z VKROPE_PUSH.position_z
+#define VKROPE_PUSH_FIRST_TOKEN VKROPE_PUSH.first_set_tokens
 #define VKROPE_PUSH_IDS_TOKEN VKROPE_PUSH.first_position
 #define VKROPE_PUSH_TABLE_STRIDE VKROPE_PUSH.texture_fold_log2
 #define VKROPE_PUSH_FIRST_HEAD_GROUP VKROPE_PUSH.texture_fold_log2
@@ -344,7 +347,8 @@ struct Push {
     VKROPE_EITHER(first_position, ids_token);  //  80  first_position: int32 bits
     VKROPE_EITHER(position_z, ids_z);    //  84
     uint ids_axis;                       //  88
-    uint first_set_tokens;               //  92  of this dispatch
+    // 92  first_token: of this dispatch; bit 31: it counts a number of tokens that is too large
+    VKROPE_EITHER(first_set_tokens, first_token);
     uint slot_z;                         //  96
     uint page_size;                      // 100  rows per page
     uint slot_first, slot_rows;          // 108  contiguous slots that this dispatch stores to

@@ -83,6 +83,7 @@ shader::Constants constants_of(const Kernel& kernel, const PipelineSet& set,
     constants.gather = info.gather_kv;
     constants.copy_access = geometry.copy_access;
     constants.copy_elements = geometry.copy_elements;
+    constants.token_count = info.token_count;
     for (const TensorIndex t : every_tensor) {
         const TensorInfo& tensor = info.tensor[t];
         shader::TensorConstants& own = constants.tensor[t];

@@ -632,6 +632,8 @@ typedef struct vkrope_kernel_info {
     /** Tokens from vkrope_call::first_set_tokens on use a second set of all weights, biases and
      * given scales, with the same shapes, for text and image tokens of a block with two streams. */
     VkBool32 two_parameter_sets VKROPE_ZERO;
+    /** Calls have vkrope_call::token_count. Not with two_parameter_sets. */
+    VkBool32 token_count VKROPE_ZERO;
 } vkrope_kernel_info;
 
 /** The pipelines of one kind of rotation. Immutable: any number of threads may record with it, each
@@ -677,10 +679,10 @@ typedef struct vkrope_arena vkrope_arena;
  * Creates descriptor sets for `calls` calls of vkrope_record on a device without push descriptors;
  * create one arena per thread and frame. A call takes one set per dispatch, see
  * vkrope_get_dispatches. The arena works with every kernel and position kernel of the same device.
- * If the device binds fewer than 23 storage buffers per stage
+ * If the device binds fewer than 24 storage buffers per stage
  * (maxPerStageDescriptorStorageBuffers), a kernel with vkrope_norm::weight_bound may need an arena
- * created with an equal vkrope_kernel_info, below 20 one with second destinations, and below 18 one
- * with made scales. Below 15, this applies to every kernel with vkrope_ops, and below 11 to every
+ * created with an equal vkrope_kernel_info, below 21 one with second destinations, and below 19 one
+ * with made scales. Below 16, this applies to every kernel with vkrope_ops, and below 12 to every
  * kernel. vkrope_record rejects an arena that does not fit.
  *
  * @param kernel  determines the device; need not outlive the arena
@@ -830,13 +832,19 @@ typedef struct vkrope_call {
     vkrope_direction direction VKROPE_ZERO;        /**< forward or inverse */
     vkrope_gain gain VKROPE_ZERO;                  /**< treatment of the attention factor */
     vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_kv or gather_kv */
+    /** With vkrope_kernel_info::token_count: uint32, the tokens of each sequence when the commands
+     * execute, 0 to `tokens`, so that one recording serves steps of any size. Nothing of the tokens
+     * after them is read, written or counted as out of range. A larger number counts as `tokens`,
+     * and increments out_of_range once. The offset must be a multiple of 4 and of the device's
+     * minStorageBufferOffsetAlignment; 256 always is. */
+    VkDescriptorBufferInfo token_count VKROPE_ZERO;
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
      * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored),
      * and once more for a slot of V's own (vkrope_paged_cache::v_slot_mapping).
      * A call that records nothing counts nothing. The library never clears it. Setting this field
-     * is an error if neither can happen: with computed angles, which cover every implicit position
-     * and every int32 id, and no slots, because the kernel has neither scatter_kv nor gather_kv, or
-     * the call neither K nor V. */
+     * is an error if nothing can be counted: with computed angles, which cover every implicit
+     * position and every int32 id, no token_count, and no slots, because the kernel has neither
+     * scatter_kv nor gather_kv, or the call neither K nor V. */
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
     /** Weights, biases and scales of the kernel's vkrope_tensor_info::ops, as
      * vkrope_plan_parameters places them. Offset must be a multiple of 16; range at least
@@ -1440,6 +1448,44 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_query_scales(const vkrope_query
                                                               size_t count, float* scales,
                                                               vkrope_error* error);
 
+/** Table of the factors of vkrope_query_scales, for vkrope_position_call::query_scales. Position p
+ * has row (p + shift) / positions_per_row, rounded down. */
+typedef struct vkrope_query_scale_layout {
+    vkrope_query_scale scale VKROPE_ZERO;   /**< formula */
+    uint32_t rows VKROPE_ZERO;              /**< f32 factors */
+    uint32_t positions_per_row VKROPE_ZERO; /**< positions that share a factor */
+    uint32_t shift VKROPE_ZERO;             /**< added to a position */
+    size_t bytes VKROPE_ZERO;               /**< size of the table, 4 per row */
+} vkrope_query_scale_layout;
+
+/**
+ * Plans the table of the factors of positions 0 to max_position - 1. Where the formula has steps of
+ * whole positions, as Llama 4's and Ministral 3's, a row is a step: 128 rows for 1 048 576
+ * positions and a length of 8192. Otherwise each position has a row. Thread-safe.
+ *
+ * @param scale         formula; its kind may not be none
+ * @param max_position  1 to 2^31
+ * @param layout        receives the layout
+ * @param error         optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_plan_query_scales(const vkrope_query_scale* scale, uint64_t max_position,
+                         vkrope_query_scale_layout* layout, vkrope_error* error);
+
+/**
+ * Writes the table of `layout`: the factors that vkrope_query_scales returns, in the same bits.
+ * Thread-safe.
+ *
+ * @param layout  from vkrope_plan_query_scales; any other is refused
+ * @param memory  layout->bytes bytes, aligned to 4; may be mapped device memory: it is written
+ *                once, in order, and never read
+ * @param bytes   size of `memory`, at least layout->bytes
+ * @param error   optional
+ */
+VKROPE_NODISCARD VKROPE_API vkrope_result
+vkrope_fill_query_scales(const vkrope_query_scale_layout* layout, void* memory, size_t bytes,
+                         vkrope_error* error);
+
 /** Block sizes of Hadamard transforms, for vkrope_ops::hadamard. */
 typedef struct vkrope_hadamard_blocks {
     uint32_t q_and_k; /**< channels; 0: none */
@@ -1475,14 +1521,14 @@ VKROPE_API uint32_t vkrope_block_channels(vkrope_element element);
 /** Returns the size in bytes of one element, or of one block. */
 VKROPE_API uint32_t vkrope_element_bytes(vkrope_element element);
 
-/* ---- ids: conversion of positions to int32 ---- */
+/* ---- step: ids, slots, factors and the number of tokens, once per step for all layers ---- */
 
-/** Computes int32 ids, once per step for all layers. Immutable: any number of threads may record
- * with it. */
+/** Computes what the calls of all layers read from buffers. Immutable: any number of threads may
+ * record with it. */
 typedef struct vkrope_position_kernel vkrope_position_kernel;
 
 /**
- * Compiles the pipeline of vkrope_record_positions. Thread-safe like vkrope_kernel_create.
+ * Compiles the pipelines of vkrope_record_positions. Thread-safe like vkrope_kernel_create.
  *
  * @param device  the borrowed device
  * @param kernel  receives the kernel; destroy it with vkrope_position_kernel_destroy
@@ -1496,7 +1542,8 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_position_kernel_create(
 VKROPE_API void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel);
 
 /**
- * Creates an arena like vkrope_arena_create; vkrope_record_positions takes one set per call.
+ * Creates an arena like vkrope_arena_create; vkrope_record_positions takes one set for each of
+ * vkrope_position_call::out, slot_mapping, scale_tokens and token_count that the call has.
  *
  * @param kernel  determines the device; need not outlive the arena
  * @param calls   1 to 65536
@@ -1509,15 +1556,18 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
                              vkrope_arena** arena, vkrope_error* error);
 
 /**
- * Computes int32 ids, once per step for all layers. Three forms:
+ * Computes, once per step for all layers, int32 ids (`out`), and from block tables, lengths and a
+ * table of factors what vkrope_call has of the same name: slot_mapping, scale_tokens, token_count.
+ * Each of the four is optional, but one must be given. Three forms:
  *
- * - One row per sequence, no `cu_seqlens`: `out` is [batch, tokens]. The position of token t of
- *   sequence b is offsets[b] + first + t, or ids[b, t] (int64), or ids[b, t] 2^fraction_bits (f32:
- *   seconds, patch centres, interpolated grids).
- * - Ragged, `cu_seqlens` is [sequences + 1]: `out` is [tokens]. The position of token t of packed
- *   sequence i, cu_seqlens[i] <= t < cu_seqlens[i + 1], is offsets[i] + first + t - cu_seqlens[i].
- *   A token of no sequence, before the first sum or not before the last, has no position. Nor has a
- *   token from the first sum on that is negative, or that the next one is below.
+ * - One row per sequence, no `cu_seqlens` or `query_lens`: outputs are [batch, tokens]. The
+ *   position of token t of sequence b is offsets[b] + first + t, or ids[b, t] (int64), or ids[b, t]
+ *   2^fraction_bits (f32: seconds, patch centres, interpolated grids).
+ * - Ragged, `cu_seqlens` is [sequences + 1]: outputs are [tokens]. The position of token t of
+ *   packed sequence i, cu_seqlens[i] <= t < cu_seqlens[i + 1], is offsets[i] + first + t -
+ *   cu_seqlens[i]. A token of no sequence, before the first sum or not before the last, has no
+ *   position. Nor has a token from the first sum on that is negative, or that the next one is
+ *   below. `query_lens` [sequences] stands for the sums of its numbers, from 0.
  * - A shard, cp_size > 1: each sequence is cut into 2 cp_size chunks of equal length. This rank has
  *   chunk cp_rank, followed by chunk 2 cp_size - 1 - cp_rank (zig-zag), as fused_rope of
  *   TransformerEngine. `tokens` counts the tokens of this rank; cu_seqlens counts those of all
@@ -1526,10 +1576,27 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * An f32 id times 2^fraction_bits must be a whole number; the rotation then has frequencies times
  * 2^-fraction_bits: vkrope_scale_positions.
  *
+ * The place of a token is its index in its sequence, counted over all steps; its slot follows from
+ * it. Without `seq_lens` it is the position. With `seq_lens`, which count the tokens of this step too,
+ * it is seq_lens[i] - query_lens[i] + t (query_lens[i]: the tokens of sequence i in this step, from
+ * whichever form), and the position is place + offsets[i] + first: positions may then differ from
+ * places, as after a context shift or an image, and slots do not change. In the first form a
+ * sequence whose seq_lens is 0 is idle.
+ *
+ * The slot of place p is block_table[i, p / page_size] * page_size + p % page_size. It is -1, so
+ * that nothing is stored, if that page is -1 (absent). If p is below 0 or beyond the row of the
+ * table, or the page is not one of cache_pages, it is -1 and increments out_of_range.
+ *
  * A token without a position, or whose position does not fit in int32 or is not a whole number,
- * gets the id -2^31 and increments out_of_range. No table covers -2^31, so vkrope_record leaves the
- * token unrotated. Computed angles cover every int32, and rotate it as position -2^31: with them,
- * this counter alone tells of such a token.
+ * gets the id -2^31, the slot -1 and the factor 1, and increments out_of_range, once. No table
+ * covers -2^31, so vkrope_record leaves the token unrotated. Computed angles cover every int32, and
+ * rotate it as position -2^31: with them, this counter alone tells of such a token. A position that
+ * the table of factors does not cover has the factor 1, and increments out_of_range.
+ *
+ * `token_count` receives the last of the sums, at most `tokens`. If that sum is larger, negative,
+ * or the sums fall, out_of_range is incremented, and after a fall the number is the last sum before
+ * it. Tokens from token_count on, and those of an idle sequence, have the id 0, the slot -1 and the
+ * factor 1, and are not counted.
  */
 typedef struct vkrope_position_call {
     uint32_t batch VKROPE_ZERO;  /**< sequences; 0: 1 */
@@ -1541,7 +1608,11 @@ typedef struct vkrope_position_call {
     /** Optional: int32 or int64, ascending from 0 to the number of tokens. No value causes accesses
      * outside the buffers. */
     VkDescriptorBufferInfo cu_seqlens VKROPE_ZERO;
-    uint32_t sequences VKROPE_ZERO;        /**< sequences in cu_seqlens */
+    /** Optional, instead of cu_seqlens: int32, tokens of each sequence in this step; 0: none. */
+    VkDescriptorBufferInfo query_lens VKROPE_ZERO;
+    /** Optional: int32, tokens of each sequence after this step. Not with ids or cp_size. */
+    VkDescriptorBufferInfo seq_lens VKROPE_ZERO;
+    uint32_t sequences VKROPE_ZERO;        /**< sequences in cu_seqlens or query_lens */
     VkBool32 offsets_int64 VKROPE_ZERO;    /**< offsets are int64 */
     VkBool32 cu_seqlens_int64 VKROPE_ZERO; /**< cu_seqlens are int64 */
     /** Number of shards; if above 1, tokens (or each sequence) is a multiple of 2; 0: 1. */
@@ -1549,20 +1620,39 @@ typedef struct vkrope_position_call {
     uint32_t cp_rank VKROPE_ZERO;           /**< index of this shard */
     VkBool32 ids_f32 VKROPE_ZERO;           /**< ids are f32 */
     uint32_t fraction_bits VKROPE_ZERO;     /**< of f32 ids, 0 to 63 */
-    VkDescriptorBufferInfo out VKROPE_ZERO; /**< int32 [batch, tokens] */
-    /** Optional uint32 counter: incremented for each token that gets the id -2^31. */
+    VkDescriptorBufferInfo out VKROPE_ZERO; /**< optional: receives int32 ids [batch, tokens] */
+    /** Optional: int32 [sequences, pages], the page of the cache for each page of a sequence; -1:
+     * absent. Not with f32 ids or cp_size. */
+    VkDescriptorBufferInfo block_table VKROPE_ZERO;
+    uint32_t pages VKROPE_ZERO;              /**< pages of a row of block_table */
+    uint32_t block_table_stride VKROPE_ZERO; /**< from one row to the next; 0: packed, pages */
+    uint32_t page_size VKROPE_ZERO;          /**< tokens per page; 0: 1 */
+    /** Pages of the cache: block_table has numbers below it. At most 2^31 / page_size. */
+    uint32_t cache_pages VKROPE_ZERO;
+    /** With block_table: receives int32 slots [batch, tokens]. */
+    VkDescriptorBufferInfo slot_mapping VKROPE_ZERO;
+    /** Table of factors from vkrope_fill_query_scales, and its layout, read during the call. */
+    VkDescriptorBufferInfo query_scales VKROPE_ZERO;
+    const vkrope_query_scale_layout* query_scale_layout VKROPE_ZERO;
+    /** With query_scales: receives f32 factors [batch, tokens]. Not with f32 ids. */
+    VkDescriptorBufferInfo scale_tokens VKROPE_ZERO;
+    /** With cu_seqlens or query_lens: receives the number of tokens of this step, uint32. */
+    VkDescriptorBufferInfo token_count VKROPE_ZERO;
+    /** Optional uint32 counter of what is out of range, as described above. Never cleared. */
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
 } vkrope_position_call;
 
 /**
- * Records one dispatch that writes `out`. vkrope_get_boundary applies: `out` and `out_of_range` are
- * written, the other buffers read. Replaces the same state of the command buffer as vkrope_record,
- * and allocates nothing. On error nothing has been recorded.
+ * Records one dispatch for each output. vkrope_get_boundary applies: outputs and `out_of_range` are
+ * written, the other buffers read; dispatches need no barrier between them. Replaces the same state
+ * of the command buffer as vkrope_record, and allocates nothing. On error nothing has been
+ * recorded. Needs a device that binds 6 storage buffers in a stage
+ * (maxPerStageDescriptorStorageBuffers); 4 suffice for `out` alone, without seq_lens.
  *
  * @param commands  as for vkrope_record
  * @param kernel    any number of threads may record with one kernel at a time
  * @param call      the conversion
- * @param arena     as for vkrope_record; takes one set per call
+ * @param arena     as for vkrope_record; takes one set for each output
  * @param error     optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a field with an invalid value;
  *         VKROPE_ERROR_LIMIT_EXCEEDED if the device cannot bind or dispatch that much, or if the
