@@ -287,6 +287,9 @@ VKROPE_CONSTANT flag_second = 32768;        // this dispatch stores the second d
 VKROPE_CONSTANT flag_keeps = flag_q_in_place;  // without Q: angle 0 changes no row
 VKROPE_CONSTANT flag_first_head = 65536;    // from this bit on: first head of this dispatch
 
+// Bit of Push::first_token: this dispatch counts a number of tokens that is too large.
+VKROPE_CONSTANT first_token_counts = 0x80000000u;
+
 // Indices of the bytes of Push::offsets. A byte is the start of an item in its binding, in elements
 // or words; for a quantised type, in bytes. Items of tensors are in the order Q, K, V.
 VKROPE_CONSTANT offset_q_in = 0;
@@ -347,8 +350,7 @@ struct Push {
     VKROPE_EITHER(first_position, ids_token);  //  80  first_position: int32 bits
     VKROPE_EITHER(position_z, ids_z);    //  84
     uint ids_axis;                       //  88
-    // 92  first_token: of this dispatch; bit 31: it counts a number of tokens that is too large
-    VKROPE_EITHER(first_set_tokens, first_token);
+    VKROPE_EITHER(first_set_tokens, first_token);  //  92  of this dispatch; first_token_counts
     uint slot_z;                         //  96
     uint page_size;                      // 100  rows per page
     uint slot_first, slot_rows;          // 108  contiguous slots that this dispatch stores to

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Processes the rows of a lane in kernels with ops: whole rows of tokens, or a share of them. Needs
 // chunks.glsl, norm.glsl, tensor.glsl for the tensors q_, k_ and v_, and the files that those need.
-// Declares no binding, push constant or workgroup size. Define this macro first:
+// Declares no binding, push constant or workgroup size. Define these macros first:
 //
 //   VKROPE_OUT_OF_RANGE_WORD(index)  the counter of tokens outside a table or cache: uint
+//   VKROPE_PRESENT_TOKENS            with token_count: tokens of this dispatch that exist
 #ifndef VKROPE_OPS_LANES_GLSL
 #define VKROPE_OPS_LANES_GLSL
 
 #ifndef VKROPE_OUT_OF_RANGE_WORD
 #error "ops_lanes.glsl: define VKROPE_OUT_OF_RANGE_WORD(index)"
+#endif
+#ifndef VKROPE_PRESENT_TOKENS
+#error "ops_lanes.glsl: define VKROPE_PRESENT_TOKENS"
 #endif
 #if !defined(VKROPE_CHUNKS_GLSL) || !defined(VKROPE_NORM_GLSL)
 #error "ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first"
@@ -72,11 +76,15 @@ void ops_rows(const uint index, const uint z, const uint head_lane, const uint a
 }
 
 // Processes a lane's share of the rows of a token. Lanes without a token process the last token and
-// store nothing.
+// store nothing. The workgroup must have a token.
 void ops_shares(const uint chunk_lane, const uint head_lane, const uint token_lane) {
     const uint wanted = gl_WorkGroupID.x * group_tokens + token_lane, z = gl_WorkGroupID.z;
-    const bool in_call = wanted < VKROPE_PUSH.tokens;
-    const uint index = min(wanted, VKROPE_PUSH.tokens - 1);
+    bool in_call = wanted < VKROPE_PUSH.tokens;
+    uint index = min(wanted, VKROPE_PUSH.tokens - 1);
+    if (token_count != 0) {
+        in_call = wanted < VKROPE_PRESENT_TOKENS;
+        index = min(wanted, VKROPE_PRESENT_TOKENS - 1);
+    }
     const Token token = vkrope_token_of_cache(index, z);
     q_Share q = q_begin_share(token, index, z, chunk_lane, head_lane, token_lane, in_call);
     k_Share k = k_begin_share(token, index, z, chunk_lane, head_lane, token_lane, in_call);
@@ -118,8 +126,14 @@ const uint spread_log2 = 3;
 void ops_lane() {
     const uint lane = gl_LocalInvocationID.x;
     if (ops == ops_shared) {
-        ops_shares(lane % chunk_lanes, lane / chunk_lanes % head_lanes,
-                   lane / (chunk_lanes * head_lanes));
+        const uint chunk_lane = lane % chunk_lanes, head_lane = lane / chunk_lanes % head_lanes,
+                   token_lane = lane / (chunk_lanes * head_lanes);
+        if (token_count == 0) {
+            ops_shares(chunk_lane, head_lane, token_lane);
+        } else if (gl_WorkGroupID.x * group_tokens < VKROPE_PRESENT_TOKENS) {
+            // All lanes of the workgroup take this branch, which has barriers, or none does.
+            ops_shares(chunk_lane, head_lane, token_lane);
+        }
     } else {
         uint apart_log2 = 0;
         if (((q_ops | k_ops | v_ops) & op_token) == 0) {
@@ -127,8 +141,12 @@ void ops_lane() {
         }
         const uint apart = 1u << apart_log2;
         const uint index = gl_WorkGroupID.x * group_tokens + (lane >> apart_log2);
-        if (index < VKROPE_PUSH.tokens)
+        if (token_count != 0) {
+            if (index < VKROPE_PRESENT_TOKENS)
+                ops_rows(index, gl_WorkGroupID.z, lane & (apart - 1u), apart);
+        } else if (index < VKROPE_PUSH.tokens) {
             ops_rows(index, gl_WorkGroupID.z, lane & (apart - 1u), apart);
+        }
     }
 }
 

@@ -76,6 +76,7 @@ VKROPE_BUFFER(readonly, binding_table, uvec4, table_wide)
 VKROPE_BUFFER(readonly, binding_table, uint, table_word)
 VKROPE_BUFFER(readonly, binding_table_sin, uint, table_sin)
 VKROPE_BUFFER(, binding_out_of_range, uint, out_of_range)
+VKROPE_BUFFER(readonly, binding_token_count, uint, counted_tokens)
 layout(set = 0, binding = binding_turns, std140) uniform Turns {
     uvec4 turns[turn_header_vec4s + (rotary_dim / 2 + 1) / 2 * head_groups *
                                         (phase + (section_order == sections_sum ? axes : 1))];
@@ -436,13 +437,38 @@ void serve(const uint index, const uint z, const uint chunk_lane, const uint hea
     }
 }
 
+// Returns the number of tokens of this dispatch, of each sequence, that the call has: all, or those
+// that come before the counted end.
+uint present_tokens() {
+    const uint first = VKROPE_PUSH_FIRST_TOKEN & ~first_token_counts;
+    const uint end = counted_tokens[0];
+    return min(end - min(end, first), push.tokens);
+}
+
+#define VKROPE_PRESENT_TOKENS present_tokens()
 #include "ops_lanes.glsl"
+
+// Counts a number of tokens that exceeds those of the call.
+void count_excess() {
+    const uint first = VKROPE_PUSH_FIRST_TOKEN;
+    if ((first & first_token_counts) != 0) {
+        const uint end = (first & ~first_token_counts) + push.tokens;
+        if (gl_GlobalInvocationID == uvec3(0) && counted_tokens[0] > end)
+            atomicAdd(VKROPE_OUT_OF_RANGE_WORD(VKROPE_OFFSET(offset_out_of_range)), 1);
+    }
+}
 
 void main() {
     const uint lane = gl_LocalInvocationID.x;
     const uint chunk_lane = lane % chunk_lanes, head_lane = lane / chunk_lanes % head_lanes;
+    if (token_count != 0) {
+        if (counter != 0) count_excess();
+    }
     if (ops != ops_none) {
         ops_lane();
+    } else if (token_count != 0) {
+        const uint index = gl_WorkGroupID.x * group_tokens + lane / token_lanes;
+        if (index < present_tokens()) serve(index, gl_WorkGroupID.z, chunk_lane, head_lane);
     } else if (group_tokens == 1) {
         serve(gl_WorkGroupID.x, gl_WorkGroupID.z, chunk_lane, head_lane);
     } else {

@@ -28,7 +28,7 @@ inline KernelInfo completed(KernelInfo info) noexcept {
     info.head_groups = head_groups_of(info);
     info.pairing_out = output_pairing(info);
     for (VkBool32* flag : {&info.scatter_kv, &info.gather_kv, &info.phase, &info.channel_angles,
-                           &info.two_parameter_sets})
+                           &info.two_parameter_sets, &info.token_count})
         *flag = *flag != VK_FALSE;
     for (TensorInfo& of : info.tensor) {
         Ops& ops = of.ops;

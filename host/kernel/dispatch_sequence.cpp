@@ -82,6 +82,7 @@ class DispatchBuilder {
         add_angles();
         add_counter();
         push_.q_scale = bits_of(resolved_.q_scale);
+        bindings_.of[shader::binding_token_count] = resolved_.token_count;
         bindings_.of[shader::binding_parameters] = resolved_.parameters;
         offsets_.of[shader::offset_parameters] = resolved_.parameters_offset;
         offsets_.pack(push_.offsets);
@@ -203,8 +204,11 @@ class DispatchBuilder {
     }
 
     void add_positions() noexcept {
-        push_.first_set_tokens = call_.first_set_tokens -
-                                 std::min(call_.first_set_tokens, tile_.first.tokens);
+        if (kernel_.info.token_count)
+            push_.first_token = tile_.first.tokens;
+        else
+            push_.first_set_tokens = call_.first_set_tokens -
+                                     std::min(call_.first_set_tokens, tile_.first.tokens);
         if (resolved_.ids.buffer) {
             const shader::RowLayout ids = bind(resolved_.ids, 1, tile_, z_is_group_,
                                                shader::binding_ids, shader::offset_ids);
@@ -279,7 +283,8 @@ class DispatchBuilder {
     }
 
     // Each token is counted in one tile: the tile of its first heads and, if the cache is split, of
-    // the last pages.
+    // the last pages. A number of tokens that is too large is counted in the tile of the first
+    // sequence that has the last tokens.
     void add_counter() noexcept {
         offsets_.of[shader::offset_out_of_range] = resolved_.out_of_range_offset;
         if (tile_.first.heads != 0 || tile_.first.groups != 0 || !has_last_pages() ||
@@ -288,6 +293,10 @@ class DispatchBuilder {
         push_.flags |= (tensors_.counts_positions ? shader::flag_count_positions : 0) |
                        (tensors_.counts_slots ? shader::flag_count_slots : 0);
         bindings_.of[shader::binding_out_of_range] = resolved_.out_of_range;
+        const Counts &first = tile_.first, &count = tile_.count;
+        if (kernel_.info.token_count && tensors_.counts_positions && first.batch == 0 &&
+            first.tokens + count.tokens == tensors_.tiling.whole.tokens)
+            push_.first_token |= shader::first_token_counts;
     }
 
     const Kernel& kernel_;

@@ -185,7 +185,7 @@ Status make_words(Kernel& kernel, Specializer& module, bool counts, std::uint32_
                   MadeWords& made, const Spirv** words) {
     kernel.binds = {};
     const bool can_count = kernel.info.rotary_dim != 0 || kernel.info.scatter_kv ||
-                           kernel.info.gather_kv;
+                           kernel.info.gather_kv || kernel.info.token_count;
     for (std::uint32_t i = 0;
          i < kernel.pipeline_count && kernel.binds.storage_buffers() <= most_buffers; ++i) {
         const Pipeline& pipeline = kernel.pipelines[i];

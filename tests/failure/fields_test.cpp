@@ -27,7 +27,7 @@ class Fields {
     void kernel(KernelInfo& of) {
         auto& [pairing, rotary_dim, tensors, angles, positions, mapping, tuning, pairing_out,
                scatter_kv, gather_kv, windows, of_sections, phase, head_groups, table,
-               channel_angles, conversion, two_parameter_sets] = of;
+               channel_angles, conversion, two_parameter_sets, token_count] = of;
         field("pairing", pairing, VKROPE_INTERLEAVED);
         field("rotary_dim", rotary_dim, 64u);
         for (std::size_t i : {Q, K, V}) format("tensor[" + std::to_string(i) + "]", tensors[i]);
@@ -56,10 +56,11 @@ class Fields {
         field("channel_angles", channel_angles, !channel_angles);
         field("conversion", conversion, VKROPE_CONVERSION_INTEGER);
         field("two_parameter_sets", two_parameter_sets, !two_parameter_sets);
+        field("token_count", token_count, !token_count);
     }
 
     void call(Call& of, AngleTableLayout& plan) {
-        auto& [batch, tokens, in, out, positions, angles, direction, gain, paged_cache,
+        auto& [batch, tokens, in, out, positions, angles, direction, gain, paged_cache, token_count,
                out_of_range, parameters, first_set_tokens, q_scale, scale_tokens, scales_out,
                scales_in, second, norm_weight] = of;
         field("batch", batch, 1u), field("tokens", tokens, 3u);
@@ -98,6 +99,7 @@ class Fields {
             field("paged_cache.row_stride", row_stride, std::int64_t{1024});
             field("paged_cache.batch_stride", batch_stride, std::int64_t{40});
         }
+        buffer("token_count", token_count);
         buffer("out_of_range", out_of_range), buffer("parameters", parameters);
         field("first_set_tokens", first_set_tokens, 3u);
         field("q_scale", q_scale, 0.25f);
@@ -114,8 +116,10 @@ class Fields {
     }
 
     void position_call(PositionCall& of) {
-        auto& [batch, tokens, first, ids, offsets, cu_seqlens, sequences, offsets_int64,
-               cu_seqlens_int64, cp_size, cp_rank, ids_f32, fraction_bits, out, out_of_range] = of;
+        auto& [batch, tokens, first, ids, offsets, cu_seqlens, query_lens, seq_lens, sequences,
+               offsets_int64, cu_seqlens_int64, cp_size, cp_rank, ids_f32, fraction_bits, out,
+               block_table, pages, block_table_stride, page_size, cache_pages, slot_mapping,
+               query_scales, query_scale_layout, scale_tokens, token_count, out_of_range] = of;
         field("batch", batch, 3u), field("tokens", tokens, 6u), field("first", first, 5);
         buffer("ids", ids), buffer("offsets", offsets), buffer("cu_seqlens", cu_seqlens);
         field("sequences", sequences, 1u);
@@ -124,6 +128,12 @@ class Fields {
         field("cp_size", cp_size, 3u), field("cp_rank", cp_rank, 1u);
         field("ids_f32", ids_f32, !ids_f32), field("fraction_bits", fraction_bits, 3u);
         buffer("out", out), buffer("out_of_range", out_of_range);
+        static_cast<void>(query_lens), static_cast<void>(seq_lens), static_cast<void>(block_table);
+        static_cast<void>(pages), static_cast<void>(block_table_stride);
+        static_cast<void>(page_size), static_cast<void>(cache_pages);
+        static_cast<void>(slot_mapping), static_cast<void>(query_scales);
+        static_cast<void>(query_scale_layout), static_cast<void>(scale_tokens);
+        static_cast<void>(token_count);
     }
 
    private:
@@ -300,6 +310,7 @@ Scene scene_of(const char* name, const KernelHost& host, const KernelInfo& info)
     for (const TensorIndex t : every_tensor)
         if (info.tensor[t].ops.norm.weight_bound) call.norm_weight[t] = words(880 + 16 * t, 4096);
     if (info.two_parameter_sets) call.first_set_tokens = 2;
+    if (info.token_count) call.token_count = words(940, 4);
     if (info.rotary_dim == 0) return made;
     if (info.positions == VKROPE_POSITIONS_IMPLICIT)
         call.positions = {.first = 7, .batch_stride = broadcast};
@@ -407,6 +418,8 @@ std::vector<Scene> scenes(const KernelHost& host) {
                                 .weight_offset = 1,
                                 .weight_bound = true};
     all.push_back(scene_of("bound weights", host, bound));
+    bound.token_count = true;
+    all.push_back(scene_of("bound weights, the number of tokens", host, bound));
     steps.scatter_kv = true;
     all.push_back(scene_of("steps, slots", host, steps));
     Scene without_k = all.back();
@@ -607,7 +620,8 @@ TEST_CASE("record_positions: a field of a call that is set is used, or refused b
 // Returns the fields of an info that are flags.
 std::vector<VkBool32*> flags_of(KernelInfo& info) {
     std::vector<VkBool32*> flags = {&info.scatter_kv, &info.gather_kv, &info.phase,
-                                    &info.channel_angles, &info.two_parameter_sets};
+                                    &info.channel_angles, &info.two_parameter_sets,
+                                    &info.token_count};
     for (TensorInfo& of : info.tensor)
         for (VkBool32* flag : {&of.ops.scale_call, &of.ops.scale_tokens, &of.ops.scales_in,
                                &of.ops.norm.round_between, &of.ops.norm.weight_bound})

@@ -179,6 +179,7 @@ KernelInfo draw_kernel(Random& random) {
         if (is_made(of.ops)) of.ops.store_scale = VKROPE_STORE_SCALE_MADE_POWER_OF_TWO;
     }
     info.two_parameter_sets = with_ops && random.one_in(2);
+    info.token_count = !info.two_parameter_sets && random.one_in(2);
     for (TensorInfo& of : info.tensor)
         of.ops.norm.weight_bound = of.ops.norm.weight != VKROPE_PARAMETER_NONE &&
                                    !info.two_parameter_sets && random.one_in(2);
@@ -296,6 +297,7 @@ Call draw_call(const KernelHost& host, const KernelInfo& info, Random& random) {
     if (info.positions == VKROPE_POSITIONS_IDS)
         call.positions = {.ids = words(0xa4000, call.batch * call.tokens)};
     if (random.one_in(2)) call.out_of_range = words(0xbf000, 1);
+    if (info.token_count) call.token_count = {host.words, 0xbf200, 4};
     call = with_ops(host, info, call);
     if (info.two_parameter_sets) {
         call.parameters.range *= 2;
@@ -489,6 +491,9 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
         if (info.two_parameter_sets)
             right((index < push.first_set_tokens) == (row.token < call.first_set_tokens),
                   "has the parameters of its token");
+        if (info.token_count)
+            right((push.first_token & ~shader::first_token_counts) + index == row.token,
+                  "knows the number of its token");
         if (ops.scale_tokens)
             right(word_at(shader::binding_q_scales + as, shader::offset_q_scales + as, nth) ==
                       place(call.scale_tokens[t], token),
@@ -543,8 +548,14 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
         right((counted & flags) == 0, "counts each token once");
         counted |= flags;
     };
+    std::uint32_t excess_counts = 0;  // dispatches that count a token_count that is too large
     for (const Command& dispatch : all) {
         const shader::Push push = pushed(dispatch);
+        if (info.token_count && (push.first_token & shader::first_token_counts) != 0) {
+            ++excess_counts;
+            right((push.first_token & ~shader::first_token_counts) + push.tokens == call.tokens,
+                  "compares with the tokens of the call");
+        }
         const std::uint32_t heads[] = {push.heads & 0xffff, push.heads >> 16,
                                        push.flags & shader::flag_v ? push.heads >> 16 : 0};
         for (const TensorIndex as : every_tensor)
@@ -559,6 +570,7 @@ void compare(const KernelInfo& info, const Call& call, const std::vector<Command
                                       : shader::flag_count_positions |
                                             (slots ? shader::flag_count_slots : 0);
     for (const std::uint32_t flags : counts) CHECK(flags == counted);
+    CHECK(excess_counts == (info.token_count && counted != 0 && !all.empty() ? 1 : 0));
     const bool v_counts = has_slots_of_v(call) && counted != 0 && !keeps(info, call, V);
     for (const std::uint32_t flags : counts_of_v)
         CHECK(flags == (v_counts ? shader::flag_count_slots : 0));

@@ -835,8 +835,8 @@ typedef struct vkrope_call {
     /** With vkrope_kernel_info::token_count: uint32, the tokens of each sequence when the commands
      * execute, 0 to `tokens`, so that one recording serves steps of any size. Nothing of the tokens
      * after them is read, written or counted as out of range. A larger number counts as `tokens`,
-     * and increments out_of_range once. The offset must be a multiple of 4 and of the device's
-     * minStorageBufferOffsetAlignment; 256 always is. */
+     * and increments out_of_range once. The offset must be a multiple of 16 and of the device's
+     * minStorageBufferOffsetAlignment; one of 256 always is. */
     VkDescriptorBufferInfo token_count VKROPE_ZERO;
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
      * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored),

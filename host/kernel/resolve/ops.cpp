@@ -159,6 +159,9 @@ Status check_ops(const KernelInfo& info) noexcept {
     for (const TensorIndex t : every_tensor)
         if (Status s = check_ops(info, t); !s) return s;
     if (!info.two_parameter_sets) return {};
+    if (info.token_count)
+        return error(VKROPE_ERROR_NOT_SUPPORTED,
+                     "token_count is VK_TRUE: with two_parameter_sets it must be VK_FALSE");
     for (const TensorIndex t : every_tensor)
         if (info.tensor[t].ops.norm.weight_bound)
             return error(VKROPE_ERROR_INVALID_ARGUMENT,

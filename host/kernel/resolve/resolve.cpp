@@ -54,6 +54,18 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
                  b.name);
 }
 
+Status resolve_token_count(const StorageLimits& limits, const VkDescriptorBufferInfo& where,
+                           ResolvedCall& resolved) noexcept {
+    std::uint32_t offset = 0;
+    if (Status s = bind_words("token_count", where, 4, limits, resolved.token_count, offset); !s)
+        return s;
+    if (offset == 0) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "token_count.offset is %" PRIu64
+                 ": on this device it must be a multiple of %" PRIu64,
+                 where.offset, binding_alignment(limits));
+}
+
 // Resolves what only a kernel that rotates has: positions and angles.
 Status resolve_rotation(const KernelInfo& info, const StorageLimits& limits, const Call& call,
                         ResolvedCall& resolved) noexcept {
@@ -141,6 +153,9 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
     if (needs.any) {
         if (Status s = resolve_ops(info, needs.parameter_bytes, limits, call, resolved); !s)
             return {s, {}};
+    }
+    if (info.token_count) {
+        if (Status s = resolve_token_count(limits, call.token_count, resolved); !s) return {s, {}};
     }
     if (is_given(call.out_of_range)) {
         if (Status s = bind_words("out_of_range", call.out_of_range, 4, limits,

@@ -46,6 +46,7 @@ struct ResolvedCall {
     std::uint32_t ids_axis = 0;             // stride of axes, in words
     std::uint32_t position_step = 0;        // implicit: positions between sequences
     std::uint32_t page_size = 1;
+    VkDescriptorBufferInfo token_count = {};  // as bound; null if there is none
     float gain = 1;                          // multiplies cos and sin
     VkDescriptorBufferInfo parameters = {};  // as bound; null if there are none
     std::uint32_t parameters_offset = 0;     // words from the start of the binding

@@ -177,11 +177,13 @@ Status check_unused(const KernelInfo& info, std::size_t parameter_bytes,
     const bool rotates = info.rotary_dim != 0 && (call.in[Q].heads != 0 || call.in[K].heads != 0);
     const bool slots = (info.scatter_kv || info.gather_kv) &&
                        (call.in[K].heads != 0 || call.in[V].heads != 0);
-    rows.buffer(
-        "", "out_of_range", call.out_of_range,
-        (rotates && (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) || slots,
-        "nothing can be out of range: no row is rotated by a table or by 64-bit ids, and no "
-        "row of K or V goes to a slot or comes from one");
+    rows.buffer("", "token_count", call.token_count, info.token_count,
+                "the kernel was created without token_count");
+    rows.buffer("", "out_of_range", call.out_of_range,
+                (rotates && (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) ||
+                    slots || info.token_count,
+                "nothing can be out of range: no row is rotated by a table or by 64-bit ids, no "
+                "row of K or V goes to a slot or comes from one, and there is no token_count");
     rows.buffer("", "parameters", call.parameters, parameter_bytes != 0,
                 "the kernel was created without weights, biases and given scales");
     rows.number("", "first_set_tokens", call.first_set_tokens, info.two_parameter_sets,

@@ -101,7 +101,7 @@ Status check_words_apart(const KernelInfo& info, const Call& call, const Resolve
         return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s and %s overlap: they must be disjoint", a,
                      b);
     };
-    Words read[17];
+    Words read[18];
     std::size_t count = 0;  // number of buffers that the call has
     const auto read_view = [&](const char* name, const View& view) {
         const std::uint64_t bytes = words_of(view, call) * 4;
@@ -125,6 +125,7 @@ Status check_words_apart(const KernelInfo& info, const Call& call, const Resolve
     read_words("angles.buffer", call.angles.buffer, resolved.table);
     read_words("angles.sin", call.angles.sin, resolved.table_sin);
     read_words("parameters", call.parameters, resolved.parameters);
+    read_words("token_count", call.token_count, resolved.token_count);
     for (const TensorIndex t : every_tensor)
         if (resolved.tensor[t].scales)
             read_view(names_of[t].scale_tokens, *resolved.tensor[t].scales);

@@ -42,7 +42,7 @@ struct Binding {
 // Bindings in ascending order of their numbers, each number once.
 class BindingList {
    public:
-    static constexpr std::uint32_t most = 25;
+    static constexpr std::uint32_t most = 26;
 
     // Returns false if the list is full.
     bool add(const Binding& binding) noexcept;

@@ -150,7 +150,8 @@ BindingList bindings_of_one() noexcept {
 // Returns all bindings of all kernels without ops.
 BindingList bindings_of_rotations() noexcept {
     BindingList list = bindings_of_three();
-    for (const std::uint32_t number : {shader::binding_table, shader::binding_table_sin})
+    for (const std::uint32_t number :
+         {shader::binding_table, shader::binding_table_sin, shader::binding_token_count})
         list.add({number, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER});
     list.add({shader::binding_turns, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER});
     list.add({shader::binding_texture, VK_DESCRIPTOR_TYPE_SAMPLED_IMAGE});

@@ -285,6 +285,9 @@ TEST_CASE("create: rules of norms, biases, clip and scale") {
              g.info.tensor[Q].ops = {};
              g.info.two_parameter_sets = true;
          }},
+        {"token_count VK_TRUE two_parameter_sets",
+         [](Given& g) { g.info.two_parameter_sets = g.info.token_count = true; },
+         VKROPE_ERROR_NOT_SUPPORTED},
         {"tensor[2].ops tensor[2].head_dim 0",
          [](Given& g) {
              g.info.tensor[V] = {};
@@ -446,10 +449,10 @@ TEST_CASE("create: rules of second destinations") {
 TEST_CASE("create: any VkBool32 but 0 is true") {
     KernelInfo given;
     given.scatter_kv = given.gather_kv = given.phase = given.channel_angles = 2;
-    given.two_parameter_sets = 2;
+    given.two_parameter_sets = given.token_count = 2;
     const KernelInfo info = completed(given);
     for (const VkBool32 flag : {info.scatter_kv, info.gather_kv, info.phase, info.channel_angles,
-                                info.two_parameter_sets})
+                                info.two_parameter_sets, info.token_count})
         CHECK(flag == VK_TRUE);
 }
 

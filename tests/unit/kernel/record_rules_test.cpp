@@ -133,6 +133,29 @@ TEST_CASE("record: a counter that nothing can increment is refused") {
     }
 }
 
+TEST_CASE("record: the number of tokens is a word of its own, which may exceed the tokens") {
+    Given good;
+    good.call.token_count = at(other_buffer, 256, 4);
+    CHECK(std::string(good.resolved().status.what).find("token_count") != std::string::npos);
+    good.info.token_count = true;
+    const Broken rules[] = {
+        {"token_count.buffer null", [](Given& g) { g.call.token_count = {}; }},
+        {"token_count.offset 2", [](Given& g) { g.call.token_count.offset = 2; }},
+        {"token_count.offset 260 64", [](Given& g) { g.call.token_count.offset = 260; }},
+        {"token_count.offset 264 16",
+         [](Given& g) { g.limits.offset_alignment = 4, g.call.token_count.offset = 264; }},
+        {"token_count.range 3 4", [](Given& g) { g.call.token_count.range = 3; }},
+        {"out[0] token_count", [](Given& g) { g.call.token_count.buffer = q_buffer; }},
+        {"token_count out_of_range",
+         [](Given& g) { g.call.out_of_range = at(other_buffer, 256, 4); }},
+    };
+    check_record(good, rules);
+    CHECK(good.valid().token_count.offset == 256);
+    good.info.angles = VKROPE_ANGLES_COMPUTED;  // a number that is too large is counted, too
+    good.call.out_of_range = at(other_buffer, 4096, 4);
+    CHECK(std::string(good.resolved().status.what).find("out_of_range") == std::string::npos);
+}
+
 TEST_CASE("record: an implicit position beyond the table needs a counter") {
     Given good;
     good.info.positions = VKROPE_POSITIONS_IMPLICIT;

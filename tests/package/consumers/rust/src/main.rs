@@ -123,6 +123,7 @@ struct KernelInfo {
     channel_angles: u32,
     conversion: u32,
     two_parameter_sets: u32,
+    token_count: u32,
 }
 
 impl PartialEq for KernelInfo {
