@@ -18,10 +18,14 @@ std::size_t row_bytes_of(const Operation& operation, vkrope_tensor_index which) 
     return stored_bytes(info.out, info.head_dim);
 }
 
-std::size_t second_bytes_of(const Operation& operation, vkrope_tensor_index which) {
-    const vkrope_tensor_info& info = operation.info.tensor[which];
-    return tokens_of(operation) * operation.call.in[which].heads *
-           stored_bytes(info.second, info.head_dim);
+// Calls visit(first, bytes) for each row of the second destination, with its first byte there.
+void each_second_row(const Operation& operation, vkrope_tensor_index which,
+                     const std::function<void(std::size_t first, std::size_t bytes)>& visit) {
+    const vkrope_element element = operation.info.tensor[which].second;
+    const oracle::Tensor rows = second_rows_of(operation, which);
+    oracle::each_row(rows, [&](std::uint64_t, std::uint64_t first) {
+        visit(stored_bytes(element, first), stored_bytes(element, rows.head_dim));
+    });
 }
 
 bool makes_scales(const Operation& operation, vkrope_tensor_index which) {
@@ -87,7 +91,9 @@ void leave_out_outputs(const Operation& operation, Bytes& rest) {
         if (!has(operation, which)) continue;
         const oracle::Tensor out = rows_of(operation, which, true);
         if (has_second(operation, which))
-            leave_out(operation.call.second[which].offset, second_bytes_of(operation, which));
+            each_second_row(operation, which, [&](std::size_t first, std::size_t bytes) {
+                leave_out(operation.call.second[which].offset + first, bytes);
+            });
         each_stored_row(operation, which, [&](std::uint64_t row, std::size_t byte) {
             leave_out(byte, row_bytes_of(operation, which));
             if (makes_scales(operation, which)) {
@@ -154,8 +160,13 @@ Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const B
 
 Bytes second_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after) {
     if (!has_second(operation, which)) return {};
-    const auto first = after.begin() + std::ptrdiff_t(operation.call.second[which].offset);
-    return {first, first + std::ptrdiff_t(second_bytes_of(operation, which))};
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    Bytes packed(tokens_of(operation) * operation.call.in[which].heads *
+                 stored_bytes(info.second, info.head_dim));
+    each_second_row(operation, which, [&](std::size_t first, std::size_t bytes) {
+        std::copy_n(&after[operation.call.second[which].offset + first], bytes, &packed[first]);
+    });
+    return packed;
 }
 
 std::vector<float> made_scales(const Operation& operation, vkrope_tensor_index which,

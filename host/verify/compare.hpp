@@ -39,7 +39,8 @@ void each_stored_row(const Operation& operation, vkrope_tensor_index which,
 // Returns the stored rows packed as [batch, tokens, heads, head_dim]; other rows are 0.
 Bytes packed_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
 
-// Returns the rows of the second destination, [batch, tokens, heads, head_dim]; empty without one.
+// Returns the rows of the second destination, [batch, tokens, heads, head_dim], 0 for tokens that
+// are not among the token_count; empty without one.
 Bytes second_rows(const Operation& operation, vkrope_tensor_index which, const Bytes& after);
 
 // Returns the computed scales, [batch, tokens, heads, groups], 0 for rows not stored; empty without

@@ -28,6 +28,24 @@ std::int64_t integer_at(const Operation& operation, const VkDescriptorBufferInfo
     return number;
 }
 
+// Returns the number in vkrope_call::token_count; without it, the tokens of each sequence.
+std::uint32_t token_count_of(const Operation& operation) {
+    const VkDescriptorBufferInfo& where = operation.call.token_count;
+    return where.range == 0 ? operation.call.tokens
+                            : std::uint32_t(integer_at(operation, where, false, 0));
+}
+
+// Returns which tokens [batch, tokens] are not among the token_count of their sequence. Empty:
+// none.
+std::vector<bool> tokens_beyond(const Operation& operation) {
+    const std::uint32_t tokens = operation.call.tokens, count = token_count_of(operation);
+    std::vector<bool> beyond;
+    if (count >= tokens) return beyond;
+    for (std::size_t token = 0; token < tokens_of(operation); ++token)
+        beyond.push_back(token % tokens >= count);
+    return beyond;
+}
+
 std::vector<double> doubles(const std::vector<float>& floats) {
     return {floats.begin(), floats.end()};
 }
@@ -90,10 +108,12 @@ oracle::Cache cache_of(const Side& side, vkrope_tensor_index which, const oracle
     cache.page_stride = stride_of(paged.page_stride, cache.page_size * cache.row_stride);
     const std::uint64_t of_sequence = stride_of(paged.batch_stride, operation.call.tokens);
     const VkDescriptorBufferInfo& mapping = mapping_of(side, which);
+    const std::uint32_t count = token_count_of(operation);
     for (std::uint64_t batch = 0; batch < rows.batch; ++batch) {
         for (std::uint64_t token = 0; token < rows.tokens; ++token) {
-            cache.slot_mapping.push_back(
-                integer_at(operation, mapping, paged.int64, batch * of_sequence + token));
+            cache.slot_mapping.push_back(token < count ? integer_at(operation, mapping, paged.int64,
+                                                                    batch * of_sequence + token)
+                                                       : -1);
         }
     }
     return cache;
@@ -234,12 +254,22 @@ oracle::Operation rotation_of(const Operation& operation, vkrope_tensor_index wh
     return rotation;
 }
 
+// Returns whether neither the type nor an op changes the rows of a tensor that do not rotate.
+bool keeps_rows(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& of = operation.info.tensor[which];
+    oracle::Ops steps = steps_of(operation, which);
+    if (steps.hadamard == steps.hadamard_of_input) steps.hadamard = steps.hadamard_of_input = 0;
+    const bool makes = of.ops.store_scale >= VKROPE_STORE_SCALE_MADE;
+    return of.in == of.out && !oracle::has_steps(steps) && makes == (of.ops.scales_in != 0) &&
+           (of.ops.store_scale == VKROPE_STORE_SCALE_NONE || makes);
+}
+
 // Returns whether the rows of a tensor are in place, and no call of the kernel changes them.
 bool stays(const Operation& operation, vkrope_tensor_index which) {
     const bool turns = which != VKROPE_V && operation.info.rotary_dim != 0;
     return !turns && operation.call.paged_cache.source_mapping.range == 0 &&
            operation.call.in[which].where.offset == operation.call.out[which].where.offset &&
-           !kept_tokens(operation, which).empty();
+           keeps_rows(operation, which) && !has_second(operation, which);
 }
 
 // Returns the tokens of which a slot of a tensor is outside its cache, and none is -1.
@@ -351,6 +381,8 @@ oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bo
         const oracle::Tensor from = rows_of(operation, which, false);
         for (const std::int64_t slot : from.cache->slot_mapping)
             rows.left_out.push_back(!oracle::has_row(*from.cache, slot));
+    } else {
+        rows.left_out = tokens_beyond(operation);
     }
     if (side.has_slots(which)) {
         rows.cache = cache_of(side, which, rows);
@@ -403,14 +435,7 @@ bool is_read_from_cache(const Operation& operation, vkrope_tensor_index which) {
 
 std::vector<bool> kept_tokens(const Operation& operation, vkrope_tensor_index which) {
     const vkrope_kernel_info& info = operation.info;
-    const vkrope_tensor_info& of = info.tensor[which];
-    oracle::Ops steps = steps_of(operation, which);
-    if (steps.hadamard == steps.hadamard_of_input) steps.hadamard = steps.hadamard_of_input = 0;
-    const bool makes = of.ops.store_scale >= VKROPE_STORE_SCALE_MADE;
-    if (!is_read_from_cache(operation, which) || of.in != of.out || oracle::has_steps(steps) ||
-        makes != (of.ops.scales_in != 0) ||
-        (of.ops.store_scale != VKROPE_STORE_SCALE_NONE && !makes))
-        return {};
+    if (!is_read_from_cache(operation, which) || !keeps_rows(operation, which)) return {};
     std::vector<bool> kept(tokens_of(operation), true);
     if (which == VKROPE_V || info.rotary_dim == 0) return kept;
     const bool rearranges = info.pairing_out != VKROPE_PAIRING_NONE &&
@@ -431,18 +456,24 @@ bool has_second(const Operation& operation, vkrope_tensor_index which) {
     return has(operation, which) && operation.info.tensor[which].second_of != VKROPE_SECOND_NONE;
 }
 
+oracle::Tensor second_rows_of(const Operation& operation, vkrope_tensor_index which) {
+    const vkrope_tensor_info& info = operation.info.tensor[which];
+    oracle::Tensor rows = {.type = type_of(info.second),
+                           .batch = batch_of(operation),
+                           .tokens = operation.call.tokens,
+                           .heads = operation.call.in[which].heads,
+                           .head_dim = info.head_dim};
+    rows.head_stride = rows.head_dim;
+    rows.token_stride = rows.heads * rows.head_stride;
+    rows.batch_stride = rows.tokens * rows.token_stride;
+    rows.left_out = tokens_beyond(operation);
+    return rows;
+}
+
 oracle::Definition second_definition_of(const Operation& operation, vkrope_tensor_index which,
                                         bool flushes) {
     oracle::Definition definition = definition_of(operation, which, flushes);
-    oracle::Tensor& out = definition.out;
-    out = {.type = type_of(operation.info.tensor[which].second),
-           .batch = out.batch,
-           .tokens = out.tokens,
-           .heads = out.heads,
-           .head_dim = out.head_dim};
-    out.head_stride = out.head_dim;
-    out.token_stride = out.heads * out.head_stride;
-    out.batch_stride = out.tokens * out.token_stride;
+    definition.out = second_rows_of(operation, which);
     definition.store.reset();
     if (operation.info.tensor[which].second_of == VKROPE_SECOND_INPUT) {
         definition.ops = {};
@@ -508,8 +539,10 @@ std::uint32_t tokens_out_of_range(const Operation& operation) {
     if (has(operation, cached) && !(apart && stays(operation, VKROPE_K)))
         outside = tokens_outside(operation, cached);
     if (apart && !stays(operation, VKROPE_V)) of_v = tokens_outside(operation, VKROPE_V);
-    std::uint32_t count = 0;
+    const std::vector<bool> beyond = tokens_beyond(operation);
+    std::uint32_t count = token_count_of(operation) > operation.call.tokens ? 1 : 0;
     for (std::size_t token = 0; token < outside.size(); ++token) {
+        if (!beyond.empty() && beyond[token]) continue;
         const bool covered = oracle::is_covered(rotation, token);
         count += outside[token] || !covered ? 1 : 0;
         count += of_v[token] && covered ? 1 : 0;

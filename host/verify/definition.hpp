@@ -62,7 +62,8 @@ std::uint32_t axis_of(const vkrope_sections& sections, std::uint32_t pair);
 // Returns the contract's bound of rotated channels, as oracle::Definition::bound_u.
 double bound_of(const Operation& operation);
 
-// Returns the layout of an input or an output; strides count channels.
+// Returns the layout of an input or an output; strides count channels. Tokens that are not among
+// the token_count of their sequence have no rows.
 oracle::Tensor rows_of(const Operation& operation, vkrope_tensor_index which, bool output);
 
 // Returns the definition of one tensor.
@@ -74,8 +75,9 @@ oracle::Definition definition_of(const Operation& operation, vkrope_tensor_index
 // Returns whether a call writes vkrope_call::second of a tensor.
 bool has_second(const Operation& operation, vkrope_tensor_index which);
 
-// Returns the definition of the second destination, whose rows are packed from the start of
-// vkrope_call::second. Requires has_second().
+// Returns the rows of the second destination, which are packed from the start of
+// vkrope_call::second, and their definition. Require has_second().
+oracle::Tensor second_rows_of(const Operation& operation, vkrope_tensor_index which);
 oracle::Definition second_definition_of(const Operation& operation, vkrope_tensor_index which,
                                         bool flushes);
 
@@ -103,7 +105,8 @@ float scale_at(const Operation& operation, vkrope_tensor_index which, const Byte
 
 // Returns by how much vkrope_call::out_of_range grows: by nothing if the call records nothing,
 // because all rows are in place and nothing changes them. A token counts once, or twice if its
-// position is covered and it has two slots, of K and of V, that are outside.
+// position is covered and it has two slots, of K and of V, that are outside. A token_count that is
+// too large counts once.
 std::uint32_t tokens_out_of_range(const Operation& operation);
 
 }  // namespace vkrope::verify

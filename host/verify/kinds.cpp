@@ -197,6 +197,16 @@ bool has_slots_of_v(Whole operation) {
     return !operation.v_slots.empty();
 }
 
+// A token_count of some tokens, but not all, of several sequences.
+bool has_some_tokens(Whole operation) {
+    return operation.shape.batch > 1 && operation.token_count > 0 &&
+           operation.token_count < operation.shape.tokens;
+}
+
+bool counts_some_tokens(Whole operation) {
+    return operation.counts && has_some_tokens(operation);
+}
+
 constexpr ReportedLimits few_workgroups = {.workgroups_x = 3, .workgroups_y = 2, .workgroups_z = 3};
 constexpr std::uint32_t arm = 0x13b5, broadcom = 0x14e4;  // vendors
 constexpr ReportedLimits short_range = {.storage_range = 1u << 14};
@@ -699,6 +709,57 @@ constexpr Kind all[] = {
                 info.tensor[Q].in == VKROPE_F16;
      },
      nullptr, 1500, {.vendor = broadcom}},
+    // Numbers of tokens in a buffer
+    {"token_count",
+     [](Info info, Tensors) {
+         return rotates(info) && info.positions != VKROPE_POSITIONS_IMPLICIT &&
+                info.angles != VKROPE_ANGLES_COMPUTED && has(info.tensor[V]) && !info.scatter_kv;
+     },
+     counts_some_tokens, 4000, {}, true},
+    {"token_count_too_large",
+     [](Info info, Tensors shape) {
+         return rotates(info) && has(info.tensor[Q]) && has(info.tensor[K]) &&
+                has(info.tensor[V]) && !v_like_k(info, shape);
+     },
+     [](Whole operation) {
+         return has_q_and_k(operation) && !operation.absent[V] && operation.counts &&
+                operation.token_count > operation.shape.tokens;
+     },
+     20000, few_workgroups, true},
+    {"token_count_in_parts",
+     [](Info info, Tensors) {
+         return rotates(info) && info.mapping == VKROPE_MAPPING_CPU && info.head_groups < 2 &&
+                has_known_angles(info);
+     },
+     [](Whole operation) {
+         return counts_some_tokens(operation) &&
+                operation.token_count > operation.shape.tokens / 2;
+     },
+     20000, few_workgroups, true},
+    {"token_count_of_slots",
+     [](Info info, Tensors) {
+         return info.scatter_kv && has(info.tensor[V]) && is_made(info.tensor[K].ops.store_scale);
+     },
+     counts_some_tokens, 4000, {}, true},
+    {"token_count_of_a_cache",
+     [](Info info, Tensors) {
+         return moves_keys(info) && info.gather_kv && info.scatter_kv && info.rotary_dim != 0 &&
+                has(info.tensor[V]) && info.tensor[K].head_dim < 200;
+     },
+     counts_some_tokens, 4000, {}, true},
+    {"token_count_with_second",
+     [](Info info, Tensors) {
+         return has_second(info.tensor[K]) && is_made(info.tensor[K].ops.store_scale) &&
+                !info.scatter_kv && info.head_groups < 2;
+     },
+     [](Whole operation) { return !operation.absent[K] && has_some_tokens(operation); }, 4000, {},
+     true},
+    {"token_count_with_norms",
+     [](Info info, Tensors) {
+         return any_norm(info, VKROPE_NORM_SPAN_TOKEN) && lanes_own_rows(info) &&
+                info.mapping == VKROPE_MAPPING_CPU;
+     },
+     has_some_tokens, 4000, {}, true},
 };
 
 }  // namespace

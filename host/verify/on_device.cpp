@@ -127,6 +127,7 @@ Call OnDevice::call(Call of) const {
     place(of.paged_cache.source_mapping);
     place(of.paged_cache.v_slot_mapping);
     place(of.paged_cache.v_source_mapping);
+    place(of.token_count);
     place(of.out_of_range);
     if (parameters_.handle() != VK_NULL_HANDLE) of.parameters = parameters_.whole();
     if (plan_.pairs == 0) {

@@ -356,7 +356,7 @@ Operation placed(const Unplaced& unplaced) {
     const bool rotates = info.rotary_dim != 0 && (is_in_call(Q) || is_in_call(K)),
                can_count = (rotates &&
                             (info.angles != VKROPE_ANGLES_COMPUTED || call.positions.int64)) ||
-                           slots;
+                           slots || info.token_count;
     if (can_count && (must_count(unplaced) || unplaced.counts))
         call.out_of_range = memory.take(sizeof(std::uint32_t));
     if (!unplaced.cos.empty()) {
@@ -389,6 +389,11 @@ Operation placed(const Unplaced& unplaced) {
                                          : take_scales(info.scatter_kv && which != Q);
     }
     place_weights(unplaced, memory, operation);
+    if (info.token_count) {
+        call.token_count = memory.take(sizeof unplaced.token_count, 256);
+        std::memcpy(&memory.bytes[call.token_count.offset], &unplaced.token_count,
+                    sizeof unplaced.token_count);
+    }
     operation.memory = std::move(memory.bytes);
     auto seed = std::uint32_t(random());
     for (const TensorIndex which : every_tensor) {

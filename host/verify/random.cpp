@@ -460,6 +460,22 @@ void draw_call(Random& random, Unplaced& operation, std::uint32_t elements) {
     Random more(operation.seed);
     draw_slots_of_v(more, operation);
     operation.shares_weight = more.one_in(2) && binds_weights(info);
+    if (info.token_count) {
+        Random of_count(~std::uint64_t{operation.seed});
+        const std::uint32_t all = shape.tokens, some = of_count.below(all + 1);
+        operation.token_count = of_count.any_of(
+            {0u, 1u, all - 1, all, all + 1, ~0u, std::uint32_t(of_count()), some, some, some});
+        if (!may_be_outside) operation.counts = of_count.one_in(2);
+    }
+}
+
+// Draws whether a kernel takes a number of tokens, apart from all else that is drawn.
+//
+// from  determines the result
+void draw_token_count(std::uint64_t from, const Kind& kind, KernelInfo& info) {
+    const bool may = !info.two_parameter_sets;
+    info.token_count = may && (kind.has_token_count ||
+                               (kind.kernel == nullptr && Random(~from).one_in(6)));
 }
 
 // Returns whether no two tokens store to one of `rows` rows, and no token's source is another
@@ -487,6 +503,8 @@ Unplaced random_operation(std::uint64_t seed, const Kind& kind) {
         kernel = {};
         Random random(at);
         draw_kernel(random, kernel);
+        draw_token_count(at, kind, kernel.info);
+        if (kind.has_token_count && !kernel.info.token_count) continue;
         if (kind.kernel == nullptr || kind.kernel(kernel.info, kernel.shape)) break;
     }
     for (std::uint64_t tried = 0; tried < 5000; ++tried) {

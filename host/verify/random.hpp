@@ -20,6 +20,9 @@ struct Kind {
     std::uint32_t elements = 1500;  // approximate size of the largest tensor
     // Limits under which a call takes several dispatches.
     ReportedLimits limits = {};
+    // Whether the operations have a token_count. Those of no kind have one sometimes, and those of
+    // the other kinds never, so that all their tokens are compared.
+    bool has_token_count = false;
 };
 
 // Kinds that together have every value of each field, and the sizes that change how a shader

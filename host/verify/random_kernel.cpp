@@ -250,6 +250,7 @@ void leave_out_rotation(KernelInfo& info) {
     info.scatter_kv = rotation.scatter_kv;
     info.gather_kv = rotation.gather_kv;
     info.two_parameter_sets = rotation.two_parameter_sets;
+    info.token_count = rotation.token_count;
 }
 
 void draw_heads(Random& random, Unplaced& operation) {

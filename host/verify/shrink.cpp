@@ -141,6 +141,7 @@ void repair(Unplaced& operation, const Unplaced& from, bool keep_last) {
                                           ? std::min(operation.call.first_set_tokens,
                                                      operation.shape.tokens - 1)
                                           : 0;
+    if (!info.token_count) operation.token_count = 0;
     if (info.positions != VKROPE_POSITIONS_AXIS_IDS) info.sections = {};
     if (info.positions == VKROPE_POSITIONS_IMPLICIT)
         operation.ids.clear();
@@ -228,6 +229,7 @@ class Shrinker {
 
     Unplaced least() {
         leave_out_rotation();
+        take([](Unplaced& of) { of.token_count = std::min(of.token_count, of.shape.tokens + 1); });
         while (reset_fields() || lower_numbers() || simplify_elements()) {
         }
         return least_;

@@ -54,6 +54,7 @@ void each_field(Unplaced& of, const Visit& visit) {
     visit("rows", of.rows);
     visit("seed", of.seed);
     visit("counts", of.counts);
+    visit("token_count", of.token_count);
     visit("ids", of.ids);
     visit("slots", of.slots);
     visit("sources", of.sources);

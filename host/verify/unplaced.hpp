@@ -36,6 +36,7 @@ struct Unplaced : Operation {
     std::array<Bytes, 3> rows = {};
     std::uint32_t seed = 1;
     bool counts = false;  // the call has vkrope_call::out_of_range, if a token can be out of range
+    std::uint32_t token_count = 0;  // the number in call.token_count, for info.token_count
     // [axes, batch, tokens], if info.positions uses ids; stored with the strides of call.positions.
     std::vector<std::int64_t> ids = {};
     // For info.scatter_kv, stored with the stride of call.paged_cache. Empty: random, some of them

@@ -89,6 +89,7 @@ void add_kernel(SeenValues& seen, const KernelInfo& info) {
     seen.add("gather_kv", info.gather_kv);
     seen.add("gather_kv and scatter_kv", info.gather_kv && info.scatter_kv);
     seen.add("two_parameter_sets", info.two_parameter_sets);
+    seen.add("token_count", info.token_count);
 }
 
 void add_ops(SeenValues& seen, const std::string& name, const KernelInfo& info, TensorIndex which) {
@@ -291,6 +292,17 @@ void add_call(SeenValues& seen, const Unplaced& operation) {
         seen.add("page_gaps", operation.page_gaps);
         seen.add("beside", operation.beside);
     }
+    if (info.token_count) {
+        const std::uint32_t count = operation.token_count, most = operation.shape.tokens;
+        seen.add("a number of tokens",
+                 count == 0      ? 0
+                 : count < most  ? 1
+                 : count == most ? 2
+                 : count < ~0u   ? 3
+                                 : 4,
+                 5);
+        CHECK(!info.two_parameter_sets);
+    }
     if (info.tensor[Q].ops.scale_call && !operation.absent[Q])
         seen.add("q_scale", call.q_scale != 0 && call.q_scale != 1);
 }
@@ -349,6 +361,7 @@ TEST_CASE("each kind of random operations has a name and operations of its own")
         CHECK(verify::rows_are_apart(one));
         CHECK(verify::text_of(one) != verify::text_of(other));
         CHECK(one.info.rotary_dim == other.info.rotary_dim);
+        CHECK(bool(one.info.token_count) == kind.has_token_count);
     }
 }
 

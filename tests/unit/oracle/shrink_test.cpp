@@ -83,6 +83,14 @@ TEST_CASE("an operation shrinks to slots of V's own, and to a weight that a call
           "operation.info.tensor[1].ops.norm.weight_type = VKROPE_BF16;\n");
 }
 
+TEST_CASE("an operation shrinks to its number of tokens, or to none") {
+    CHECK(shrunk_text([](const Unplaced& of) {
+              return of.info.token_count && of.token_count > of.shape.tokens;
+          }) == "operation.info.token_count = 1;\noperation.token_count = 2;\n");
+    CHECK(shrunk_text([](const Unplaced& of) { return of.info.token_count != 0; }) ==
+          "operation.info.token_count = 1;\n");
+}
+
 TEST_CASE("the arrays of an operation shrink with its shape, to the values that fail") {
     const auto last_is_negative = [](const Unplaced& of) {
         return of.ids.size() > 1 && of.ids.back() == INT32_MIN && of.shape.batch == 2;

@@ -2,6 +2,7 @@
 // Checks the verdict on an operation: the bytes of the definition are right, any other is wrong.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -380,6 +381,74 @@ TEST_CASE("verdict on an operation: a second destination receives the row of eac
     std::memcpy(&first_of_last, &after[second_at + last], sizeof first_of_last);
     CHECK(first_of_last == 2 * first_of_input);
     CHECK(verify::compare(operation, after, false).problem.empty());
+}
+
+TEST_CASE("verdict on an operation: tokens from token_count on keep their bytes, and none counts") {
+    constexpr std::size_t count_at = 496;
+    Operation operation = operation_of(VKROPE_Q, VKROPE_F32);
+    operation.info.token_count = VK_TRUE;
+    operation.call.token_count = {{}, count_at, 4};
+    constexpr std::size_t bytes = heads * head_dim * sizeof(float);
+    for (const auto& [number, rows, counted] :
+         {std::array{0u, 0u, 0u},
+          {1u, 1u, 0u},
+          {2u, 2u, 0u},
+          {3u, 3u, 1u},
+          {4u, 3u, 2u},
+          {~0u, 3u, 2u}}) {  // the position of token 2 is not covered
+        CAPTURE(number);
+        put<std::uint32_t>(operation.memory, count_at, {number});
+        CHECK(verify::tokens_out_of_range(operation) == counted);
+        const Bytes after = done(operation, VKROPE_Q);
+        for (std::size_t at = out_at; at < out_at + tokens * bytes; at += 4)
+            CHECK((std::memcmp(&after[at], &operation.memory[at], 4) == 0) ==
+                  (at >= out_at + rows * bytes));
+        check_bytes(operation, after);
+    }
+    // Each of several sequences has so many.
+    vkrope_call& call = operation.call;
+    call.batch = 2;
+    call.in[VKROPE_Q].heads = call.out[VKROPE_Q].heads = 1;
+    put<std::uint32_t>(operation.memory, count_at, {2});
+    std::vector<std::uint64_t> stored;
+    verify::each_stored_row(operation, VKROPE_Q,
+                            [&](std::uint64_t row, std::size_t) { stored.push_back(row); });
+    CHECK(stored == std::vector<std::uint64_t>{0, 1, 3, 4});
+    put<std::uint32_t>(operation.memory, count_at, {4});
+    CHECK(verify::tokens_out_of_range(operation) == 3);  // a position of each, and the number
+}
+
+TEST_CASE("verdict on an operation: tokens from token_count on have no slot, scale or second row") {
+    constexpr std::size_t count_at = 496, second_at = 768, end = 1024;
+    Operation operation = operation_of(VKROPE_K, VKROPE_INT8);
+    operation.memory.resize(end, std::byte{0xa5});
+    operation.info.scatter_kv = operation.info.token_count = VK_TRUE;
+    vkrope_tensor_info& info = operation.info.tensor[VKROPE_K];
+    info.ops.store_scale = VKROPE_STORE_SCALE_MADE;
+    info.second_of = VKROPE_SECOND_INPUT;
+    info.second = VKROPE_F32;
+    info.heads = heads;
+    vkrope_call& call = operation.call;
+    call.out[VKROPE_K].where.range = 3 * heads * head_dim;
+    call.paged_cache = {.slot_mapping = {{}, slots_at, 12}};
+    call.scales_out[VKROPE_K] = {{}, scales_at, 3 * heads * sizeof(float)};
+    constexpr std::size_t bytes = heads * head_dim * sizeof(float);
+    call.second[VKROPE_K] = {{}, second_at, tokens * bytes};
+    call.token_count = {{}, count_at, 4};
+    put<std::uint32_t>(operation.memory, count_at, {2});
+    for (const std::int32_t last : {0, 2, -1, 9}) {  // one is the slot of the first token
+        put<std::int32_t>(operation.memory, slots_at, {2, 8, last});
+        CHECK(verify::tokens_out_of_range(operation) == 1);
+        Bytes after = done(operation, VKROPE_K);
+        std::copy_n(&operation.memory[in_at], 2 * bytes, &after[second_at]);
+        check_bytes(operation, after);
+        const std::vector<float> scales = verify::made_scales(operation, VKROPE_K, after);
+        CHECK(std::vector<float>(scales.begin() + heads, scales.end()) ==
+              std::vector<float>(2 * heads));
+        const Bytes second = verify::second_rows(operation, VKROPE_K, after);
+        CHECK(std::memcmp(second.data(), &after[second_at], 2 * bytes) == 0);
+        CHECK(Bytes(second.begin() + 2 * bytes, second.end()) == Bytes(bytes));
+    }
 }
 
 namespace {
