@@ -193,6 +193,59 @@ def test_slots_outside_the_cache_are_counted(device, llama, tensor):
     assert kernel.run(k=device.array(k), out_k=cache, slot_mapping=slots).out_of_range == 2
 
 
+@pytest.mark.parametrize("name", ["device", "device_with_sets"])
+@pytest.mark.parametrize("number, outside", [(0, 0), (1, 0), (4, 2), (5, 4), (6, 5), (2**32 - 1, 5)])
+def test_token_count(request, name, llama, tensor, number, outside):
+    device = request.getfixturevalue(name)
+    arrays = q, k, v = [tensor(2, 5, heads, 128) for heads in (4, 2, 2)]
+    kernel = vkrope.Kernel(
+        device, llama, q=np.float32, k=np.float32, v=np.float32, max_position=12,
+        angles="direct_buffer", token_count=True,
+    )  # fmt: skip
+    there = [device.array(array) for array in arrays]
+    out = [device.array(np.full_like(array, 7)) for array in arrays]
+    run = kernel.run(  # of the positions 9 to 13, two are not in the table
+        q=there[0], k=there[1], v=there[2], out_q=out[0], out_k=out[1], out_v=out[2], positions=9,
+        token_count=device.array(np.array([number], np.uint32)),
+    )  # fmt: skip
+    assert run.out_of_range == outside
+    out = [array.numpy() for array in out]
+    present, covered = min(number, 5), min(number, 3)
+    for array, result in zip((q, k), out):
+        if covered:
+            expected = rotated(array[:, :covered], llama, np.arange(9, 9 + covered))
+            assert_right(result[:, :covered], expected, BOUND)
+        np.testing.assert_array_equal(result[:, covered:present], array[:, covered:present])
+    np.testing.assert_array_equal(out[2][:, :present], v[:, :present])
+    for result in out:
+        np.testing.assert_array_equal(result[:, present:], 7)
+
+
+def test_a_token_count_that_is_too_large_counts_without_a_table(device, llama, tensor):
+    q = device.array(tensor(1, 3, 2, 128))
+    kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=64, angles="computed",
+                           token_count=True)
+    for number, counted in ((3, 0), (4, 1)):
+        count = device.array(np.array([number], np.uint32))
+        assert kernel.run(q=q, token_count=count).out_of_range == counted
+
+
+def test_token_counts_that_are_refused(device, llama, tensor):
+    q = device.array(tensor(1, 3, 2, 128))
+    kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=64, token_count=True)
+    plain = vkrope.Kernel(device, llama, q=np.float32, max_position=64)
+    numbers = device.array(np.arange(300, dtype=np.uint32))
+    for message, of, count in (
+        ("token_count", kernel, None),
+        ("token_count", plain, numbers[:1]),
+        ("token_count is uint32 of the shape .2,.: .* one uint32", kernel, numbers[:2]),
+        ("token_count is int32 .* one uint32", kernel, device.array(np.zeros(1, np.int32))),
+        ("token_count.*offset", kernel, numbers[1:2]),
+    ):
+        with pytest.raises(vkrope.InvalidArgumentError, match=message):
+            of.run(q=q, token_count=count)
+
+
 def test_norms_of_the_model(device, tensor):
     config = {"model_type": "qwen3", "hidden_size": 512, "num_attention_heads": 4,
               "num_key_value_heads": 2, "head_dim": 128, "rope_theta": 10000.0,

@@ -69,7 +69,8 @@ class Run(NamedTuple):
     out_of_range: int
     """number of tokens whose position the table does not cover (their rows stay unrotated) or
     whose slot is outside the cache (their K and V are not stored); a token whose position is
-    covered counts once more if V has slots of its own, and its slot there is outside"""
+    covered counts once more if V has slots of its own, and its slot there is outside. A
+    token_count that is too large counts once"""
 
 
 Format = Union[HeadFormat, Any]
@@ -105,6 +106,8 @@ class Kernel(Owner):
                        outputs must not be the inputs
         two_parameter_sets: tokens from `first_set_tokens` of run() on use a second set of
                        weights, as do text and image tokens in a block with two streams
+        token_count:   run() takes the number of tokens from a DeviceArray. Not with
+                       two_parameter_sets
         ops:           the kernel also applies the norms and scales of the model, which the
                        rotation has from the model's file; False: it only rotates
 
@@ -127,6 +130,7 @@ class Kernel(Owner):
         gather_kv: bool = False,
         pairing_out: str | None = None,
         two_parameter_sets: bool = False,
+        token_count: bool = False,
         ops: bool = True,
     ) -> None:
         self.device = device
@@ -203,6 +207,7 @@ class Kernel(Owner):
                 info.positions = lib.VKROPE_POSITIONS_IDS
             info.scatter_kv, info.gather_kv = scatter_kv, gather_kv
             info.two_parameter_sets = two_parameter_sets
+            info.token_count = token_count
             if pairing_out is not None:
                 info.pairing_out = pairings.number("pairing_out", pairing_out)
             ref = lib.vkrope_device_get_ref(parent.pointer)
@@ -281,6 +286,7 @@ class Kernel(Owner):
         source_mapping: DeviceArray | None = None,
         v_slot_mapping: DeviceArray | None = None,
         v_source_mapping: DeviceArray | None = None,
+        token_count: DeviceArray | None = None,
         parameters: DeviceArray | None = None,
         first_set_tokens: int = 0,
         q_scale_tokens: DeviceArray | None = None,
@@ -316,6 +322,8 @@ class Kernel(Owner):
                            same, so that rows stay where they are
             v_slot_mapping, v_source_mapping: the same of V, where its slots are not those of K;
                            the caches of V may then have another number of pages
+            token_count:   with token_count, uint32 [1]: the tokens of each sequence, 0 to those of
+                           the tensors. Tokens after them are neither read nor written
             parameters:    weights of the model's norms, from parameters(); required for norms
             first_set_tokens: with two_parameter_sets, number of tokens in each sequence that use
                            the first set of weights, 1 to tokens - 1
@@ -358,6 +366,13 @@ class Kernel(Owner):
             gain=gains.number("gain", gain),
             first_set_tokens=in_range("first_set_tokens", first_set_tokens, 2**32 - 1),
         )
+        if token_count is not None:
+            if token_count.dtype != np.uint32 or math.prod(token_count.shape) != 1:
+                raise InvalidArgumentError(
+                    f"token_count is {token_count.dtype} of the shape {token_count.shape}: it must "
+                    "be one uint32"
+                )
+            record.token_count = _where(token_count)
         if parameters is not None:
             record.parameters = _floats("parameters", parameters)
         factors = (q_scale_tokens, k_scale_tokens, v_scale_tokens)
@@ -402,8 +417,8 @@ class Kernel(Owner):
             _check_default("positions", positions, 0)
         slots = (self._scatters or self._gathers) and (k is not None or v is not None)
         rotates = self._rotates and (q is not None or k is not None)
-        if slots or (rotates and (not self._computed or record.positions.int64)):
-            # else nothing can be outside
+        may_be_outside = rotates and (not self._computed or record.positions.int64)
+        if slots or may_be_outside or token_count is not None:  # else nothing can be counted
             record.out_of_range = _where(counter)
         if mappings:
             record.paged_cache = _paged_cache(mappings, caches)[0]
