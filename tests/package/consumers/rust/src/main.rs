@@ -192,6 +192,7 @@ struct Call {
     direction: u32,
     gain: u32,
     paged_cache: PagedCache,
+    token_count: Part,
     out_of_range: Part,
     parameters: Part,
     first_set_tokens: u32,
