@@ -716,14 +716,14 @@ constexpr Kind all[] = {
                 info.angles != VKROPE_ANGLES_COMPUTED && has(info.tensor[V]) && !info.scatter_kv;
      },
      counts_some_tokens, 4000, {}, true},
-    {"token_count_too_large",
+    {"token_count_of_all_or_more",
      [](Info info, Tensors shape) {
          return rotates(info) && has(info.tensor[Q]) && has(info.tensor[K]) &&
                 has(info.tensor[V]) && !v_like_k(info, shape);
      },
      [](Whole operation) {
          return has_q_and_k(operation) && !operation.absent[V] && operation.counts &&
-                operation.token_count > operation.shape.tokens;
+                operation.token_count >= operation.shape.tokens;
      },
      20000, few_workgroups, true},
     {"token_count_in_parts",
