@@ -228,9 +228,12 @@ bool tile_together(const Kernel& kernel, const ResolvedCall& call, TiledTensors&
 }
 
 // Plans the dispatches that only store the second destination of a tensor.
-Status plan_second(const Kernel& kernel, const ResolvedCall& call, TensorIndex index,
+//
+// counts  whether they also count
+Status plan_second(const Kernel& kernel, const ResolvedCall& call, TensorIndex index, bool counts,
                    Plan& planned) noexcept {
     TiledTensors tensors;
+    tensors.counts_positions = counts;
     tensors.set = &kernel.second_set[index];
     tensors.has[index] = tensors.of_second = true;
     tensors.pipeline = &choose_pipeline(kernel, call, tensors);
@@ -264,7 +267,10 @@ Result<Plan> plan(const Kernel& kernel, const ResolvedCall& call) noexcept {
     }
     for (const TensorIndex t : {K, V}) {
         if (!call.tensor[t].second.buffer || kernel.seconds_join) continue;
-        if (result.status = plan_second(kernel, call, t, planned); !result.status) return result;
+        // If the rows themselves stay as they are, no other dispatch counts.
+        const bool alone = counts && planned.count == 0 && !left[Q] && !left[K] && !left[V];
+        if (result.status = plan_second(kernel, call, t, alone, planned); !result.status)
+            return result;
     }
     const std::uint32_t seconds = planned.count;
     // The first tensor with slots counts those outside the cache.

@@ -240,4 +240,25 @@ TEST_CASE("second destinations in one dispatch have the bits of those in dispatc
     }
 }
 
+TEST_CASE("a number of tokens counts in a call that only stores a second destination") {
+    Unplaced layer;
+    layer.info.rotary_dim = 4;
+    layer.info.token_count = true;
+    for (const TensorIndex which : every_tensor) layer.info.tensor[which].head_dim = 4;
+    layer.info.tensor[V].heads = 1;
+    layer.info.tensor[V].second_of = VKROPE_SECOND_INPUT;
+    layer.shape = {.batch = 2, .tokens = 3};
+    layer.absent[Q] = layer.absent[K] = true;
+    layer.in_place[V] = true;
+    layer.counts = true;
+    for (const std::uint32_t number : {2u, 3u, 4u}) {
+        CAPTURE(number);
+        layer.token_count = number;
+        const Operation operation = verify::placed(layer);
+        CHECK(verify::tokens_out_of_range(operation) == (number > 3 ? 1 : 0));
+        for (const std::uint32_t storage_buffers : {0u, 4u})  // with 4 it has its own pipeline
+            CHECK(ran_on_device(operation, {.storage_buffers = storage_buffers}).dispatches == 1);
+    }
+}
+
 }  // namespace vkrope::test
