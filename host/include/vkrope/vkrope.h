@@ -1482,9 +1482,8 @@ vkrope_plan_query_scales(const vkrope_query_scale* scale, uint64_t max_position,
  * @param bytes   size of `memory`, at least layout->bytes
  * @param error   optional
  */
-VKROPE_NODISCARD VKROPE_API vkrope_result
-vkrope_fill_query_scales(const vkrope_query_scale_layout* layout, void* memory, size_t bytes,
-                         vkrope_error* error);
+VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_fill_query_scales(
+    const vkrope_query_scale_layout* layout, void* memory, size_t bytes, vkrope_error* error);
 
 /** Block sizes of Hadamard transforms, for vkrope_ops::hadamard. */
 typedef struct vkrope_hadamard_blocks {
@@ -1567,7 +1566,8 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  *   packed sequence i, cu_seqlens[i] <= t < cu_seqlens[i + 1], is offsets[i] + first + t -
  *   cu_seqlens[i]. A token of no sequence, before the first sum or not before the last, has no
  *   position. Nor has a token from the first sum on that is negative, or that the next one is
- *   below. `query_lens` [sequences] stands for the sums of its numbers, from 0.
+ *   below. `query_lens` [sequences] stands for the sums of its numbers, from 0. A sum that does not
+ *   fit in uint32 counts as 2^32 - 1.
  * - A shard, cp_size > 1: each sequence is cut into 2 cp_size chunks of equal length. This rank has
  *   chunk cp_rank, followed by chunk 2 cp_size - 1 - cp_rank (zig-zag), as fused_rope of
  *   TransformerEngine. `tokens` counts the tokens of this rank; cu_seqlens counts those of all
@@ -1577,10 +1577,10 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * 2^-fraction_bits: vkrope_scale_positions.
  *
  * The place of a token is its index in its sequence, counted over all steps; its slot follows from
- * it. Without `seq_lens` it is the position. With `seq_lens`, which count the tokens of this step too,
- * it is seq_lens[i] - query_lens[i] + t (query_lens[i]: the tokens of sequence i in this step, from
- * whichever form), and the position is place + offsets[i] + first: positions may then differ from
- * places, as after a context shift or an image, and slots do not change. In the first form a
+ * it. Without `seq_lens` it is the position. With `seq_lens`, which count the tokens of this step
+ * too, it is seq_lens[i] - query_lens[i] + t (query_lens[i]: the tokens of sequence i in this step,
+ * from whichever form), and the position is place + offsets[i] + first: positions may then differ
+ * from places, as after a context shift or an image, and slots do not change. In the first form a
  * sequence whose seq_lens is 0 is idle.
  *
  * The slot of place p is block_table[i, p / page_size] * page_size + p % page_size. It is -1, so
@@ -1593,10 +1593,11 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * rotate it as position -2^31: with them, this counter alone tells of such a token. A position that
  * the table of factors does not cover has the factor 1, and increments out_of_range.
  *
- * `token_count` receives the last of the sums, at most `tokens`. If that sum is larger, negative,
- * or the sums fall, out_of_range is incremented, and after a fall the number is the last sum before
- * it. Tokens from token_count on, and those of an idle sequence, have the id 0, the slot -1 and the
- * factor 1, and are not counted.
+ * `token_count` receives the last of the sums, at most `tokens`. The sums end before one that is
+ * negative, below the one before it, or with cp_size no multiple of 2 cp_size. If they do, or if
+ * the last one is larger than `tokens`, out_of_range is incremented, once. In a call with
+ * token_count, tokens from that number on have the id 0, the slot -1 and the factor 1, and are not
+ * counted. So have those of an idle sequence in every call.
  */
 typedef struct vkrope_position_call {
     uint32_t batch VKROPE_ZERO;  /**< sequences; 0: 1 */
@@ -1610,7 +1611,7 @@ typedef struct vkrope_position_call {
     VkDescriptorBufferInfo cu_seqlens VKROPE_ZERO;
     /** Optional, instead of cu_seqlens: int32, tokens of each sequence in this step; 0: none. */
     VkDescriptorBufferInfo query_lens VKROPE_ZERO;
-    /** Optional: int32, tokens of each sequence after this step. Not with ids or cp_size. */
+    /** Optional: int32, one per sequence: its tokens after this step. Not with ids or cp_size. */
     VkDescriptorBufferInfo seq_lens VKROPE_ZERO;
     uint32_t sequences VKROPE_ZERO;        /**< sequences in cu_seqlens or query_lens */
     VkBool32 offsets_int64 VKROPE_ZERO;    /**< offsets are int64 */
@@ -1621,22 +1622,23 @@ typedef struct vkrope_position_call {
     VkBool32 ids_f32 VKROPE_ZERO;           /**< ids are f32 */
     uint32_t fraction_bits VKROPE_ZERO;     /**< of f32 ids, 0 to 63 */
     VkDescriptorBufferInfo out VKROPE_ZERO; /**< optional: receives int32 ids [batch, tokens] */
-    /** Optional: int32 [sequences, pages], the page of the cache for each page of a sequence; -1:
-     * absent. Not with f32 ids or cp_size. */
+    /** Optional: int32, a row of `pages` for each sequence: the page of the cache for each of its
+     * pages; -1: absent. Not with f32 ids or cp_size. */
     VkDescriptorBufferInfo block_table VKROPE_ZERO;
-    uint32_t pages VKROPE_ZERO;              /**< pages of a row of block_table */
+    uint32_t pages VKROPE_ZERO;              /**< pages of a row of block_table, at least 1 */
     uint32_t block_table_stride VKROPE_ZERO; /**< from one row to the next; 0: packed, pages */
     uint32_t page_size VKROPE_ZERO;          /**< tokens per page; 0: 1 */
-    /** Pages of the cache: block_table has numbers below it. At most 2^31 / page_size. */
+    /** Pages of the cache: block_table has numbers below it. 1 to 2^31 / page_size. */
     uint32_t cache_pages VKROPE_ZERO;
-    /** With block_table: receives int32 slots [batch, tokens]. */
+    /** With block_table, and only then: receives int32 slots [batch, tokens]. */
     VkDescriptorBufferInfo slot_mapping VKROPE_ZERO;
     /** Table of factors from vkrope_fill_query_scales, and its layout, read during the call. */
     VkDescriptorBufferInfo query_scales VKROPE_ZERO;
     const vkrope_query_scale_layout* query_scale_layout VKROPE_ZERO;
-    /** With query_scales: receives f32 factors [batch, tokens]. Not with f32 ids. */
+    /** With query_scales, and only then: receives f32 factors [batch, tokens]. Not with f32 ids. */
     VkDescriptorBufferInfo scale_tokens VKROPE_ZERO;
-    /** With cu_seqlens or query_lens: receives the number of tokens of this step, uint32. */
+    /** With cu_seqlens or query_lens: receives the number of tokens of this step, uint32. Alone it
+     * excludes first, offsets, seq_lens and cp_rank, which it does not follow from. */
     VkDescriptorBufferInfo token_count VKROPE_ZERO;
     /** Optional uint32 counter of what is out of range, as described above. Never cleared. */
     VkDescriptorBufferInfo out_of_range VKROPE_ZERO;
@@ -1644,10 +1646,12 @@ typedef struct vkrope_position_call {
 
 /**
  * Records one dispatch for each output. vkrope_get_boundary applies: outputs and `out_of_range` are
- * written, the other buffers read; dispatches need no barrier between them. Replaces the same state
- * of the command buffer as vkrope_record, and allocates nothing. On error nothing has been
- * recorded. Needs a device that binds 6 storage buffers in a stage
- * (maxPerStageDescriptorStorageBuffers); 4 suffice for `out` alone, without seq_lens.
+ * written, and overlap no other buffer of the call; the other buffers are read. The library inserts
+ * a barrier only between two dispatches whose bound ranges overlap and of which one writes, as in a
+ * call with out_of_range. Replaces the same state of the command buffer as vkrope_record, and
+ * allocates nothing. On error nothing has been recorded. Needs a device that binds 6 storage
+ * buffers in a stage (maxPerStageDescriptorStorageBuffers); 4 suffice for `out` alone, without
+ * seq_lens.
  *
  * @param commands  as for vkrope_record
  * @param kernel    any number of threads may record with one kernel at a time
