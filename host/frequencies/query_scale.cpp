@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <limits>
 
+#include "base/query_scale_layout.hpp"
 #include "frequencies/scaling_rules.hpp"
 
 namespace vkrope {
@@ -26,8 +27,9 @@ Status check(const QueryScale& scale) noexcept {
     return require_not_negative(scale.beta, "scale.beta");
 }
 
-double factor_at(const QueryScale& scale, std::int32_t position) noexcept {
-    const double p = position;
+using ull = unsigned long long;  // the type of %llu on every platform
+
+double factor_at(const QueryScale& scale, double p) noexcept {
     switch (scale.kind) {
         case VKROPE_QUERY_SCALING_LOGN:
             return p + 1 > scale.length ? std::log(p + 1) / std::log(scale.length) : 1;
@@ -37,6 +39,18 @@ double factor_at(const QueryScale& scale, std::int32_t position) noexcept {
             return 1 + scale.beta * std::log1p(std::floor(p / scale.length));
         default: return 1;
     }
+}
+
+Status check_factor(const QueryScale& scale, double position) noexcept {
+    if (factor_at(scale, position) <= double(std::numeric_limits<float>::max())) return {};
+    return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                 "scale.beta is %g: the factor of position %.0f exceeds the range of float",
+                 scale.beta, position);
+}
+
+// Returns the first position of a row, which is -1 for the first row of a table with a shift.
+double position_of(const QueryScaleLayout& layout, std::uint32_t row) noexcept {
+    return double(row) * layout.positions_per_row - layout.shift;
 }
 
 }  // namespace
@@ -52,7 +66,6 @@ vkrope_result vkrope_query_scales(const vkrope_query_scale* given, const int32_t
         [&]() -> Status {
             if (Status s = not_null(given, "scale"); !s) return s;
             const QueryScale& scale = *given;
-            using ull = unsigned long long;  // the type of %llu on every platform
             if (Status status = check(scale); !status) return status;
             if (count != 0 && (positions == nullptr || scales == nullptr))
                 return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
@@ -62,14 +75,61 @@ vkrope_result vkrope_query_scales(const vkrope_query_scale* given, const int32_t
                     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                                  "positions[%llu] is %d: it must be at least 0", ull{i},
                                  positions[i]);
-                if (!(factor_at(scale, positions[i]) <= double(std::numeric_limits<float>::max())))
-                    return error(
-                        VKROPE_ERROR_INVALID_ARGUMENT,
-                        "scale.beta is %g: the factor of position %d exceeds the range of float",
-                        scale.beta, positions[i]);
+                if (Status s = check_factor(scale, positions[i]); !s) return s;
             }
             for (std::size_t i = 0; i < count; ++i)
                 scales[i] = float(factor_at(scale, positions[i]));
+            return {};
+        });
+}
+
+vkrope_result vkrope_plan_query_scales(const vkrope_query_scale* scale, uint64_t max_position,
+                                       vkrope_query_scale_layout* made, vkrope_error* failure) {
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(scale, "scale"); !s) return s;
+            if (Status s = not_null(made, "layout"); !s) return s;
+            if (Status s = check(*scale); !s) return s;
+            if (scale->kind == VKROPE_QUERY_SCALING_NONE)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "scale.kind is none: a table needs a formula");
+            if (max_position == 0 || max_position > max_positions)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "max_position is %llu: it must be 1 to %llu", ull{max_position},
+                             ull{max_positions});
+            const QueryScaleLayout layout = layout_of(*scale, max_position);
+            if (layout.rows > max_buffer_bytes / 4)
+                return error(VKROPE_ERROR_LIMIT_EXCEEDED,
+                             "max_position is %llu: %u factors need %llu bytes, but a storage "
+                             "buffer has at most %llu",
+                             ull{max_position}, layout.rows, ull{layout.rows} * 4,
+                             ull{max_buffer_bytes});
+            if (Status s = check_factor(*scale, position_of(layout, layout.rows - 1)); !s) return s;
+            *made = layout;
+            return {};
+        });
+}
+
+vkrope_result vkrope_fill_query_scales(const vkrope_query_scale_layout* layout, void* memory,
+                                       size_t bytes, vkrope_error* failure) {
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = not_null(layout, "layout"); !s) return s;
+            if (Status s = check(layout->scale); !s) return s;
+            if (Status s = check_layout("layout.", *layout); !s) return s;
+            if (Status s = check_factor(layout->scale, position_of(*layout, layout->rows - 1)); !s)
+                return s;
+            if (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                             "memory is %p: it must be a multiple of 4, not null", memory);
+            if (bytes < layout->bytes)
+                return error(VKROPE_ERROR_INVALID_ARGUMENT, "bytes is %zu: the layout has %zu",
+                             bytes, layout->bytes);
+            auto* next = static_cast<float*>(memory);
+            for (std::uint32_t row = 0; row < layout->rows; ++row)
+                *next++ = float(factor_at(layout->scale, position_of(*layout, row)));
             return {};
         });
 }

@@ -74,6 +74,7 @@ using PositionSource = vkrope_position_source;
 using Positions = vkrope_positions;
 using ProportionalScaling = vkrope_proportional_scaling;
 using QueryScale = vkrope_query_scale;
+using QueryScaleLayout = vkrope_query_scale_layout;
 using QueryScaling = vkrope_query_scaling;
 using Requirements = vkrope_requirements;
 using SectionOrder = vkrope_section_order;
@@ -360,7 +361,16 @@ inline Status fill_parameters(const ParameterLayout& layout, const ParameterSour
     return status_of(vkrope_fill_parameters, &layout, &sources, memory, bytes);
 }
 
-// ---- Ids ----
+inline Result<QueryScaleLayout> plan_query_scales(const QueryScale& scale,
+                                                  std::uint64_t max_position) noexcept {
+    return result_of<QueryScaleLayout>(vkrope_plan_query_scales, &scale, max_position);
+}
+inline Status fill_query_scales(const QueryScaleLayout& layout, void* memory,
+                                std::size_t bytes) noexcept {
+    return status_of(vkrope_fill_query_scales, &layout, memory, bytes);
+}
+
+// ---- Step ----
 
 inline Result<PositionKernel*> create_positions(const DeviceRef& device) noexcept {
     return result_of<PositionKernel*>(vkrope_position_kernel_create, &device);
