@@ -50,8 +50,10 @@ VKROPE_CONSTANT binding_k_scales_in = binding_q_scales;  // scales of source row
 VKROPE_CONSTANT binding_v_scales_in = binding_q_scales_out;
 
 // Bindings of positions.comp. Every layout above has these numbers, so arenas serve it, too.
-VKROPE_CONSTANT position_binding_source = binding_q_in;  // 64-bit ids, or cu_seqlens
+VKROPE_CONSTANT position_binding_source = binding_q_in;  // ids, cu_seqlens or query_lens
 VKROPE_CONSTANT position_binding_offsets = binding_ids;
+VKROPE_CONSTANT position_binding_seq_lens = binding_slot_mapping;
+VKROPE_CONSTANT position_binding_table = binding_table;  // block_table, or factors
 VKROPE_CONSTANT position_binding_out = binding_q_out;
 VKROPE_CONSTANT position_binding_out_of_range = binding_out_of_range;
 
@@ -363,27 +365,49 @@ struct Push {
     uint q_scale;                        // 128  f32 bits; op_scale_call
 };
 
+// Outputs of positions.comp, each from a pipeline of its own.
+VKROPE_CONSTANT position_output_ids = 0;
+VKROPE_CONSTANT position_output_slots = 1;
+VKROPE_CONSTANT position_output_factors = 2;
+VKROPE_CONSTANT position_output_token_count = 3;
+VKROPE_CONSTANT position_output_count = 4;
+
 // Flags of positions.comp.
 VKROPE_CONSTANT position_flag_ids = 1;  // 64-bit ids, instead of offsets
 VKROPE_CONSTANT position_flag_offsets = 2;
 VKROPE_CONSTANT position_flag_offsets_64 = 4;
-VKROPE_CONSTANT position_flag_ragged = 8;  // cu_seqlens
+VKROPE_CONSTANT position_flag_ragged = 8;  // cu_seqlens or query_lens
 VKROPE_CONSTANT position_flag_ragged_64 = 16;
-VKROPE_CONSTANT position_flag_count = 32;
-VKROPE_CONSTANT position_flag_ids_f32 = 64;         // ids are f32; they become multiples of
-                                                    // 2^-fraction_bits
-VKROPE_CONSTANT position_flag_fraction_bits = 256;  // from this bit on: 0 to 63
+VKROPE_CONSTANT position_flag_query_lens = 32;
+VKROPE_CONSTANT position_flag_ids_f32 = 64;  // ids are f32; they become multiples of
+                                             // 2^-fraction_bits
+VKROPE_CONSTANT position_flag_seq_lens = 128;
+VKROPE_CONSTANT position_flag_token_count = 256;  // tokens after the last sum are idle
+VKROPE_CONSTANT position_flag_count_positions = 512;  // count tokens without a position, and
+VKROPE_CONSTANT position_flag_count_own = 1024;       // what only this output can have out of range
+VKROPE_CONSTANT position_flag_fraction_bits = 2048;   // from this bit on: 0 to 63
+
+// Indices of the bytes of PositionPush::starts: words from the start of a binding.
+VKROPE_CONSTANT position_start_source = 0;
+VKROPE_CONSTANT position_start_offsets = 1;
+VKROPE_CONSTANT position_start_seq_lens = 2;
+VKROPE_CONSTANT position_start_table = 3;
+VKROPE_CONSTANT position_start_out = 4;
+VKROPE_CONSTANT position_start_out_of_range = 5;
 
 struct PositionPush {
-    uint total;             // ids to write
+    uint total;             // numbers to write
     uint tokens;            // per sequence
     uint flags;             // position_flag_*
     uint first;             // int32 bits
     uint sequences;         // ragged
     uint cp_size, cp_rank;  // shards per sequence, and the index of this one
-    // Words from the start of a binding: ids or cu_seqlens | offsets << 8 | counter << 16 |
-    // out << 24.
-    uint offsets;
+    uint starts[2];         // a byte for each position_start_*
+    uint table_items;       // pages of a row of block_table, or factors
+    uint item_positions;    // positions of a page, or of a factor
+    uint table_stride;      // from one row of block_table to the next
+    uint cache_pages;       // of which block_table has numbers
+    uint shift;             // added to a position for its factor
 };
 
 #ifdef __cplusplus
@@ -425,7 +449,7 @@ constexpr std::uint64_t turn_bytes(std::uint64_t pairs, std::uint64_t groups, st
                                    bool phased) {
     return 16 * (turn_header_vec4s + (pairs + 1) / 2 * groups * (axes + (phased ? 1 : 0)));
 }
-static_assert(sizeof(PositionPush) == 32);
+static_assert(sizeof(PositionPush) == 56);
 static_assert(sizeof(Push) == 128 && offsetof(Push, tokens) == 64 && offsetof(Push, gain) == 120);
 }  // namespace vkrope::shader
 #endif

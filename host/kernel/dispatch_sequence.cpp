@@ -320,19 +320,6 @@ bool overlap(const VkDescriptorBufferInfo& a, const VkDescriptorBufferInfo& b) n
            b.offset < a.offset + a.range;
 }
 
-// Returns whether `later` accesses a range that `earlier` writes, or writes a range that `earlier`
-// reads. Disjoint rows may have overlapping ranges, as in packed QKV, or because a binding starts
-// before its first row.
-bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
-    for (std::uint32_t w = shader::binding_q_out; w <= shader::binding_v_second; ++w) {
-        const VkDescriptorBufferInfo &before = earlier.of[w], &after = later.of[w];
-        if (!before.buffer && !after.buffer) continue;
-        for (std::uint32_t i = 0; i < shader::binding_count; ++i)
-            if (overlap(before, later.of[i]) || overlap(earlier.of[i], after)) return true;
-    }
-    return false;
-}
-
 // Extends `hull` to contain `bindings`, which have the same buffers.
 void extend(Bindings& hull, const Bindings& bindings) noexcept {
     for (std::uint32_t i = 0; i < shader::binding_count; ++i) {
@@ -350,6 +337,16 @@ void extend(Bindings& hull, const Bindings& bindings) noexcept {
 }
 
 }  // namespace
+
+bool conflict(const Bindings& earlier, const Bindings& later) noexcept {
+    for (std::uint32_t w = shader::binding_q_out; w <= shader::binding_v_second; ++w) {
+        const VkDescriptorBufferInfo &before = earlier.of[w], &after = later.of[w];
+        if (!before.buffer && !after.buffer) continue;
+        for (std::uint32_t i = 0; i < shader::binding_count; ++i)
+            if (overlap(before, later.of[i]) || overlap(earlier.of[i], after)) return true;
+    }
+    return false;
+}
 
 Dispatch DispatchSequence::at(std::uint64_t index) const noexcept {
     Dispatch dispatch;

@@ -14,6 +14,11 @@ struct Bindings {
     VkDescriptorBufferInfo of[shader::binding_count];
 };
 
+// Returns whether `later` accesses a range that `earlier` writes, or writes a range that `earlier`
+// reads. Disjoint rows may have overlapping ranges, as in packed QKV, or because a binding starts
+// before its first row.
+bool conflict(const Bindings& earlier, const Bindings& later) noexcept;
+
 // Dispatch of one tile of some tensors.
 struct Dispatch {
     const Pipeline* pipeline = nullptr;

@@ -59,6 +59,7 @@ inline Result<ResolvedCall> resolve(const Kernel& kernel, const Call& call) noex
 }  // namespace vkrope
 
 struct vkrope_position_kernel : vkrope::Program {
-    VkPipeline pipeline = VK_NULL_HANDLE;
+    // By shader::position_output_*. A device that binds few storage buffers has only that of ids.
+    VkPipeline pipelines[vkrope::shader::position_output_count] = {};
     std::uint32_t workgroup_size = 0;
 };

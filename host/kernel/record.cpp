@@ -31,16 +31,6 @@ Descriptors descriptors_of(const Program& program, const Bindings& bindings,
     return descriptors;
 }
 
-void record_barrier(VkCommandBuffer commands, const Kernel& kernel) noexcept {
-    constexpr Boundary at = call_boundary;
-    VkMemoryBarrier barrier = {};
-    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-    barrier.srcAccessMask = at.output_access;
-    barrier.dstAccessMask = at.in_place_access;
-    kernel.vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr, 0,
-                                   nullptr);
-}
-
 }  // namespace
 
 }  // namespace vkrope

@@ -285,6 +285,16 @@ void end_label(VkCommandBuffer commands, const Program& program) noexcept {
         program.vk.vkCmdEndDebugUtilsLabelEXT(commands);
 }
 
+void record_barrier(VkCommandBuffer commands, const Program& program) noexcept {
+    constexpr Boundary at = call_boundary;
+    VkMemoryBarrier barrier = {};
+    barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+    barrier.srcAccessMask = at.output_access;
+    barrier.dstAccessMask = at.in_place_access;
+    program.vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr, 0,
+                                   nullptr);
+}
+
 void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline,
               const void* push, std::uint32_t push_bytes, const DispatchShape& shape) noexcept {
     program.vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);

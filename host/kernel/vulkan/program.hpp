@@ -73,6 +73,9 @@ void bind(VkCommandBuffer commands, const Program& program, const Descriptors& d
 void begin_label(VkCommandBuffer commands, const Program& program) noexcept;
 void end_label(VkCommandBuffer commands, const Program& program) noexcept;
 
+// Orders the dispatches of a call: those before the barrier, then those after it.
+void record_barrier(VkCommandBuffer commands, const Program& program) noexcept;
+
 // Binds the pipeline, pushes the constants, and dispatches.
 void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline,
               const void* push, std::uint32_t push_bytes, const DispatchShape& shape) noexcept;
