@@ -226,6 +226,112 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
     breaks([](PositionCall& c) { c.cp_size = 2, c.tokens = 7; }, "tokens is 7");
     breaks([&](PositionCall& c) { c.out_of_range = part(buffer, 0, 4); },
            "out and out_of_range overlap");
+
+    // A step: two sequences in 16 tokens, with slots, factors and the number of tokens.
+    const QueryScaleLayout layout = must(
+        plan_query_scales({VKROPE_QUERY_SCALING_LLAMA4, 16, 0.1}, 64));
+    good = {.tokens = 16, .sequences = 2};
+    good.query_lens = part(buffer, 512, 8), good.seq_lens = part(buffer, 520, 8);
+    good.out = part(buffer, 0, 64), good.slot_mapping = part(buffer, 64, 64);
+    good.block_table = part(buffer, 528, 28), good.pages = 3, good.block_table_stride = 4;
+    good.page_size = 8, good.cache_pages = 40;
+    good.query_scales = part(buffer, 640, layout.bytes), good.query_scale_layout = &layout;
+    good.scale_tokens = part(buffer, 128, 64), good.token_count = part(buffer, 192, 4);
+    good.out_of_range = part(buffer, 196, 4);
+    breaks([&](PositionCall& c) { c.cu_seqlens = part(buffer, 512, 12); },
+           "query_lens is given: cu_seqlens must then not be set");
+    breaks([](PositionCall& c) { c.query_lens.range = 4; },
+           "query_lens.range is 4 bytes: it must be at least 8");
+    breaks([](PositionCall& c) { c.query_lens.range = 16; }, "convert them to int32");
+    breaks([](PositionCall& c) { c.sequences = 0; }, "sequences is 0");
+    breaks([](PositionCall& c) { c.cp_size = 2, c.block_table = c.slot_mapping = {}; },
+           "seq_lens is given: cp_size must then not be set");
+    breaks([](PositionCall& c) { c.cp_size = 2, c.seq_lens = {}; },
+           "block_table is given: ids_f32 and cp_size must then not be set");
+    breaks(
+        [&](PositionCall& c) {
+            c = {.tokens = 16, .ids = part(buffer, 1024, 64), .ids_f32 = true, .out = c.out};
+            c.query_scales = good.query_scales, c.query_scale_layout = &layout;
+            c.scale_tokens = good.scale_tokens;
+        },
+        "query_scales is given: ids_f32 must then not be set");
+    breaks([](PositionCall& c) { c.slot_mapping = {}; },
+           "block_table is set: slot_mapping must then be given");
+    breaks([](PositionCall& c) { c.block_table = {}; },
+           "slot_mapping is set: block_table must then be given");
+    const auto without_table = [](PositionCall& c) { c.block_table = c.slot_mapping = {}; };
+    breaks(without_table, "pages is set: block_table must then be given");
+    breaks([&](PositionCall& c) { without_table(c), c.pages = 0; }, "block_table_stride is set");
+    breaks([&](PositionCall& c) { without_table(c), c.pages = c.block_table_stride = 0; },
+           "page_size is set");
+    breaks(
+        [&](PositionCall& c) {
+            without_table(c), c.pages = c.block_table_stride = c.page_size = 0;
+        },
+        "cache_pages is set");
+    breaks([](PositionCall& c) { c.pages = 0; }, "pages is 0");
+    breaks([](PositionCall& c) { c.block_table_stride = 2; },
+           "block_table_stride is 2: it must be 0 or at least pages, 3");
+    breaks([](PositionCall& c) { c.cache_pages = 0; }, "cache_pages is 0");
+    breaks([](PositionCall& c) { c.cache_pages = (1u << 28) + 1; },
+           "cache_pages is 268435457: with page_size 8 it must be 1 to 268435456");
+    breaks([](PositionCall& c) { c.block_table.range = 24; },
+           "block_table.range is 24 bytes: it must be at least 28");
+    breaks([](PositionCall& c) { c.block_table_stride = 0, c.block_table.range = 48; },
+           "block_table.range is 48 bytes, twice those of 32-bit numbers: convert them to int32");
+    breaks([](PositionCall& c) { c.seq_lens.range = 16; }, "convert them to int32");
+    breaks([](PositionCall& c) { c.scale_tokens = {}; }, "query_scales is set: scale_tokens");
+    breaks([](PositionCall& c) { c.query_scales = {}; }, "scale_tokens is set: query_scales");
+    breaks([](PositionCall& c) { c.query_scale_layout = nullptr; },
+           "query_scales is set: query_scale_layout must then be given");
+    breaks([](PositionCall& c) { c.query_scales = c.scale_tokens = {}; },
+           "query_scale_layout is set: query_scales must then be given");
+    breaks([](PositionCall& c) { c.query_scales.range = 16; }, "query_scales.range is 16 bytes");
+    const auto breaks_layout = [&](auto change, const char* names) {
+        QueryScaleLayout changed = layout;
+        change(changed);
+        breaks([&](PositionCall& c) { c.query_scale_layout = &changed; }, names);
+    };
+    breaks_layout([](QueryScaleLayout& l) { l.shift = 0; },
+                  "query_scale_layout->shift is 0: a plan with the other fields");
+    breaks_layout([](QueryScaleLayout& l) { l.positions_per_row = 0; },
+                  "query_scale_layout->positions_per_row is 0");
+    breaks_layout([](QueryScaleLayout& l) { l.rows = 0; }, "query_scale_layout->rows is 0");
+    breaks_layout([](QueryScaleLayout& l) { ++l.rows; }, "query_scale_layout->bytes is 20");
+    breaks_layout([](QueryScaleLayout& l) { l.scale.kind = VKROPE_QUERY_SCALING_NONE; },
+                  "query_scale_layout->scale.kind is 0");
+    const auto uniform = [](PositionCall& c) {
+        c.query_lens = {}, c.sequences = 0, c.batch = 2, c.tokens = 8;
+    };
+    breaks(uniform, "token_count is set: cu_seqlens or query_lens must then be given");
+    breaks(
+        [](PositionCall& c) {
+            c.out_of_range = {nullptr, 4, 0};
+        },
+        "out_of_range.buffer is null");
+    // Each output may overlap no other buffer.
+    VkDescriptorBufferInfo PositionCall::*const written[] = {
+        &PositionCall::out, &PositionCall::slot_mapping, &PositionCall::scale_tokens,
+        &PositionCall::token_count, &PositionCall::out_of_range};
+    VkDescriptorBufferInfo PositionCall::*const read[] = {
+        &PositionCall::query_lens, &PositionCall::seq_lens, &PositionCall::block_table,
+        &PositionCall::query_scales};
+    for (const auto output : written) {
+        for (const auto other : written)
+            if (other != output)
+                breaks([&](PositionCall& c) { (c.*output).offset = (c.*other).offset; }, "overlap");
+        for (const auto other : read)
+            breaks([&](PositionCall& c) { (c.*other).offset = (c.*output).offset; }, "overlap");
+    }
+    // The number of tokens does not follow from every field.
+    PositionCall alone{.tokens = 16, .sequences = 2};
+    alone.query_lens = good.query_lens, alone.token_count = good.token_count;
+    good = alone;
+    breaks([](PositionCall& c) { c.token_count = {}; }, "out.buffer is null");
+    breaks([](PositionCall& c) { c.first = 1; }, "first is set");
+    breaks([](PositionCall& c) { c.cp_size = 2, c.cp_rank = 1; }, "cp_rank is set");
+    breaks([&](PositionCall& c) { c.offsets = part(buffer, 1024, 8); }, "offsets is set");
+    breaks([&](PositionCall& c) { c.seq_lens = part(buffer, 1024, 8); }, "seq_lens is set");
 }
 
 }  // namespace vkrope::test
