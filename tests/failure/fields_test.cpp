@@ -115,25 +115,37 @@ class Fields {
         buffer("norm_weight[2]", norm_weight[V]);
     }
 
-    void position_call(PositionCall& of) {
+    // query_scale_layout is that of the caller, whose fields also change.
+    void position_call(PositionCall& of, QueryScaleLayout& factors) {
         auto& [batch, tokens, first, ids, offsets, cu_seqlens, query_lens, seq_lens, sequences,
                offsets_int64, cu_seqlens_int64, cp_size, cp_rank, ids_f32, fraction_bits, out,
                block_table, pages, block_table_stride, page_size, cache_pages, slot_mapping,
                query_scales, query_scale_layout, scale_tokens, token_count, out_of_range] = of;
         field("batch", batch, 3u), field("tokens", tokens, 6u), field("first", first, 5);
         buffer("ids", ids), buffer("offsets", offsets), buffer("cu_seqlens", cu_seqlens);
+        buffer("query_lens", query_lens), buffer("seq_lens", seq_lens);
         field("sequences", sequences, 1u);
         field("offsets_int64", offsets_int64, true);
         field("cu_seqlens_int64", cu_seqlens_int64, true);
         field("cp_size", cp_size, 3u), field("cp_rank", cp_rank, 1u);
         field("ids_f32", ids_f32, !ids_f32), field("fraction_bits", fraction_bits, 3u);
-        buffer("out", out), buffer("out_of_range", out_of_range);
-        static_cast<void>(query_lens), static_cast<void>(seq_lens), static_cast<void>(block_table);
-        static_cast<void>(pages), static_cast<void>(block_table_stride);
-        static_cast<void>(page_size), static_cast<void>(cache_pages);
-        static_cast<void>(slot_mapping), static_cast<void>(query_scales);
-        static_cast<void>(query_scale_layout), static_cast<void>(scale_tokens);
-        static_cast<void>(token_count);
+        buffer("out", out), buffer("block_table", block_table);
+        field("pages", pages, 3u), field("block_table_stride", block_table_stride, 9u);
+        field("page_size", page_size, 8u), field("cache_pages", cache_pages, 30u);
+        buffer("slot_mapping", slot_mapping), buffer("query_scales", query_scales);
+        turn("query_scale_layout",
+             [&, &layout = query_scale_layout] { layout = layout ? nullptr : &factors; });
+        if (query_scale_layout) {
+            auto& [scale, rows, positions_per_row, shift, bytes] = factors;
+            const std::string at = "query_scale_layout.";
+            // The other fields of the formula decide what fills the table.
+            field(at + "kind", scale.kind, VKROPE_QUERY_SCALING_LOGN);
+            field(at + "rows", rows, 5u);
+            field(at + "positions_per_row", positions_per_row, 3u);
+            field(at + "shift", shift, 5u), field(at + "bytes", bytes, std::size_t{4});
+        }
+        buffer("scale_tokens", scale_tokens), buffer("token_count", token_count);
+        buffer("out_of_range", out_of_range);
     }
 
    private:
@@ -586,12 +598,24 @@ TEST_CASE("record_positions: a field of a call that is set is used, or refused b
         return VkDescriptorBufferInfo{host.words, kib << 10, 2048};
     };
     const PositionCall plain{.batch = 2, .tokens = 8, .out = words(0), .out_of_range = words(8)};
-    std::vector<PositionCall> calls(5, plain);
+    std::vector<PositionCall> calls(8, plain);
     calls[1].offsets = words(16);
     calls[2].ids = words(24);
     calls[3].ids = words(24), calls[3].ids_f32 = true, calls[3].fraction_bits = 4;
     calls[4].batch = 1, calls[4].cu_seqlens = words(32), calls[4].sequences = 2;
     calls[4].cp_size = 2, calls[4].offsets = words(16);
+    const auto factors = plan_query_scales({VKROPE_QUERY_SCALING_LLAMA4, 16, 0.1}, 500);
+    REQUIRE(factors);
+    calls[5].batch = 1, calls[5].query_lens = words(32), calls[5].sequences = 2;
+    calls[6] = calls[5];
+    for (PositionCall* call : {&calls[6], &calls[7]}) {
+        call->seq_lens = words(40);
+        call->block_table = words(48), call->pages = 4, call->cache_pages = 20;
+        call->slot_mapping = words(56);
+        call->query_scales = words(64), call->query_scale_layout = &factors.value;
+        call->scale_tokens = words(72);
+    }
+    calls[6].token_count = words(80);
     const auto recorded_of = [&](const PositionCall& call, Status& status) {
         const std::size_t before = dispatches(host).size();
         status = record_positions(host.commands, kernel.value.get(), call);
@@ -604,9 +628,11 @@ TEST_CASE("record_positions: a field of a call that is set is used, or refused b
         REQUIRE_MESSAGE(status, status.what);
         for (std::size_t i = 0;; ++i) {
             PositionCall call = base;
+            QueryScaleLayout layout = factors.value;
+            if (call.query_scale_layout) call.query_scale_layout = &layout;
             Fields fields(i);
             fields.some_buffer = host.words;
-            fields.position_call(call);
+            fields.position_call(call, layout);
             if (fields.name.empty()) break;
             CAPTURE(fields.name);
             const std::string now = recorded_of(call, status);

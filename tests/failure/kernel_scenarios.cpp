@@ -25,7 +25,7 @@ struct Engine {
     }
     Status make_arena() { return make(arena, vkrope_arena_create, kernel.get(), 3); }
     Status make_position_arena() {
-        return make(arena, vkrope_position_arena_create, positions.get(), 2);
+        return make(arena, vkrope_position_arena_create, positions.get(), 4);
     }
     // Destroys these objects, and returns `status`.
     Status destroy(const Status& status) {
@@ -96,7 +96,7 @@ Scenario record_a_call(const std::string& name, const FakeConfig& config, const 
         .allocations = 0};
 }
 
-Scenario record_ids(const char* name, const FakeConfig& config) {
+Scenario record_a_step(const char* name, const FakeConfig& config) {
     return {.name = name,
             .config = config,
             .prepare =
@@ -110,11 +110,21 @@ Scenario record_ids(const char* name, const FakeConfig& config) {
                 [](void* prepared) {
                     const Engine& of = engine(prepared);
                     vkrope_arena_reset(of.arena.get());
-                    PositionCall call{.batch = 2, .tokens = 8};
-                    call.offsets = {of.host.words, 0, 8};
-                    call.out = {of.host.words, 256, 64};
-                    return answer(vkrope_record_positions, of.host.commands, of.positions.get(),
-                                  &call, of.arena.get());
+                    const auto words = [&of](VkDeviceSize offset, VkDeviceSize bytes) {
+                        return VkDescriptorBufferInfo{of.host.words, offset, bytes};
+                    };
+                    PositionCall call{.tokens = 16, .sequences = 2};
+                    call.query_lens = words(0, 8), call.seq_lens = words(8, 8);
+                    call.block_table = words(16, 24), call.pages = 3, call.cache_pages = 9;
+                    call.out = words(256, 64), call.slot_mapping = words(512, 64);
+                    call.token_count = words(768, 4), call.out_of_range = words(1024, 4);
+                    const std::size_t asked = of.host.allocator.allocated,
+                                      before = dispatches_in(of.host.commands);
+                    const Status status = answer(vkrope_record_positions, of.host.commands,
+                                                 of.positions.get(), &call, of.arena.get());
+                    CHECK(of.host.allocator.allocated == asked);
+                    CHECK(dispatches_in(of.host.commands) - before == (status ? 3 : 0));
+                    return status;
                 },
             .calls = 0,
             .allocations = 0};
@@ -204,8 +214,12 @@ std::vector<Scenario> kernel_scenarios() {
          .config = no_push,
          .prepare = prepare_engine,
          .act = create_positions_and_arena},
-        record_ids("record positions, push descriptors, labels", {}),
-        record_ids("record positions, arena, no labels", arena_alone),
+        {.name = "create and destroy a kernel of positions, apart",
+         .config = apart,
+         .prepare = prepare_engine,
+         .act = create_positions_and_arena},
+        record_a_step("record a step, push descriptors, labels", {}),
+        record_a_step("record a step, arena, no labels", arena_alone),
         record_a_call("push descriptors, labels", {}, kernel_info(texture)),
         record_a_call("push descriptors, no labels", no_labels, kernel_info(direct_buffer)),
         record_a_call("arena, labels", no_push, kernel_info(texture)),
