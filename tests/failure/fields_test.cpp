@@ -139,8 +139,8 @@ class Fields {
             auto& [scale, rows, positions_per_row, shift, bytes] = factors;
             const std::string at = "query_scale_layout.";
             // The other fields of the formula decide what fills the table.
-            field(at + "kind", scale.kind, VKROPE_QUERY_SCALING_LOGN);
-            field(at + "rows", rows, 5u);
+            field(at + "kind", scale.kind, VKROPE_QUERY_SCALING_NONE);
+            turn(at + "rows", [&, &count = rows, &size = bytes] { count = 5, size = 20; });
             field(at + "positions_per_row", positions_per_row, 3u);
             field(at + "shift", shift, 5u), field(at + "bytes", bytes, std::size_t{4});
         }
@@ -645,9 +645,9 @@ TEST_CASE("record_positions: a field of a call that is set is used, or refused b
 
 // Returns the fields of an info that are flags.
 std::vector<VkBool32*> flags_of(KernelInfo& info) {
-    std::vector<VkBool32*> flags = {&info.scatter_kv, &info.gather_kv, &info.phase,
-                                    &info.channel_angles, &info.two_parameter_sets,
-                                    &info.token_count};
+    std::vector<VkBool32*> flags = {
+        &info.scatter_kv,     &info.gather_kv,          &info.phase,
+        &info.channel_angles, &info.two_parameter_sets, &info.token_count};
     for (TensorInfo& of : info.tensor)
         for (VkBool32* flag : {&of.ops.scale_call, &of.ops.scale_tokens, &of.ops.scales_in,
                                &of.ops.norm.round_between, &of.ops.norm.weight_bound})

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "support/names.hpp"
 #include "vkrope/vkrope.hpp"
@@ -71,4 +72,114 @@ TEST_CASE("query scale: errors name the field, the value and the rule") {
     CHECK(status_of(vkrope_query_scales, &none, nullptr, 1, nullptr).code ==
           VKROPE_ERROR_INVALID_ARGUMENT);
     CHECK(status_of(vkrope_query_scales, &none, nullptr, 0, nullptr).code == VKROPE_SUCCESS);
+}
+
+TEST_CASE("query scale table: each position has the bits that query_scales returns") {
+    for (const QueryScale& scale : {QueryScale{VKROPE_QUERY_SCALING_LOGN, 64, 0},
+                                    {VKROPE_QUERY_SCALING_LLAMA4, 1, 0.1},
+                                    {VKROPE_QUERY_SCALING_LLAMA4, 7, 0.1},
+                                    {VKROPE_QUERY_SCALING_LLAMA4, 7.5, 0.1},
+                                    {VKROPE_QUERY_SCALING_LLAMA4, 0.5, 0.1},
+                                    {VKROPE_QUERY_SCALING_MINISTRAL3, 1, 0.3},
+                                    {VKROPE_QUERY_SCALING_MINISTRAL3, 8, 0.3},
+                                    {VKROPE_QUERY_SCALING_MINISTRAL3, 8192, 0.3}}) {
+        CAPTURE(int(scale.kind));
+        CAPTURE(scale.length);
+        for (const std::uint64_t max_position : {1u, 6u, 7u, 8u, 9u, 1000u}) {
+            CAPTURE(max_position);
+            const auto layout = plan_query_scales(scale, max_position);
+            REQUIRE_MESSAGE(layout, layout.status.what);
+            CHECK(layout->scale.kind == scale.kind);
+            CHECK(layout->bytes == layout->rows * sizeof(float));
+            std::vector<float> rows(layout->rows + 1, -7.0f);
+            const Status filled = fill_query_scales(layout.value, rows.data(), layout->bytes);
+            REQUIRE_MESSAGE(filled, filled.what);
+            CHECK(rows.back() == -7);
+            for (std::uint64_t p = 0; p < max_position; ++p) {
+                const std::uint64_t row = (p + layout->shift) / layout->positions_per_row;
+                REQUIRE(row < layout->rows);
+                CHECK(rows[row] == scales_of<1>(scale, {std::int32_t(p)})[0]);
+            }
+            CHECK((max_position - 1 + layout->shift) / layout->positions_per_row + 1 ==
+                  layout->rows);
+        }
+    }
+}
+
+TEST_CASE("query scale table: a row is a step of whole positions, or else a position") {
+    const auto rows_of = [](const QueryScale& scale, std::uint64_t max_position) {
+        const auto layout = plan_query_scales(scale, max_position);
+        REQUIRE_MESSAGE(layout, layout.status.what);
+        return layout->rows;
+    };
+    CHECK(rows_of({VKROPE_QUERY_SCALING_MINISTRAL3, 8192, 0.1}, 1048576) == 128);
+    CHECK(rows_of({VKROPE_QUERY_SCALING_LLAMA4, 8192, 0.1}, 1048575) == 128);
+    CHECK(rows_of({VKROPE_QUERY_SCALING_LLAMA4, 8192, 0.1}, 1048576) == 129);
+    CHECK(rows_of({VKROPE_QUERY_SCALING_LLAMA4, 8192.5, 0.1}, 5000) == 5000);
+    CHECK(rows_of({VKROPE_QUERY_SCALING_LOGN, 8192, 0}, 5000) == 5000);
+    CHECK(rows_of({VKROPE_QUERY_SCALING_LLAMA4, 8192, 0.1}, max_positions) == (1 << 18) + 1);
+    CHECK(rows_of({VKROPE_QUERY_SCALING_LLAMA4, 0x1p31, 0.1}, max_positions) == 2);
+    // Steps so long that there is one: the last position of a longer step has the row 1 with the
+    // factor of the first.
+    for (const double length : {0x1p32, 0x1p40, 1e300}) {
+        const QueryScale scale{VKROPE_QUERY_SCALING_LLAMA4, length, 0.1};
+        const auto layout = plan_query_scales(scale, max_positions);
+        REQUIRE(layout);
+        std::vector<float> rows(layout->rows);
+        REQUIRE(fill_query_scales(layout.value, rows.data(), layout->bytes));
+        for (const float factor : rows) CHECK(factor == 1);
+    }
+}
+
+TEST_CASE("query scale table: errors name the field, the value and the rule") {
+    const QueryScale llama{VKROPE_QUERY_SCALING_LLAMA4, 16, 0.1};
+    const auto plan_refused = [](const QueryScale& scale, std::uint64_t max_position,
+                                 const char* words) {
+        test::check_invalid(plan_query_scales(scale, max_position).status, words);
+    };
+    plan_refused({}, 8, "scale.kind none");
+    plan_refused({VKROPE_QUERY_SCALING_LOGN, 1, 0}, 8, "scale.length 1");
+    plan_refused(llama, 0, "max_position 0 1 2147483648");
+    plan_refused(llama, max_positions + 1, "max_position 2147483649");
+    plan_refused({VKROPE_QUERY_SCALING_MINISTRAL3, 1, 1e39}, 6, "scale.beta 1e+39 5");
+    test::check_error(plan_query_scales({VKROPE_QUERY_SCALING_LOGN, 16, 0}, max_positions).status,
+                      VKROPE_ERROR_LIMIT_EXCEEDED, "max_position 2147483648 4294967295");
+    test::check_invalid(status_of(vkrope_plan_query_scales, &llama, 8u, nullptr), "layout");
+
+    const auto layout = plan_query_scales(llama, 64);
+    REQUIRE(layout);
+    std::array<float, 6> memory = {};
+    const auto fill_refused = [&](const char* words, auto change) {
+        QueryScaleLayout changed = layout.value;
+        change(changed);
+        test::check_invalid(fill_query_scales(changed, memory.data(), sizeof memory), words);
+    };
+    fill_refused(
+        "layout.scale.kind 0 1 3",
+        [](QueryScaleLayout& of) {
+            of.scale = {VKROPE_QUERY_SCALING_NONE, 0, 0};
+        });
+    fill_refused(
+        "scale.length -1", [](QueryScaleLayout& of) { of.scale.length = -1; });
+    fill_refused(
+        "scale.beta", [](QueryScaleLayout& of) { of.scale.beta = 1e300; });
+    fill_refused(
+        "layout.positions_per_row 16 15", [](QueryScaleLayout& of) { of.scale.length = 15; });
+    fill_refused(
+        "layout.positions_per_row 15 16", [](QueryScaleLayout& of) { of.positions_per_row = 15; });
+    fill_refused(
+        "layout.shift 0 1", [](QueryScaleLayout& of) { of.shift = 0; });
+    fill_refused(
+        "layout.rows 0 1 134217729", [](QueryScaleLayout& of) { of.rows = 0; });
+    fill_refused(
+        "layout.rows 134217730",
+        [](QueryScaleLayout& of) {
+            of.rows = (1u << 27) + 2, of.bytes = std::size_t{of.rows} * 4;
+        });
+    fill_refused("layout.bytes 24 20", [](QueryScaleLayout& of) { of.bytes = 24; });
+    test::check_invalid(fill_query_scales(layout.value, nullptr, 20), "memory");
+    test::check_invalid(
+        fill_query_scales(layout.value, reinterpret_cast<char*>(memory.data()) + 2, 20), "memory");
+    test::check_invalid(fill_query_scales(layout.value, memory.data(), 19), "bytes 19 20");
+    for (const float number : memory) CHECK(number == 0);
 }
