@@ -60,9 +60,10 @@ uvec2 sum(const uvec2 a, const uvec2 b) {
     return uvec2(low, a.y + b.y + carry);
 }
 
-// Replaces the sum of the tokens before sequence i - 1 by that before sequence i, which has no
-// sequence before it if i is 0. A sum beyond 32 bits counts as 2^32 - 1. Returns false, and leaves
-// the sum, if the next one is negative or smaller, or if chunks of shards are not of equal length.
+// Replaces the sum of the tokens before sequence i - 1 by that before sequence i; sequence 0
+// follows the sum 0. A sum beyond 32 bits counts as 2^32 - 1. Returns false, and leaves the sum, if
+// the next one is negative or smaller, or if chunks of shards are not of equal length. A sum of
+// lengths that overflows is smaller than one beyond all tokens.
 bool next_sum(const uint i, inout uint total) {
     const bool wide = has(position_flag_ragged_64), lengths = has(position_flag_query_lens);
     uint low = 0, high = 0;
@@ -71,8 +72,7 @@ bool next_sum(const uint i, inout uint total) {
         low = source[at];
         high = wide ? source[at + 1] : 0u - (low >> 31);
     }
-    const uint before = lengths ? total : 0;
-    const uint next = high != 0 ? ~0u : before + min(low, ~0u - before);
+    const uint next = high != 0 ? ~0u : lengths ? total + low : low;
     const uint chunks = push.cp_size == 1 ? 1 : 2 * push.cp_size;
     const bool rises = (high >> 31) == 0 && next >= total && next % chunks == 0;
     if (rises) total = next;
