@@ -138,7 +138,7 @@ void DeviceUnderTest::rotate_in_order(const KernelInfo& info, const std::vector<
 
 void DeviceUnderTest::expand(const PositionCall& call) {
     if (!positions_) positions_.reset(value_of(create_positions(device_.ref())));
-    Owned<DescriptorArena> arena = arena_for(positions_.get(), 1);
+    Owned<DescriptorArena> arena = arena_for(positions_.get(), 4);  // a set for each output
     DescriptorArena* const sets = arena.get();
     submit(
         [&](VkCommandBuffer commands) {

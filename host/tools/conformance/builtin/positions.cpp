@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Checks the position sources: implicit, ids of 32 and 64 bits, negative and out-of-range ids,
-// offsets, ragged batches, shards.
+// offsets, ragged batches, shards; and slots, factors and the number of tokens of a step.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -155,6 +155,97 @@ void hold_shards(Test& test, std::uint32_t cp_size) {
     }
 }
 
+// Makes ids, slots, factors and the number of tokens of ragged sequences at once. In every third
+// round numbers are wrong: lengths below 0 or too large, and pages that no cache has.
+void hold_step(Test& test) {
+    if (test.device.info().limits->maxPerStageDescriptorStorageBuffers < 6)
+        unsupported("a step binds 6 storage buffers");
+    constexpr std::uint32_t tokens = 200, sequences = 20, pages = 9, page_size = 8, cache = 60;
+    constexpr std::uint32_t size = tokens + 8;  // words of each output, with those around it
+    constexpr std::uint32_t around = 77, one = 0x3f800000;
+    const QueryScaleLayout layout = value_of(
+        plan_query_scales({VKROPE_QUERY_SCALING_LLAMA4, 16, 0.25}, 80));
+    std::vector<float> factors(layout.rows);
+    check(fill_query_scales(layout, factors.data(), layout.bytes));
+    const Buffer factors_buffer = test.device.upload(factors.data(), layout.bytes);
+    std::mt19937 random(61);
+    for (int round = 0; round < 6; ++round) {
+        const bool wrong = round % 3 == 2;
+        const auto below = [&](std::uint32_t end) { return std::int32_t(random() % end); };
+        std::vector<std::int32_t> lengths, ends, table;
+        for (std::uint32_t i = 0; i < sequences; ++i) {
+            lengths.push_back(below(14));
+            if (wrong && i == 10) lengths[i] = round == 2 ? -5 : INT32_MAX;
+            ends.push_back(wrong && below(3) == 0 ? below(300) - 100 : lengths[i] % 16 + below(50));
+        }
+        for (std::uint32_t i = 0; i < sequences * pages; ++i)
+            table.push_back(below(4) == 0 ? -1 : wrong ? below(100) - 20 : below(cache));
+
+        std::vector<std::uint32_t> expected(4 * size, around);
+        std::uint32_t outside = 0, t = 0;
+        std::int64_t sum = 0;
+        bool falls = false;
+        std::fill_n(&expected[4], tokens, 0u), std::fill_n(&expected[size + 4], tokens, ~0u);
+        std::fill_n(&expected[2 * size + 4], tokens, one);
+        for (std::uint32_t i = 0; i < sequences; ++i) {
+            falls = lengths[i] < 0;
+            if (falls) break;
+            sum += lengths[i];
+            const std::uint32_t last = std::min(t + std::uint32_t(lengths[i]), tokens), first = t;
+            for (; t < last; ++t) {
+                const std::int64_t place = std::int64_t{ends[i]} - lengths[i] + (t - first);
+                const std::int64_t position = place + 3;
+                const bool has_id = position >= lowest,
+                           in_row = place >= 0 && place < pages * page_size;
+                expected[4 + t] = has_id ? std::uint32_t(position) : 0x80000000u;
+                outside += !has_id;
+                if (!has_id) continue;
+                const std::int32_t page = in_row ? table[i * pages + std::size_t(place) / page_size]
+                                                 : -2;
+                if (page >= 0 && page < std::int32_t{cache})
+                    expected[size + 4 + t] = std::uint32_t(page * std::int32_t{page_size} +
+                                                           place % page_size);
+                outside += page != -1 && expected[size + 4 + t] == ~0u;
+                const bool covered = position >= 0 && (position + 1) / 16 < layout.rows;
+                outside += !covered;
+                if (covered)
+                    expected[2 * size + 4 + t] = std::bit_cast<std::uint32_t>(
+                        factors[std::size_t(position + 1) / 16]);
+            }
+        }
+        outside += falls || sum > tokens;
+        expected[3 * size + 4] = t;
+        expected[3 * size + 5] = outside;
+
+        std::vector<std::uint32_t> before(4 * size, around);
+        before[3 * size + 5] = 0;
+        Buffer out = test.device.upload(before.data(), before.size() * 4);
+        const auto numbers_of = [&](const std::vector<std::int32_t>& of) {
+            return test.device.upload(of.data(), of.size() * 4);
+        };
+        const Buffer lengths_buffer = numbers_of(lengths), ends_buffer = numbers_of(ends),
+                     table_buffer = numbers_of(table);
+        const auto part = [&](std::uint32_t word, std::uint32_t words) {
+            return VkDescriptorBufferInfo{out.handle(), 4ull * word, 4ull * words};
+        };
+        PositionCall call{.tokens = tokens, .first = 3, .sequences = sequences};
+        call.query_lens = lengths_buffer.whole();
+        call.seq_lens = ends_buffer.whole();
+        call.block_table = table_buffer.whole();
+        call.pages = pages, call.page_size = page_size, call.cache_pages = cache;
+        call.query_scales = factors_buffer.whole(), call.query_scale_layout = &layout;
+        call.out = part(4, tokens), call.slot_mapping = part(size + 4, tokens);
+        call.scale_tokens = part(2 * size + 4, tokens);
+        call.token_count = part(3 * size + 4, 1), call.out_of_range = part(3 * size + 5, 1);
+        test.device.expand(call);
+        std::vector<std::uint32_t> after(before.size());
+        test.device.download(out, after.data(), after.size() * 4);
+        for (std::uint32_t i = 0; i < after.size(); ++i)
+            test.expect(after[i] == expected[i], "round {}: word {} of {} is {:#x}, not {:#x}",
+                        round, i % size, i / size, after[i], expected[i]);
+    }
+}
+
 }  // namespace
 
 void add_positions(Checks& checks) {
@@ -241,6 +332,7 @@ void add_positions(Checks& checks) {
             fmt::format("ids_of_f32_with_{}_fraction_bits", fraction_bits),
             [=](Test& test) { hold_f32(test, fraction_bits); });
     }
+    checks.add("slots_factors_and_number_of_tokens", hold_step);
     for (const std::uint32_t cp_size : {1u, 2u, 4u}) {
         checks.add(
             fmt::format("zig_zag_shards_of_{}", cp_size),
