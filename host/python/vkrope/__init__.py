@@ -33,6 +33,7 @@ from ._errors import (
 )
 from ._kernel import CosSinCache, HeadFormat, Kernel, Run
 from ._library import version
+from ._positions import PositionKernel, QueryScales, Step
 from ._rotate import Rotated, rotate
 from ._rotation import (
     Model,
@@ -75,10 +76,13 @@ __all__ = [
     "NotSupportedError",
     "OutOfDeviceMemoryError",
     "OutOfHostMemoryError",
+    "PositionKernel",
+    "QueryScales",
     "Rotated",
     "RopeParams",
     "Run",
     "Sections",
+    "Step",
     "VkropeError",
     "VulkanError",
     "WaitTimeoutError",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 
 from ._declarations import ffi
-from ._errors import InvalidArgumentError
-from ._library import Owner, call, create, in_range, lib, new_struct, text
+from ._errors import InvalidArgumentError, WaitTimeoutError
+from ._library import Handle, Owner, call, create, in_range, lib, new_struct, text
 
 if TYPE_CHECKING:
     from ._device_array import DeviceArray
@@ -203,6 +203,31 @@ class Buffer(Owner):
 
 _default: Device | None = None
 _default_lock = threading.Lock()
+
+
+def submit(
+    device: Handle, record: Callable[[Any, Any], int], in_use: tuple[Handle | None, ...]
+) -> float:
+    """Records and submits commands; returns the device time in nanoseconds, or -1.
+
+    record:  takes the command buffer and a vkrope_error, and returns a vkrope_result
+    in_use:  objects that the commands use
+    """
+
+    @ffi.callback("vkrope_record_callback", error=lib.VKROPE_ERROR_INTERNAL)
+    def record_into(user_data: Any, commands: Any, error: Any) -> int:
+        return record(commands, error)
+
+    nanoseconds = ffi.new("double*")
+    try:
+        call(lib.vkrope_device_submit, device.pointer, record_into, ffi.NULL, nanoseconds)
+    except WaitTimeoutError:
+        # The device may still be using these objects, so they are never destroyed.
+        for stuck in in_use:
+            if stuck is not None:
+                stuck._users += 1
+        raise
+    return nanoseconds[0]
 
 
 def default_device() -> Device:

@@ -11,9 +11,9 @@ import numpy as np
 
 from ._arrays import element_of
 from ._declarations import ffi
-from ._device import Device
+from ._device import Device, submit
 from ._device_array import DeviceArray, packed_strides
-from ._errors import InvalidArgumentError, WaitTimeoutError
+from ._errors import InvalidArgumentError
 from ._library import Handle, Owner, call, create, filled, in_range, lib, new_struct, set_field
 from ._rotation import RopeParams
 from ._words import angle_sources, directions, elements, gains, op_words, pairings, seconds
@@ -498,22 +498,13 @@ class Kernel(Owner):
                 record.angles = self._angles[0]
             arena = ffi.NULL if self._pushes else self._sets(handle, record)
 
-            @ffi.callback("vkrope_record_callback", error=lib.VKROPE_ERROR_INTERNAL)
-            def record_into(user_data: Any, commands: Any, error: Any) -> int:
-                return lib.vkrope_record(commands, handle.pointer, record, arena, error)
-
-            nanoseconds = ffi.new("double*")
-            try:
-                call(
-                    lib.vkrope_device_submit, parent.pointer, record_into, ffi.NULL, nanoseconds
-                )
-            except WaitTimeoutError:
-                # The device may still be using the pipelines, so they are never destroyed.
-                for stuck in (handle, self._table, self._arena):
-                    if stuck is not None:
-                        stuck._users += 1
-                raise
-            return nanoseconds[0]
+            return submit(
+                parent,
+                lambda commands, error: lib.vkrope_record(
+                    commands, handle.pointer, record, arena, error
+                ),
+                (handle, self._table, self._arena),
+            )
 
     def _sets(self, handle: Handle, record: Any) -> Any:
         """Creates descriptor sets for a call, on a device without push descriptors."""

@@ -43,6 +43,7 @@ directions = Words("vkrope_direction", "VKROPE_")
 gains = Words("vkrope_gain", "VKROPE_GAIN_")
 layouts = Words("vkrope_layout", "VKROPE_LAYOUT_")
 seconds = Words("vkrope_second_of", "VKROPE_SECOND_")
+query_scalings = Words("vkrope_query_scaling", "VKROPE_QUERY_SCALING_")
 
 # The enumerations of vkrope_ops by their types.
 op_words = {
