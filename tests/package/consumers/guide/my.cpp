@@ -18,6 +18,7 @@ std::unordered_map<vkrope::KernelInfo, Owned<vkrope::Kernel>, vkrope::InfoHash, 
     kernels;
 Owned<vkrope::PositionKernel> position_kernel;
 std::vector<Owned<vkrope::DescriptorArena>> arenas;
+Owned<vkrope::DescriptorArena> recorded_arena;
 std::uint32_t vkrope_device_feature;
 
 }  // namespace my

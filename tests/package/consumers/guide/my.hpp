@@ -55,9 +55,16 @@ struct Layer {
     bool full;  ///< sees all tokens
 };
 
+/// A step in flight of record_once.md.
+struct Step {
+    VkCommandBuffer commands;
+    VkDescriptorBufferInfo query_lens, seq_lens, block_table;
+};
+
 constexpr std::uint32_t layers = 32, max_position = 4096;
 constexpr std::int32_t first_position = 0;
-inline std::uint32_t tokens = 16, q_heads = 32, k_heads = 8, sequences = 4;
+inline std::uint32_t tokens = 16, q_heads = 32, k_heads = 8, sequences = 4, pages = 16,
+                     cache_pages = 64;
 
 inline VkInstance instance;
 inline VkPhysicalDevice physical;
@@ -65,11 +72,14 @@ inline VkPhysicalDeviceProperties properties;
 inline VkDevice device;
 inline VkPipelineCache pipeline_cache;
 inline VkCommandBuffer commands;
+inline VkQueue queue;
+inline VkSemaphore timeline;
+inline Step steps[2];
 inline std::string_view config_json;
 inline std::vector<const char*> extensions;
 inline VkBuffer q, k, v, qkv, cache, v_cache, slot_mapping, source_mapping, ids, deltas, seconds,
     cu_seqlens, offsets, cos_cache, sin_cache, parameters, angle_buffer, q_norm_weight,
-    k_norm_weight;
+    k_norm_weight, token_count, out_of_range;
 inline VkDeviceSize q_bytes, k_bytes, qkv_bytes, cache_bytes;
 inline bool has_debug_utils, no_rope;
 inline float eps;
@@ -90,6 +100,10 @@ inline std::function<VkImageView(const VkImageViewCreateInfo& info)> create_view
 inline std::function<VkImageView(const vkrope::RopeParams&, const vkrope::AngleTableLayout&)>
     make_table;
 inline std::function<void(VkAccessFlags from, VkAccessFlags to)> barrier;
+inline std::function<void(const Layer&)> record_projections, record_attention;
+inline std::function<void(VkCommandBuffer)> begin;
+inline std::function<void(Step&)> write_numbers;
+inline std::function<bool()> has_work;
 
 extern vkrope::RopeParams rope, longer_rope;
 extern vkrope::AngleTableLayout plan;
@@ -106,6 +120,7 @@ inline std::vector<const vkrope::Kernel*> kernel_of;  // of each layer
 inline std::uint32_t layer;
 extern Owned<vkrope::PositionKernel> position_kernel;
 extern std::vector<Owned<vkrope::DescriptorArena>> arenas;  // one for each frame in flight
+extern Owned<vkrope::DescriptorArena> recorded_arena;
 extern std::uint32_t vkrope_device_feature;
 
 }  // namespace my
