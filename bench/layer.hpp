@@ -63,6 +63,8 @@ class Pass {
     Pass& operator=(const Pass&) = delete;
 
     const verify::Operation& operation() const noexcept { return operation_; }
+    // Returns the call with all of its buffers.
+    const Call& call() const noexcept { return call_; }
 
     // Must be called before one of the next functions records into a new command buffer.
     void begin() const noexcept { vkrope_arena_reset(arena_.get()); }

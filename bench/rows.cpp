@@ -29,6 +29,7 @@ void Bench::register_rows() {
     register_rivals();
     register_ops();
     register_host_rows();
+    register_step_rows();
 }
 
 // Registers a row. A row that fails reports its error, and the next row runs.

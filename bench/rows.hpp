@@ -114,6 +114,7 @@ class Bench {
     void register_rivals();
     void register_ops();        // ops_rows.cpp
     void register_host_rows();  // host_rows.cpp
+    void register_step_rows();  // step_rows.cpp
 
     Device device_;
     std::unique_ptr<tools::CopyRoof> roof_;

@@ -51,7 +51,9 @@ function keep_row(   part, row, d) {
         kind_seen[d, part[3]]
         host[d, part[3], part[2]] = figure(counter["real_time"] / \
             (part[2] == "record_of" ? 1e3 : 1e6))
-    } else if (part[2] == "fill_factored_131072")
+    } else if (part[2] ~ /^step_/)
+        step[d, part[2]] = figure(counter["real_time"] / 1e3)
+    else if (part[2] == "fill_factored_131072")
         filling[d] = figure(counter["real_time"] / 1e6)
 }
 function keep_check(   key) {
@@ -139,6 +141,10 @@ END {
         }
         line("timed", timed[d])
         if (d in filling) line("table", filling[d] " ms to fill one of 131 072 positions")
+        if ((d, "step_recorded") in step && (d, "step_replayed") in step)
+            line("step", step[d, "step_recorded"] \
+                " us of the host to record and submit 32 layers, " \
+                step[d, "step_replayed"] " us to submit them again")
         if (group_count[d])
             printf "\n%-34s %9s %7s %12s %7s\n", "checks", "passed", "failed", "unsupported", \
                 "error_u" >file

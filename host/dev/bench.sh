@@ -21,7 +21,7 @@ bench() {
     rows="$rows|rope/(decode|prefill_[0-9]).*/f16/factored_texture/|copy/$llama|copy_buffer/$llama"
     rows="$rows|rival/.*/$llama|rival/unfused/decode_.*/f16|cpu/$llama|empty/.*/f16"
     rows="$rows|ops/|cache/.*_llama3_1_8b|cache/.*/q8_0"
-    rows="$rows|host/(record_of|record/$llama|record/decode_b64|create|fill))"
+    rows="$rows|host/(record_of|record/$llama|record/decode_b64|create|fill|step))"
     rm -f $out/run.json
     status=0
     $tool ${commit:+--commit "$commit"} --benchmark_out=$out/run.json --benchmark_filter="$rows" \

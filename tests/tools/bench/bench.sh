@@ -64,7 +64,8 @@ for shape in decode_b1 decode_b64 decode_b256; do has "rival/unfused/$shape/f16"
 has layer/no_rope_exaone4_32b/q8_0 layer/second_llama3_1_8b/q8_0 layer/latent_deepseek_v3/f16 \
     layer/groups_llama3_1_8b/int8 layer/moved_llama3_1_8b/q8_0 cache/decode_qwen3_8b/iq4_nl \
     layer/bound_weights_qwen3_8b/f16
-has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 host/fill_factored_131072
+has cpu/prefill_llama3_8b/f16 empty/decode_b64/f16 host/fill_factored_131072 host/step_recorded \
+    host/step_replayed
 for kind in q q_and_k scatter gpu_mapping; do has "host/create_cold/$kind" \
     "host/create_warm/$kind" "host/record_of/$kind"; done
 for kind in norms norms_of_tokens norms_gpu_mapping q8_0 norms_q8_0; do
@@ -101,7 +102,7 @@ rows='rope/(decode_b64|vision_2d)/f16/(computed|direct_texture)/in_place|rope/(m
 rows="$rows|copy/decode_b64/f32|copy_buffer/vision_2d/f16|rival/unfused/decode_b1/f16"
 rows="$rows|rope/prefill_1024_(warm|cold)/f16/factored_texture|copy/prefill_1024_warm/f16"
 rows="$rows|rival/ncnn/prefill_1024_(warm|cold)/f32|cpu/prefill_llama3_8b/f16"
-rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|record_of/gpu|create_(cold|warm)/(q/|scatter)|create_cold/norms_q8_0|fill)"
+rows="$rows|empty/decode_b1/f16|host/(record/decode_b1/|record_of/gpu|create_(cold|warm)/(q/|scatter)|create_cold/norms_q8_0|fill|step)"
 works "$bench" --benchmark_filter="^($rows)" --benchmark_min_time=0.001 --benchmark_repetitions=1 \
     --commit abc123 --benchmark_out=run.json
 cp "$logs/out" table
@@ -140,13 +141,14 @@ counts host/create_cold/q real_time processor_ns
 counts host/create_cold/norms_q8_0 real_time processor_ns
 counts host/record_of/gpu_mapping real_time
 counts host/record/decode_b1 real_time
+for how in recorded replayed; do counts host/step_$how real_time wait_ns; done
 holds 'the table has a line a row' [ "$(grep -c manual_time table)" = \
     "$(grep -c '"run_name"' run.json)" ]
 
 # The summaries of two devices with the same name: this run, with a report in which one check fails,
 # and the same figures with another driver and with rivals that win.
 rows='rope/(prefill_llama3_8b/(f32|f16|bf16)/factored_texture/out_of_place|decode_b1/f16/factored_texture)'
-rows="$rows|layer/(latent|groups|moved)|ops/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/(create|record_of).*/q/"
+rows="$rows|layer/(latent|groups|moved)|ops/decode_qwen3_8b/f16|cache/decode_llama3_1_8b/q8_0|host/((create|record_of).*/q/|step)"
 works "$bench" --benchmark_filter="$rows|rival/$who/prefill_llama3_8b/f32" \
     --benchmark_min_time=0.001 --benchmark_repetitions=2 \
     --commit abc123 --benchmark_out=medians.json
@@ -204,6 +206,7 @@ done
 same layer/latent_deepseek_v3/f16 4 layer/latent_deepseek_v3/f16 roof 100
 same q 2 host/create_cold/q real_time 1e-6
 same q 4 host/record_of/q real_time 1e-3
+same step 2 host/step_recorded real_time 1e-3
 holds 'what did not run has no figure' [ "$(figure "$this" prefill_llama3_8b/f32 5)" = - ]
 checks=$((checks + 1))
 awk -v out=. -f "$source/bench/summary.awk" run.json >"$logs/out" 2>&1 &&
