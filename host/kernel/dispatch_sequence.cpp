@@ -5,6 +5,7 @@
 
 #include "base/bits.hpp"
 #include "base/defaults.hpp"
+#include "base/parameter_layout.hpp"
 
 namespace vkrope {
 
