@@ -181,7 +181,10 @@ uint number_of(const uint index) {
         if (has(position_flag_ids))
             position = uvec2(source[ids + 2 * index], source[ids + 2 * index + 1]);
         if (has(position_flag_ids_f32)) position = fixed_point(source[ids + index]);
-        if (!has(position_flag_seq_lens)) place = position;
+        if (!has(position_flag_seq_lens))
+            place = position;
+        else if (place.y != 0)  // below 0
+            position = uvec2(0, 1);
     }
     const bool inside = position.y == 0u - (position.x >> 31);
     if (!inside && !idle) count(position_flag_count_positions);

@@ -16,6 +16,8 @@ namespace vkrope {
 
 namespace {
 
+// Software devices end a loop after 65 535 rounds.
+constexpr std::uint32_t max_sequences = 32768;
 constexpr std::uint32_t outputs = shader::position_output_count;
 // Storage buffers that an output binds. `out` alone, without seq_lens, binds fewer.
 constexpr std::uint32_t storage_buffers = 6;
@@ -194,6 +196,9 @@ Status check(const PositionCall& call) noexcept {
                      ragged ? "at least 1 with cu_seqlens or query_lens"
                             : "0 without cu_seqlens and query_lens");
     }
+    if (call.sequences > max_sequences)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT, "sequences is %u: it must be at most %u",
+                     call.sequences, max_sequences);
     if (ragged && call.batch != 1)
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "batch is %u: with cu_seqlens or query_lens it must be 1", call.batch);

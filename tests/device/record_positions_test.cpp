@@ -216,6 +216,11 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
     breaks([&](PositionCall& c) { c.cu_seqlens = part(buffer, 128, 8); }, "sequences is 0");
     breaks([](PositionCall& c) { c.sequences = 2; },
            "sequences is 2: it must be 0 without cu_seqlens");
+    breaks(
+        [&](PositionCall& c) {
+            c.batch = 1, c.cu_seqlens = part(buffer, 128, 8), c.sequences = 32769;
+        },
+        "sequences is 32769: it must be at most 32768");
     breaks([&](PositionCall& c) { c.cu_seqlens = part(buffer, 128, 12), c.sequences = 2; },
            "batch is 2");
     breaks(

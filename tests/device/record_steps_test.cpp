@@ -105,7 +105,10 @@ Made made_on_host(const Step& step, Seen& seen) {
             }
             position = place + call.first + (step.offsets.empty() ? 0 : step.offsets[at]);
             if (!step.ids.empty()) position = step.ids[index];
-            if (step.seq_lens.empty()) place = position;
+            if (step.seq_lens.empty())
+                place = position;
+            else if (place < 0)
+                position = INT64_MAX;
         }
         std::uint32_t id = 0, slot = ~0u;
         float factor = 1;

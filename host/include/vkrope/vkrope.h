@@ -1587,11 +1587,12 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * that nothing is stored, if that page is -1 (absent). If p is below 0 or beyond the row of the
  * table, or the page is not one of cache_pages, it is -1 and increments out_of_range.
  *
- * A token without a position, or whose position does not fit in int32 or is not a whole number,
- * gets the id -2^31, the slot -1 and the factor 1, and increments out_of_range, once. No table
- * covers -2^31, so vkrope_record leaves the token unrotated. Computed angles cover every int32, and
- * rotate it as position -2^31: with them, this counter alone tells of such a token. A position that
- * the table of factors does not cover has the factor 1, and increments out_of_range.
+ * A token without a position, or whose position does not fit in int32 or is not a whole number, or
+ * whose place is below 0 because seq_lens is below query_lens, gets the id -2^31, the slot -1 and
+ * the factor 1, and increments out_of_range, once. No table covers -2^31, so vkrope_record leaves
+ * the token unrotated. Computed angles cover every int32, and rotate it as position -2^31: with
+ * them, this counter alone tells of such a token. A position that the table of factors does not
+ * cover has the factor 1, and increments out_of_range.
  *
  * `token_count` receives the last of the sums, at most `tokens`. The sums end before one that is
  * negative, below the one before it, or with cp_size no multiple of 2 cp_size. If they do, or if
@@ -1613,7 +1614,8 @@ typedef struct vkrope_position_call {
     VkDescriptorBufferInfo query_lens VKROPE_ZERO;
     /** Optional: int32, one per sequence: its tokens after this step. Not with ids or cp_size. */
     VkDescriptorBufferInfo seq_lens VKROPE_ZERO;
-    uint32_t sequences VKROPE_ZERO;        /**< sequences in cu_seqlens or query_lens */
+    /** Sequences in cu_seqlens or query_lens, at most 32768: each token searches them. */
+    uint32_t sequences VKROPE_ZERO;
     VkBool32 offsets_int64 VKROPE_ZERO;    /**< offsets are int64 */
     VkBool32 cu_seqlens_int64 VKROPE_ZERO; /**< cu_seqlens are int64 */
     /** Number of shards; if above 1, tokens (or each sequence) is a multiple of 2; 0: 1. */

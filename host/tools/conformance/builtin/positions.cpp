@@ -195,8 +195,7 @@ void hold_step(Test& test) {
             for (; t < last; ++t) {
                 const std::int64_t place = std::int64_t{ends[i]} - lengths[i] + (t - first);
                 const std::int64_t position = place + 3;
-                const bool has_id = position >= lowest,
-                           in_row = place >= 0 && place < pages * page_size;
+                const bool has_id = place >= 0, in_row = place < pages * page_size;
                 expected[4 + t] = has_id ? std::uint32_t(position) : 0x80000000u;
                 outside += !has_id;
                 if (!has_id) continue;
