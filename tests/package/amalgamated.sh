@@ -16,7 +16,7 @@ for module in rope positions; do
         { echo "vkrope.cpp does not contain the module $module of the build"; exit 1; }
 done
 bytes=$(cat "$copied"/* | wc -c)
-[ "$bytes" -lt 1048576 ] || { echo "the three files have $bytes bytes"; exit 1; }
+[ "$bytes" -lt 1100000 ] || { echo "the three files have $bytes bytes"; exit 1; }
 if grep -hE '^ *#include' "$copied"/* |
     grep -vE '<vulkan/vulkan_core\.h>|"vkrope\.(h|hpp)"|<[a-z_]+(\.h)?>'; then
     echo 'the form to copy includes these, too'

@@ -287,6 +287,9 @@ compile whole <"$SOURCE/shaders/rope.comp" ||
 status='#define VKROPE_OUT_OF_RANGE_WORD(index) their_cos[index]'
 files='interface.h ops_lanes.glsl'
 refuses 'ops_lanes.glsl: define VKROPE_OUT_OF_RANGE_WORD(index)' no_status_word '' ''
+refuses 'ops_lanes.glsl: define VKROPE_PRESENT_TOKENS' no_count "$status" ''
+status="$status
+#define VKROPE_PRESENT_TOKENS 1u"
 refuses 'ops_lanes.glsl: include chunks.glsl, norm.glsl and tensor.glsl first' \
     no_tensors "$status" ''
 

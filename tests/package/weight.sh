@@ -4,7 +4,7 @@
 # the compiler flags. Measures the libraries in the tree that kernel_only.sh leaves and, for the
 # bytes that README.md and copy.md state, a program.
 set -eu
-limit=$((250 * 1024))
+limit=$((265 * 1024))
 # Archives also have data that the linker drops: relocations, and each file's names and sections.
 archive_limit=$((2 * limit))
 rm -rf "$SCRATCH"
@@ -63,11 +63,11 @@ adds() {
 }
 # Measures the installed libraries, and the copied files with the least and the most savings.
 sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$SCRATCH/vkrope"
-adds 326 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
+adds 340 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
     $BUILD/host/frequencies/libvkrope_frequencies.a" -O2 -DVKROPE_STATIC
 copied=$SCRATCH/vkrope/vkrope.cpp
-adds 344 "$SCRATCH" "$copied" -O2
-adds 222 "$SCRATCH" "$copied" -Os -ffunction-sections -fdata-sections -Wl,--gc-sections
+adds 358 "$SCRATCH" "$copied" -O2
+adds 224 "$SCRATCH" "$copied" -Os -ffunction-sections -fdata-sections -Wl,--gc-sections
 
 for library in "$kernel" "$frequencies"; do
     name=$(basename "$library")

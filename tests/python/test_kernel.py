@@ -194,7 +194,9 @@ def test_slots_outside_the_cache_are_counted(device, llama, tensor):
 
 
 @pytest.mark.parametrize("name", ["device", "device_with_sets"])
-@pytest.mark.parametrize("number, outside", [(0, 0), (1, 0), (4, 2), (5, 4), (6, 5), (2**32 - 1, 5)])
+@pytest.mark.parametrize(
+    "number, outside", [(0, 0), (1, 0), (4, 2), (5, 4), (6, 5), (2**32 - 1, 5)]
+)
 def test_token_count(request, name, llama, tensor, number, outside):
     device = request.getfixturevalue(name)
     arrays = q, k, v = [tensor(2, 5, heads, 128) for heads in (4, 2, 2)]

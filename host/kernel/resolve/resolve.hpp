@@ -47,11 +47,11 @@ struct ResolvedCall {
     std::uint32_t position_step = 0;        // implicit: positions between sequences
     std::uint32_t page_size = 1;
     VkDescriptorBufferInfo token_count = {};  // as bound; null if there is none
-    float gain = 1;                          // multiplies cos and sin
-    VkDescriptorBufferInfo parameters = {};  // as bound; null if there are none
-    std::uint32_t parameters_offset = 0;     // words from the start of the binding
-    float q_scale = 1;                       // Call::q_scale * Ops::scale
-    bool has_norm_weight = false;            // Call::norm_weight is used
+    float gain = 1;                           // multiplies cos and sin
+    VkDescriptorBufferInfo parameters = {};   // as bound; null if there are none
+    std::uint32_t parameters_offset = 0;      // words from the start of the binding
+    float q_scale = 1;                        // Call::q_scale * Ops::scale
+    bool has_norm_weight = false;             // Call::norm_weight is used
 };
 
 // Returns the rows of the second destination of a tensor, which are packed.

@@ -292,7 +292,7 @@ void record_barrier(VkCommandBuffer commands, const Program& program) noexcept {
     barrier.srcAccessMask = at.output_access;
     barrier.dstAccessMask = at.in_place_access;
     program.vk.vkCmdPipelineBarrier(commands, at.stage, at.stage, 0, 1, &barrier, 0, nullptr, 0,
-                                   nullptr);
+                                    nullptr);
 }
 
 void dispatch(VkCommandBuffer commands, const Program& program, VkPipeline pipeline,

@@ -152,7 +152,8 @@ class PositionKernel(Owner):
         made: dict[str, DeviceArray | None] = {"positions": self.device.empty(shape, np.int32)}
         record.out = _where(made["positions"])
         if block_table is not None:
-            if block_table.ndim != 2 or block_table.dtype != np.int32 or block_table.strides[1] != 1:
+            is_table = block_table.ndim == 2 and block_table.dtype == np.int32
+            if not is_table or block_table.strides[1] != 1:
                 raise InvalidArgumentError(
                     f"block_table is {block_table.dtype} of the shape {block_table.shape}: it must "
                     "be int32 [sequences, pages], without gaps between pages"
