@@ -247,8 +247,9 @@ struct Made {
                                    position = place + step.offsets[i],
                                    column = place / std::int32_t(page_size);
                 ids[tokens] = position;
+                const std::int32_t row = (position + 1) / 8;  // of the table of factors
                 if (position < std::int32_t(covered))
-                    factors[tokens] = float(1 + 0.5 * std::log1p(double((position + 1) / 8)));
+                    factors[tokens] = float(1 + query_scale.beta * std::log1p(row));
                 else
                     ++out_of_range;
                 const std::int32_t page =

@@ -3,6 +3,7 @@
 // by a driver or have a result that the specification leaves open. A kernel is valid, binds and
 // reads what its constants ask for, and has only the modes and capabilities that were asked for.
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -148,14 +149,17 @@ std::vector<std::uint32_t> read_words(const std::string& path) {
 
 bool is_valid(const std::vector<std::uint32_t>& words) {
 #ifdef VKROPE_TEST_SPIRV_VAL
-    const std::string file = VKROPE_TEST_SCRATCH "/kernel.spv";
+    // Other cases may run at the same time, in another process.
+    const std::string file = VKROPE_TEST_SCRATCH "/kernel." + std::to_string(::getpid()) + ".spv";
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(words.data()), std::streamsize(words.size() * 4));
     // The paths are environment variables so that the shell does not interpret them.
     ::setenv("VKROPE_TEST_VALIDATOR", VKROPE_TEST_SPIRV_VAL, 1);
     ::setenv("VKROPE_TEST_FILE", file.c_str(), 1);
-    return std::system("\"$VKROPE_TEST_VALIDATOR\" --target-env vulkan1.1 \"$VKROPE_TEST_FILE\"") ==
-           0;
+    const bool valid =
+        std::system("\"$VKROPE_TEST_VALIDATOR\" --target-env vulkan1.1 \"$VKROPE_TEST_FILE\"") == 0;
+    std::filesystem::remove(file);
+    return valid;
 #else
     return words.size() > 5;
 #endif
