@@ -49,7 +49,8 @@ VKROPE_CONSTANT binding_source_mapping = binding_q_in;  // source rows of K and 
 VKROPE_CONSTANT binding_k_scales_in = binding_q_scales;  // scales of source rows
 VKROPE_CONSTANT binding_v_scales_in = binding_q_scales_out;
 
-// Bindings of positions.comp. Every layout above has these numbers, so arenas serve it, too.
+// Bindings of positions.comp. The layouts of kernels have these numbers if the device binds 12
+// storage buffers, so that their arenas serve it, too.
 VKROPE_CONSTANT position_binding_source = binding_q_in;  // ids, cu_seqlens or query_lens
 VKROPE_CONSTANT position_binding_offsets = binding_ids;
 VKROPE_CONSTANT position_binding_seq_lens = binding_slot_mapping;

@@ -7,24 +7,33 @@
 namespace vkrope {
 namespace {
 
-Status check(const QueryScale& scale) noexcept {
+// Names of a scale and its fields in errors.
+struct Names {
+    const char *scale, *length, *beta;
+};
+constexpr Names alone = {"scale", "scale.length", "scale.beta"},
+                in_layout = {"layout.scale", "layout.scale.length", "layout.scale.beta"};
+
+Status check(const QueryScale& scale, const Names& names) noexcept {
     if (scale.kind > VKROPE_QUERY_SCALING_MINISTRAL3) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "scale.kind is %u: it must be a vkrope_query_scaling", unsigned(scale.kind));
+                     "%s.kind is %u: it must be a vkrope_query_scaling", names.scale,
+                     unsigned(scale.kind));
     }
     if (scale.kind == VKROPE_QUERY_SCALING_NONE) {
-        if (Status s = not_set("scale", "length", scale.length != 0, "kind is none"); !s) return s;
+        if (Status s = not_set(names.scale, "length", scale.length != 0, "kind is none"); !s)
+            return s;
     }
     if (scale.kind <= VKROPE_QUERY_SCALING_LOGN && scale.beta != 0) {
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                     "scale.beta is %g: it must be 0 unless scale.kind is llama4 or ministral3",
-                     scale.beta);
+                     "%s is %g: it must be 0 unless %s.kind is llama4 or ministral3", names.beta,
+                     scale.beta, names.scale);
     }
     if (scale.kind == VKROPE_QUERY_SCALING_NONE) return {};
     if (scale.kind == VKROPE_QUERY_SCALING_LOGN)
-        return require_above_one(scale.length, "scale.length");
-    if (Status status = require_positive(scale.length, "scale.length"); !status) return status;
-    return require_not_negative(scale.beta, "scale.beta");
+        return require_above_one(scale.length, names.length);
+    if (Status status = require_positive(scale.length, names.length); !status) return status;
+    return require_not_negative(scale.beta, names.beta);
 }
 
 using ull = unsigned long long;  // the type of %llu on every platform
@@ -41,10 +50,10 @@ double factor_at(const QueryScale& scale, double p) noexcept {
     }
 }
 
-Status check_factor(const QueryScale& scale, double position) noexcept {
+Status check_factor(const QueryScale& scale, double position, const Names& names) noexcept {
     if (factor_at(scale, position) <= double(std::numeric_limits<float>::max())) return {};
     return error(VKROPE_ERROR_INVALID_ARGUMENT,
-                 "scale.beta is %g: the factor of position %.0f exceeds the range of float",
+                 "%s is %g: the factor of position %.0f exceeds the range of float", names.beta,
                  scale.beta, position);
 }
 
@@ -66,7 +75,7 @@ vkrope_result vkrope_query_scales(const vkrope_query_scale* given, const int32_t
         [&]() -> Status {
             if (Status s = not_null(given, "scale"); !s) return s;
             const QueryScale& scale = *given;
-            if (Status status = check(scale); !status) return status;
+            if (Status status = check(scale, alone); !status) return status;
             if (count != 0 && (positions == nullptr || scales == nullptr))
                 return error(VKROPE_ERROR_INVALID_ARGUMENT, "%s is null",
                              positions == nullptr ? "positions" : "scales");
@@ -75,7 +84,7 @@ vkrope_result vkrope_query_scales(const vkrope_query_scale* given, const int32_t
                     return error(VKROPE_ERROR_INVALID_ARGUMENT,
                                  "positions[%llu] is %d: it must be at least 0", ull{i},
                                  positions[i]);
-                if (Status s = check_factor(scale, positions[i]); !s) return s;
+                if (Status s = check_factor(scale, positions[i], alone); !s) return s;
             }
             for (std::size_t i = 0; i < count; ++i)
                 scales[i] = float(factor_at(scale, positions[i]));
@@ -90,7 +99,7 @@ vkrope_result vkrope_plan_query_scales(const vkrope_query_scale* scale, uint64_t
         [&]() -> Status {
             if (Status s = not_null(scale, "scale"); !s) return s;
             if (Status s = not_null(made, "layout"); !s) return s;
-            if (Status s = check(*scale); !s) return s;
+            if (Status s = check(*scale, alone); !s) return s;
             if (scale->kind == VKROPE_QUERY_SCALING_NONE)
                 return error(VKROPE_ERROR_INVALID_ARGUMENT,
                              "scale.kind is none: a table needs a formula");
@@ -105,7 +114,8 @@ vkrope_result vkrope_plan_query_scales(const vkrope_query_scale* scale, uint64_t
                              "buffer has at most %llu",
                              ull{max_position}, layout.rows, ull{layout.rows} * 4,
                              ull{max_buffer_bytes});
-            if (Status s = check_factor(*scale, position_of(layout, layout.rows - 1)); !s) return s;
+            if (Status s = check_factor(*scale, position_of(layout, layout.rows - 1), alone); !s)
+                return s;
             *made = layout;
             return {};
         });
@@ -117,9 +127,11 @@ vkrope_result vkrope_fill_query_scales(const vkrope_query_scale_layout* layout, 
         failure,
         [&]() -> Status {
             if (Status s = not_null(layout, "layout"); !s) return s;
-            if (Status s = check(layout->scale); !s) return s;
+            if (Status s = check(layout->scale, in_layout); !s) return s;
             if (Status s = check_layout("layout.", *layout); !s) return s;
-            if (Status s = check_factor(layout->scale, position_of(*layout, layout->rows - 1)); !s)
+            if (Status s = check_factor(layout->scale, position_of(*layout, layout->rows - 1),
+                                        in_layout);
+                !s)
                 return s;
             if (!memory || reinterpret_cast<std::uintptr_t>(memory) % 4 != 0)
                 return error(VKROPE_ERROR_INVALID_ARGUMENT,

@@ -226,6 +226,9 @@ Status check(const PositionCall& call) noexcept {
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
                          "block_table_stride is %u: it must be 0 or at least pages, %u",
                          call.block_table_stride, call.pages);
+        if (call.page_size > std::uint32_t{1} << 31)
+            return error(VKROPE_ERROR_INVALID_ARGUMENT, "page_size is %u: it must be 1 to 2^31",
+                         call.page_size);
         const std::uint64_t most = (std::uint64_t{1} << 31) / call.page_size;
         if (call.cache_pages == 0 || call.cache_pages > most)
             return error(VKROPE_ERROR_INVALID_ARGUMENT,
@@ -268,8 +271,8 @@ Status check_outputs(const PositionKernel& kernel, const PositionCall& call) noe
     for (const auto& [field, set] : needing) {
         if (set && kernel.max_storage_buffers < storage_buffers)
             return error(VKROPE_ERROR_LIMIT_EXCEEDED,
-                         "%s is given: a dispatch then binds %u storage buffers, but the device "
-                         "binds at most %u (maxPerStageDescriptorStorageBuffers)",
+                         "%s is given: the kernel then binds %u storage buffers, but the device "
+                         "allows %u (maxPerStageDescriptorStorageBuffers)",
                          field, storage_buffers, kernel.max_storage_buffers);
     }
     return {};

@@ -278,6 +278,8 @@ TEST_CASE("record_positions: each broken rule is named, and nothing is recorded"
     breaks([](PositionCall& c) { c.block_table_stride = 2; },
            "block_table_stride is 2: it must be 0 or at least pages, 3");
     breaks([](PositionCall& c) { c.cache_pages = 0; }, "cache_pages is 0");
+    breaks([](PositionCall& c) { c.page_size = (1u << 31) + 1; },
+           "page_size is 2147483649: it must be 1 to 2^31");
     breaks([](PositionCall& c) { c.cache_pages = (1u << 28) + 1; },
            "cache_pages is 268435457: with page_size 8 it must be 1 to 268435456");
     breaks([](PositionCall& c) { c.block_table.range = 24; },

@@ -66,7 +66,7 @@ sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$SCRATCH/vkrope"
 adds 340 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
     $BUILD/host/frequencies/libvkrope_frequencies.a" -O2 -DVKROPE_STATIC
 copied=$SCRATCH/vkrope/vkrope.cpp
-adds 358 "$SCRATCH" "$copied" -O2
+adds 359 "$SCRATCH" "$copied" -O2
 adds 224 "$SCRATCH" "$copied" -Os -ffunction-sections -fdata-sections -Wl,--gc-sections
 
 for library in "$kernel" "$frequencies"; do

@@ -90,11 +90,14 @@ def test_errors_name_the_argument(device, kernel):
     lengths = device.array(np.array([1, 2], np.int32))
     table = device.array(np.zeros((3, 4), np.int32))
     floats = device.array(np.zeros(2, np.float32))
+    square = device.array(np.zeros((2, 2), np.int64))
     for words, arguments in (
         ("tokens is 0", {"tokens": 0}),
         ("query_lens is float32", {"query_lens": floats}),
         ("seq_lens is int32", {"query_lens": lengths, "seq_lens": lengths[:1]}),
         ("offsets is float32", {"query_lens": lengths, "offsets": floats}),
+        ("query_lens has the shape", {"query_lens": table}),
+        ("ids is int64", {"batch": 2, "tokens": 2, "ids": square.transpose(1, 0)}),
         ("block_table has 3 rows", {"query_lens": lengths, "block_table": table}),
         ("block_table is float32", {"query_lens": lengths, "block_table": floats}),
         ("cache_pages is 0", {"batch": 3, "block_table": table}),

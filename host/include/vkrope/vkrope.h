@@ -833,10 +833,10 @@ typedef struct vkrope_call {
     vkrope_gain gain VKROPE_ZERO;                  /**< treatment of the attention factor */
     vkrope_paged_cache paged_cache VKROPE_ZERO;    /**< with scatter_kv or gather_kv */
     /** With vkrope_kernel_info::token_count: uint32, the tokens of each sequence when the commands
-     * execute, 0 to `tokens`, so that one recording serves steps of any size. Nothing of the tokens
-     * after them is read, written or counted as out of range. A larger number counts as `tokens`,
-     * and increments out_of_range once. The offset must be a multiple of 16 and of the device's
-     * minStorageBufferOffsetAlignment; one of 256 always is. */
+     * execute, 0 to `tokens`, which is then at most 2^31: one recording serves steps of any size.
+     * Nothing of the tokens after them is read, written or counted as out of range. A larger number
+     * counts as `tokens`, and increments out_of_range once. The offset must be a multiple of 16 and
+     * of the device's minStorageBufferOffsetAlignment; one of 256 always is. */
     VkDescriptorBufferInfo token_count VKROPE_ZERO;
     /** Optional uint32 counter: incremented for each token whose position the table does not cover
      * (its rows stay unrotated) or whose slot is outside the cache (its K and V are not stored),
@@ -1459,7 +1459,8 @@ typedef struct vkrope_query_scale_layout {
 } vkrope_query_scale_layout;
 
 /**
- * Plans the table of the factors of positions 0 to max_position - 1. Where the formula has steps of
+ * Plans the table of the factors of positions 0 to max_position - 1, and of the others of the last
+ * row. Where the formula has steps of
  * whole positions, as Llama 4's and Ministral 3's, a row is a step: 128 rows for 1 048 576
  * positions and a length of 8192. Otherwise each position has a row. Thread-safe.
  *
@@ -1599,6 +1600,8 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * the last one is larger than `tokens`, out_of_range is incremented, once. In a call with
  * token_count, tokens from that number on have the id 0, the slot -1 and the factor 1, and are not
  * counted. So have those of an idle sequence in every call.
+ *
+ * No value in a buffer causes accesses outside the buffers.
  */
 typedef struct vkrope_position_call {
     uint32_t batch VKROPE_ZERO;  /**< sequences; 0: 1 */
@@ -1607,8 +1610,7 @@ typedef struct vkrope_position_call {
     /** Optional: int64 or f32 [batch, tokens], instead of offsets and first. */
     VkDescriptorBufferInfo ids VKROPE_ZERO;
     VkDescriptorBufferInfo offsets VKROPE_ZERO; /**< optional: int32 or int64, one per sequence */
-    /** Optional: int32 or int64, ascending from 0 to the number of tokens. No value causes accesses
-     * outside the buffers. */
+    /** Optional: int32 or int64, ascending from 0 to the number of tokens. */
     VkDescriptorBufferInfo cu_seqlens VKROPE_ZERO;
     /** Optional, instead of cu_seqlens: int32, tokens of each sequence in this step; 0: none. */
     VkDescriptorBufferInfo query_lens VKROPE_ZERO;
@@ -1629,7 +1631,7 @@ typedef struct vkrope_position_call {
     VkDescriptorBufferInfo block_table VKROPE_ZERO;
     uint32_t pages VKROPE_ZERO;              /**< pages of a row of block_table, at least 1 */
     uint32_t block_table_stride VKROPE_ZERO; /**< from one row to the next; 0: packed, pages */
-    uint32_t page_size VKROPE_ZERO;          /**< tokens per page; 0: 1 */
+    uint32_t page_size VKROPE_ZERO;          /**< tokens per page, 1 to 2^31; 0: 1 */
     /** Pages of the cache: block_table has numbers below it. 1 to 2^31 / page_size. */
     uint32_t cache_pages VKROPE_ZERO;
     /** With block_table, and only then: receives int32 slots [batch, tokens]. */

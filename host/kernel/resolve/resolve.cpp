@@ -54,8 +54,12 @@ Status overlap_of(const TensorRows& a, const TensorRows& b) noexcept {
                  b.name);
 }
 
-Status resolve_token_count(const StorageLimits& limits, const VkDescriptorBufferInfo& where,
+Status resolve_token_count(const StorageLimits& limits, const Call& call,
                            ResolvedCall& resolved) noexcept {
+    if (call.tokens > shader::first_token_counts)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "tokens is %u: with token_count it must be at most 2^31", call.tokens);
+    const VkDescriptorBufferInfo& where = call.token_count;
     std::uint32_t offset = 0;
     if (Status s = bind_words("token_count", where, 4, limits, resolved.token_count, offset); !s)
         return s;
@@ -101,6 +105,9 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
     if (call.tokens == 0 || empty) return result;
     resolved.batch = sequences_of(call);
     resolved.tokens = call.tokens;
+    if (info.token_count) {
+        if (Status s = resolve_token_count(limits, call, resolved); !s) return {s, {}};
+    }
 
     const auto rows_of = [&](const char* name, const Tensor& tensor, Element element,
                              std::uint32_t head_dim, View& view) {
@@ -153,9 +160,6 @@ Result<ResolvedCall> resolve(const KernelInfo& info, const OpsNeeds& needs,
     if (needs.any) {
         if (Status s = resolve_ops(info, needs.parameter_bytes, limits, call, resolved); !s)
             return {s, {}};
-    }
-    if (info.token_count) {
-        if (Status s = resolve_token_count(limits, call.token_count, resolved); !s) return {s, {}};
     }
     if (is_given(call.out_of_range)) {
         if (Status s = bind_words("out_of_range", call.out_of_range, 4, limits,

@@ -9,7 +9,7 @@ import numpy as np
 
 from ._declarations import ffi
 from ._device import Device, submit
-from ._device_array import DeviceArray
+from ._device_array import DeviceArray, packed_strides
 from ._errors import InvalidArgumentError
 from ._kernel import _is_int64, _where
 from ._library import Owner, call, create, filled, in_range, lib, new_struct
@@ -108,8 +108,8 @@ class PositionKernel(Owner):
         Args:
             tokens, batch:  shape of the outputs
             first:        added to every position
-            ids:          int64 or float32 [batch, tokens], instead of all that follows up to
-                          cp_rank; a float32 is a multiple of 2^-fraction_bits
+            ids:          int64 or float32 [batch, tokens], instead of `first` and of all that
+                          follows up to cp_rank; a float32 is a multiple of 2^-fraction_bits
             offsets:      int32 or int64 [sequences], the first position of each sequence
             cu_seqlens:   int32 or int64 [sequences + 1], sums of the lengths of packed sequences
             query_lens:   int32 [sequences], the lengths themselves
@@ -136,6 +136,10 @@ class PositionKernel(Owner):
         sequences = batch
         for field, sums, more in (("cu_seqlens", cu_seqlens, 1), ("query_lens", query_lens, 0)):
             if sums is not None:
+                if sums.ndim != 1:
+                    raise InvalidArgumentError(
+                        f"{field} has the shape {sums.shape}: it must have one axis"
+                    )
                 sequences = record.sequences = max(sums.shape[0] - more, 0)
         shape, rows = (batch, tokens), (sequences,)
         if ids is not None:
@@ -155,8 +159,9 @@ class PositionKernel(Owner):
             is_table = block_table.ndim == 2 and block_table.dtype == np.int32
             if not is_table or block_table.strides[1] != 1:
                 raise InvalidArgumentError(
-                    f"block_table is {block_table.dtype} of the shape {block_table.shape}: it must "
-                    "be int32 [sequences, pages], without gaps between pages"
+                    f"block_table is {block_table.dtype} of the shape {block_table.shape} with the "
+                    f"strides {block_table.strides}: it must be int32 [sequences, pages], without "
+                    "gaps between pages"
                 )
             if block_table.shape[0] != sequences:
                 raise InvalidArgumentError(
@@ -207,7 +212,8 @@ def _given(
     field: str, array: DeviceArray, shape: tuple[int, ...], dtypes: tuple[type, ...]
 ) -> dict[str, Any]:
     """Returns where a packed array of this shape is."""
-    if array.dtype not in dtypes or array.shape != shape or not array._is_packed():
+    packed = array.shape == shape and array.strides == packed_strides(shape)
+    if array.dtype not in dtypes or not packed:
         wanted = " or ".join(np.dtype(of).name for of in dtypes)
         raise InvalidArgumentError(
             f"{field} is {array.dtype} of the shape {array.shape} with the strides "

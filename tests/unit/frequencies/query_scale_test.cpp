@@ -160,9 +160,9 @@ TEST_CASE("query scale table: errors name the field, the value and the rule") {
             of.scale = {VKROPE_QUERY_SCALING_NONE, 0, 0};
         });
     fill_refused(
-        "scale.length -1", [](QueryScaleLayout& of) { of.scale.length = -1; });
+        "layout.scale.length -1", [](QueryScaleLayout& of) { of.scale.length = -1; });
     fill_refused(
-        "scale.beta", [](QueryScaleLayout& of) { of.scale.beta = 1e300; });
+        "layout.scale.beta", [](QueryScaleLayout& of) { of.scale.beta = 1e300; });
     fill_refused(
         "layout.positions_per_row 16 15", [](QueryScaleLayout& of) { of.scale.length = 15; });
     fill_refused(

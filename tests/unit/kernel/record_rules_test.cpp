@@ -139,6 +139,8 @@ TEST_CASE("record: the number of tokens is a word of its own, which may exceed t
     CHECK(std::string(good.resolved().status.what).find("token_count") != std::string::npos);
     good.info.token_count = true;
     const Broken rules[] = {
+        {"tokens 2147483649 2^31",
+         [](Given& g) { g.call.tokens = 0x80000001u, g.call.positions.token_stride = 0; }},
         {"token_count.buffer null", [](Given& g) { g.call.token_count = {}; }},
         {"token_count.offset 2", [](Given& g) { g.call.token_count.offset = 2; }},
         {"token_count.offset 260 64", [](Given& g) { g.call.token_count.offset = 260; }},

@@ -11,6 +11,7 @@ vkrope::AngleTableLayout plan;
 std::vector<vkrope::AngleTableLayout> plans;
 vkrope::KernelInfo info{.pairing = VKROPE_HALF_SPLIT, .angles = VKROPE_ANGLES_FACTORED_TEXTURE};
 vkrope::Call shift;
+std::vector<vkrope::Call> calls;
 std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 vkrope::DeviceRef ref;
 Owned<vkrope::Kernel> kernel;

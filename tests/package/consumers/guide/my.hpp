@@ -71,7 +71,7 @@ inline VkPhysicalDevice physical;
 inline VkPhysicalDeviceProperties properties;
 inline VkDevice device;
 inline VkPipelineCache pipeline_cache;
-inline VkCommandBuffer commands;
+inline VkCommandBuffer commands, secondary;
 inline VkQueue queue;
 inline VkSemaphore timeline;
 inline Step steps[2];
@@ -100,7 +100,8 @@ inline std::function<VkImageView(const VkImageViewCreateInfo& info)> create_view
 inline std::function<VkImageView(const vkrope::RopeParams&, const vkrope::AngleTableLayout&)>
     make_table;
 inline std::function<void(VkAccessFlags from, VkAccessFlags to)> barrier;
-inline std::function<void(const Layer&)> record_projections, record_attention;
+inline std::function<void(const Layer&)> record_projections;
+inline std::function<void(const Layer&, const Step&)> record_attention;
 inline std::function<void(VkCommandBuffer)> begin;
 inline std::function<void(Step&)> write_numbers;
 inline std::function<bool()> has_work;
@@ -110,6 +111,7 @@ extern vkrope::AngleTableLayout plan;
 extern std::vector<vkrope::AngleTableLayout> plans;
 extern vkrope::KernelInfo info;
 extern vkrope::Call shift;
+extern std::vector<vkrope::Call> calls;
 extern std::vector<float> q_norm, k_norm, q_norm_2, k_norm_2;
 extern vkrope::DeviceRef ref;
 extern Owned<vkrope::Kernel> kernel;
