@@ -63,7 +63,7 @@ adds() {
 }
 # Measures the installed libraries, and the copied files with the least and the most savings.
 sh "$SOURCE/host/packaging/amalgamate.sh" "$SOURCE" "$SCRATCH/vkrope"
-adds 340 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
+adds 341 "$SOURCE/host/include" "$BUILD/host/kernel/libvkrope_kernel.a
     $BUILD/host/frequencies/libvkrope_frequencies.a" -O2 -DVKROPE_STATIC
 copied=$SCRATCH/vkrope/vkrope.cpp
 adds 359 "$SCRATCH" "$copied" -O2
