@@ -76,6 +76,8 @@ files '\.md' | xargs awk 'FNR == 1 { code = 0 } /^```/ { code = !code }
         bad = 1
     }
     END { exit bad }' || failed=1
+# Coding agents read this page as a whole, each time.
+[ "$(wc -l <AGENTS.md)" -le 80 ] || wrong 'AGENTS.md has more than 80 lines'
 files '\.md' | while read -r file; do
     awk '/^```/ { code = !code; print ""; next } { print code || /^    / ? "" : $0 }' "$file" |
         grep -noE '\]\([^)]+\)' | sed 's/^\([0-9]*\):\](\(.*\))$/\1 \2/' |
