@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Checks the amalgamated sources: they contain the modules of the build, are small, compile as
-# strict C++17 with both compilers, alone and in the caller's namespace, and include only Vulkan's
-# and the standard library's headers. Engines with the system's loader and with volk compute the
-# same bits as with the library. The commands of copy.md build the C program of languages.md, which
-# prints what that page says.
+# strict C++17 with both compilers, also as clang reads code for Microsoft's, alone and in the
+# caller's namespace, and include only Vulkan's and the standard library's headers. Engines with the
+# system's loader and with volk compute the same bits as with the library. The commands of copy.md
+# build the C program of languages.md, which prints what that page says.
 set -eu
 rm -rf "$SCRATCH"
 mkdir -p "$SCRATCH"
@@ -73,6 +73,34 @@ fi
 guide=$SOURCE/host/guide
 awk '/^```c program$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$guide/languages.md" \
     >"$copied/engine.c"
+# MinGW's headers stand for Microsoft's. They put what is empty here after declarators, where only
+# GCC takes it. Nothing is linked.
+if command -v clang++ && command -v x86_64-w64-mingw32-g++; then
+    {
+        echo '#include <_mingw.h>'
+        for name in ATTRIB_DEPRECATED ATTRIB_DEPRECATED_SEC_WARN ATTRIB_NORETURN NOTHROW; do
+            printf '#undef __MINGW_%s\n#define __MINGW_%s\n' $name $name
+        done
+    } >"$SCRATCH/mingw.h"
+    mkdir "$SCRATCH/include" && ln -s /usr/include/vulkan /usr/include/vk_video "$SCRATCH/include"
+    gcc=$(x86_64-w64-mingw32-g++ -print-file-name=include)
+    # msvc COMPILER FILE ARGUMENT...: compiles the file for Windows, and as windows.h changes names.
+    msvc() {
+        compiler=$1 file=$2
+        shift 2
+        "$compiler" --target=x86_64-pc-windows-msvc -Wall -Wextra -Wpedantic -Werror -O0 \
+            -include "$SCRATCH/mingw.h" "$@" -isystem "$SCRATCH/include" \
+            -isystem "${gcc%/lib/gcc*}/x86_64-w64-mingw32/include" "-I$SCRATCH" \
+            -Dnear= -Dfar= -c "$copied/$file" -o "$SCRATCH/$file.obj"
+    }
+    # shellcheck disable=SC2086
+    msvc clang++ vkrope.cpp $strict -D__STRICT_ANSI__ -D__GCC_ATOMIC_TEST_AND_SET_TRUEVAL=1 \
+        -nostdinc++ -isystem "$gcc/c++" -isystem "$gcc/c++/x86_64-w64-mingw32"
+    msvc clang engine.c -std=c11
+else
+    echo "clang for Microsoft's compiler: skipped: no clang++ or no x86_64-w64-mingw32-g++"
+fi
+
 sed -n '/^c++ /,/^cc /p; /^cc /q' "$guide/copy.md" >"$copied/commands.sh"
 (cd "$copied" && CPATH=$SCRATCH sh -e commands.sh)
 prints=$("$copied/a.out")

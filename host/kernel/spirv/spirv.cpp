@@ -72,7 +72,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
         const std::uint32_t* latest;  // the latest instruction of this kind; null: none yet
         std::uint32_t first;          // first word of each instruction
         std::uint32_t result;         // index of the operand that is the result id; 0: none
-        std::uint32_t near;  // bit i: operand i is coded as its distance from the latest result
+        std::uint32_t recent;  // bit i: operand i is coded as its distance from the latest result
     };
     const std::unique_ptr<Kind[]> kinds(new (std::nothrow) Kind[kind_count + 1]);
     if (!kinds) {
@@ -82,7 +82,7 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
     }
     for (std::uint32_t i = 0; i < kind_count; ++i) {
         kinds[i].latest = nullptr;
-        for (std::uint32_t* field : {&kinds[i].first, &kinds[i].result, &kinds[i].near})
+        for (std::uint32_t* field : {&kinds[i].first, &kinds[i].result, &kinds[i].recent})
             *field = number();
     }
     std::uint32_t latest_result = 0;
@@ -98,11 +98,11 @@ Result<Spirv> unpack(const std::uint8_t* bytes, std::size_t size) noexcept {
         const std::uint32_t* same = kind.latest;
         kind.latest = word;
         *word++ = kind.first;
-        for (std::uint32_t near = kind.near; word < stop; ++word) {
-            near >>= 1;
+        for (std::uint32_t recent = kind.recent; word < stop; ++word) {
+            recent >>= 1;
             ++same;
             const std::uint64_t coded = digits.number();  // 2 d or -2 d - 1
-            *word = ((near & 1) != 0 ? latest_result : *same) +
+            *word = ((recent & 1) != 0 ? latest_result : *same) +
                     std::uint32_t(coded >> 1 ^ (0 - (coded & 1)));
             if (word == of_result) latest_result = *word;
         }
