@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Implements ./dev install, amalgamate, wheel and package: builds the release and installs or packs
-# it. ./dev sources this file and provides its functions.
+# Implements ./dev install, amalgamate, wheel, package and release: builds the release and installs
+# or packs it. ./dev sources this file and provides its functions.
 # shellcheck shell=sh
 
 install_to() {
@@ -32,7 +32,76 @@ package_to() {
     configure release release
     compile release
     quietly package cpack --config build/release/CPackConfig.cmake -G DEB -B "$1"
-    quietly package cpack --config build/release/CPackSourceConfig.cmake -B "$1"
     rm -rf "$1/_CPack_Packages"
     echo "built: the packages are in $1"
+}
+
+# The commands that make the files of a release, with paths in build/release_files. A folder there
+# becomes an archive. The kits are in build.
+release_commands='amalgamate vkrope-copy
+package .
+wheel .
+bundle'
+
+# describe FILE: says what a file of a release is.
+describe() {
+    # shellcheck source=/dev/null
+    system=$(. /etc/os-release && echo "$PRETTY_NAME")
+    case $1 in
+        vkrope-copy-*) echo 'vkrope.h, vkrope.hpp and vkrope.cpp, to copy into a project' ;;
+        vkrope-kit-*) echo 'the kit, which tests and times devices without a compiler' ;;
+        *.deb) echo "package of $system" ;;
+        *.whl) echo "Python package, built on $system" ;;
+        "vkrope-$version.tar.gz") echo 'the source' ;;
+    esac
+}
+
+# release_notes: prints the page of the release whose files are in the working folder.
+release_notes() {
+    echo "# vkrope $version"
+    awk -v version="$version" '/^## / { inside = $2 == version; next } inside' "$tree/CHANGELOG.md"
+    printf '\n### The files\n\nMade from commit %s. SHA256SUMS has their checksums.\n\n' "$commit"
+    echo '| file | bytes | content |'
+    echo '|---|---|---|'
+    for file in *; do echo "| $file | $(wc -c <"$file") | $(describe "$file") |"; done
+}
+
+# The files appear in the folder when all are made. Archives have the time of the commit.
+release_to() {
+    prefix=$(git rev-parse --show-prefix 2>/dev/null) && [ -z "$prefix" ] ||
+        die 'release: this folder is no clone; a release is a commit'
+    [ -z "$(ls -A "$1" 2>/dev/null)" ] || die "release: $1 is not empty"
+    changes=$(git status --porcelain | head -n 5)
+    [ -z "$changes" ] || die "release: commit or remove these files first:
+$changes"
+    tree=$PWD
+    commit=$(git rev-parse HEAD)
+    version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
+        host/include/vkrope/version.h | paste -sd . -)
+    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+    export SOURCE_DATE_EPOCH
+    files=$tree/build/release_files
+    rm -rf "$files" build/vkrope-kit-* && mkdir -p "$files"
+    echo "$release_commands" >build/release_commands
+    cd "$files" || exit
+    while read -r line; do
+        # shellcheck disable=SC2086 # the words of a command
+        sh "$tree/dev" $line </dev/null
+    done <../release_commands
+    mv ../vkrope-kit-* .
+    git -C "$tree" archive --format=tar.gz "--prefix=vkrope-$version/" HEAD \
+        >"vkrope-$version.tar.gz"
+    for folder in */; do
+        name=${folder%/}-$version
+        mv "$folder" "$name" && cp "$tree/LICENSE" "$name"
+        tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+            "--mtime=@$SOURCE_DATE_EPOCH" -cf "$name.tar" "$name"
+        gzip -9n "$name.tar" && rm -r "$name"
+    done
+    release_notes >../notes.md && mv ../notes.md .
+    sums=$(sha256sum -- *) && echo "$sums" >SHA256SUMS
+    mkdir -p "$1" && mv -- * "$1"
+    [ "$(git -C "$tree" tag --points-at HEAD)" = "v$version" ] ||
+        say "this commit has no tag v$version, so these files are a trial"
+    echo "built: the release is in $1"
 }

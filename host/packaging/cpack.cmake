@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Settings of cpack for the Debian packages (libvkrope0.1, libvkrope-dev, vkrope-tools) and the
-# source archive.
+# Settings of cpack for the Debian packages (libvkrope0.1, libvkrope-dev, vkrope-tools).
 set(VKROPE_MAINTAINER "vkrope authors <maintainers@vkrope.invalid>" CACHE STRING
     "Name and address that the Debian packages give as their maintainer")
 
@@ -11,11 +10,6 @@ set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_GENERATOR DEB)
-
-set(CPACK_SOURCE_GENERATOR TGZ)
-set(CPACK_SOURCE_PACKAGE_FILE_NAME vkrope-${PROJECT_VERSION})
-set(CPACK_SOURCE_IGNORE_FILES "^${PROJECT_SOURCE_DIR}/build/" "/\\.git/" "/\\.git$" "/__pycache__/"
-    "/\\.(cache|vscode|idea)/" "\\.swp$" "/CMakeUserPresets\\.json$")
 
 set(soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(of_runtime "libvkrope${soversion} (= ${PROJECT_VERSION})")

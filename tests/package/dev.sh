@@ -116,6 +116,54 @@ says 0 "checked $PWD" check
 echo 'exit 1' >tests/package/check/budgets.sh
 says 1 "checked $PWD" check
 
+# A release is what git has of a commit. Its archives have the time of the commit, so a second run
+# makes the same bytes. The stubs below write what programs would.
+says 1 'this folder is no clone' release out
+git init -q . && mkdir -p host/include/vkrope host/python && echo build >.gitignore &&
+    cp "$SOURCE/host/include/vkrope/version.h" host/include/vkrope && : >LICENSE &&
+    printf '%s\n' 'mkdir -p "$2"; echo 1 | tee "$2/vkrope.h" "$2/vkrope.hpp" >"$2/vkrope.cpp"' \
+        >host/packaging/amalgamate.sh &&
+    echo 'echo $SOURCE_DATE_EPOCH >"$2/vkrope-1.whl"' >host/python/wheel.sh &&
+    echo 'bundle() { echo kit | tee build/vkrope-kit-1.zip >build/vkrope-kit-1.tar.gz; }' \
+        >host/dev/bundle.sh || exit 1
+echo 'for folder; do :; done; echo package >"$folder/vkrope_1.deb"' | stub cpack
+version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
+    host/include/vkrope/version.h | paste -sd . -)
+printf '## %s\n' 'NEXT (unreleased)' "$version (today)" 0.0.1 |
+    sed 's/## \(.*\)/&\n\nnews of \1/' >CHANGELOG.md
+says 1 'commit or remove these files first' release out
+commit() {
+    git add -A && GIT_COMMITTER_DATE='2001-02-03T04:05:06Z' git -c user.name=n -c user.email=e \
+        commit -q --allow-empty -m all
+}
+commit || wrong 'git cannot commit'
+says 0 "no tag v$version" release out
+(cd out && sha256sum -c --quiet SHA256SUMS) || wrong 'SHA256SUMS is wrong'
+copy=vkrope-copy-$version
+[ "$(tar -tzf "out/$copy.tar.gz" | sort | paste -sd ' ' -)" = \
+    "$copy/ $copy/LICENSE $copy/vkrope.cpp $copy/vkrope.h $copy/vkrope.hpp" ] ||
+    wrong "the archive of the form to copy: $(tar -tzf "out/$copy.tar.gz")"
+git ls-files >"$SCRATCH/tracked"
+tar -tzf "out/vkrope-$version.tar.gz" | sed -n "s|^vkrope-$version/\(.*[^/]\)\$|\1|p" |
+    LC_ALL=C sort | cmp - "$SCRATCH/tracked" || wrong 'the source archive has other files than git'
+[ "$(TZ=UTC tar -tvzf "out/$copy.tar.gz" | grep -vc '2001-02-03 04:05')" = 0 ] &&
+    grep -qx "$(git log -1 --format=%ct)" out/vkrope-1.whl ||
+    wrong 'the time is not that of the commit'
+[ "$(grep '^news' out/notes.md)" = "news of $version (today)" ] ||
+    wrong "the notes have: $(grep '^news' out/notes.md)"
+for file in out/*; do
+    case $file in
+        */notes.md | */SHA256SUMS) ;;
+        *) grep -q "^| ${file#*/} | [0-9]* | [^ ]" out/notes.md ||
+            wrong "the notes do not say what $file is" ;;
+    esac
+done
+says 1 'out is not empty' release out
+mv out "$SCRATCH/first" && touch -d 2020-01-01 LICENSE && git tag "v$version" || exit 1
+says 0 'the release is in' release out
+! grep -q 'no tag' "$SCRATCH/log" || wrong 'a commit with the tag is called a trial'
+diff -r out "$SCRATCH/first" || wrong 'a second release has other bytes'
+
 # A slow machine has longer time limits, and a group that exceeds its budget only because of that is
 # named but does not fail. The stub of ctest prints its arguments.
 limit=$(sed -n 's/^time_limit=//p' host/dev/test.sh)
