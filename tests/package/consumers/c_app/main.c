@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Uses every tier from C, on a device that vkrope opens: a model file, the table of its angles,
    tensors in host memory, and kernels in a command buffer: a layer without RoPE with second
-   destinations, a latent row, a plain row, keys that move in a cache, scales of groups.
-   VKROPE_DEVICE names the device; without this variable the program takes the best one. */
+   destinations, a latent row, a plain row, keys that move in a cache, scales of groups, a ragged
+   step with a paged cache. VKROPE_DEVICE names the device; without this variable the program takes
+   the best one. Argument: a file, which receives the bytes of the step. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,18 @@ struct work {
 static vkrope_result record(void* user_data, VkCommandBuffer commands, vkrope_error* error) {
     const struct work* w = user_data;
     return vkrope_record(commands, w->kernel, w->call, w->arena, error);
+}
+
+struct positions_work {
+    vkrope_position_kernel* kernel;
+    vkrope_arena* arena;
+    const vkrope_position_call* call;
+};
+
+static vkrope_result record_positions(void* user_data, VkCommandBuffer commands,
+                                      vkrope_error* error) {
+    const struct positions_work* w = user_data;
+    return vkrope_record_positions(commands, w->kernel, w->call, w->arena, error);
 }
 
 /* A callback that fails. The library submits nothing and returns the words of the callback. */
@@ -428,12 +441,126 @@ static void use_scales_of_groups(vkrope_device* device) {
     require(memcmp(host.bytes + rows_at, row, sizeof row) == 0, "a row of groups differs");
 }
 
+/* A ragged step of two sequences, 5 tokens in a recording for 8: ids, slots and the number of
+   tokens from block tables, then Q in place, K to a paged cache of q8_0 and V to one of f16. The
+   engine in Rust does the same. Offsets are in bytes. */
+static void use_paged_step(vkrope_device* device, const char* path) {
+    enum {
+        channels = 64,
+        tokens = 8,
+        q_heads = 4,
+        kv_heads = 2,
+        page_size = 8,
+        slots = 5 * page_size,
+        q_at = 0, /* bytes, as all that follow */
+        k_at = q_at + 4 * tokens * q_heads * channels,
+        v_at = k_at + 4 * tokens * kv_heads * channels,
+        q8_0_at = v_at + 4 * tokens * kv_heads * channels,
+        f16_at = 22016,
+        cu_seqlens_at = 32256,
+        first_ids_at = 32512,
+        ids_at = 33024,
+        slots_at = 33280,
+        count_at = 33536,
+        out_of_range_at = 33792,
+        angles_at = 34048,
+        step_bytes = 35072
+    };
+    static union {
+        unsigned char bytes[step_bytes];
+        float numbers[q8_0_at / sizeof(float)];
+    } step;
+    const int32_t cu_seqlens[] = {0, 3, 3, 5}, first_ids[] = {7, 0, 3};
+    const int32_t step_slots[] = {31, 8, 9, 3, 4}, ids[] = {7, 8, 9, 3, 4}, count = 5;
+    for (int i = 0; i < step_bytes; ++i) step.bytes[i] = (unsigned char)(151 * i);
+    for (int i = 0; i < q8_0_at / 4; ++i) step.numbers[i] = (float)(37 * i % 253 - 126) / 64;
+    memcpy(step.bytes + cu_seqlens_at, cu_seqlens, sizeof cu_seqlens);
+    memcpy(step.bytes + first_ids_at, first_ids, sizeof first_ids);
+    memcpy(step.bytes + slots_at, step_slots, sizeof step_slots);
+    memcpy(step.bytes + count_at, &count, sizeof count);
+    memset(step.bytes + out_of_range_at, 0, 4);
+
+    double inv_freq[channels / 2];
+    const vkrope_rope_params rotation = {.pairing = VKROPE_HALF_SPLIT,
+                                         .head_dim = channels,
+                                         .rotary_dim = channels,
+                                         .inv_freq = inv_freq,
+                                         .inv_freq_count = channels / 2};
+    const vkrope_element f32 = VKROPE_F32;
+    vkrope_error error;
+    vkrope_angle_table_layout plan;
+    vkrope_kernel_info info;
+    check(vkrope_default_inv_freq(base, channels, inv_freq, &error), "vkrope_default_inv_freq",
+          &error);
+    check(vkrope_plan_angles(&rotation, VKROPE_ANGLES_COMPUTED, 2048, 0, &plan, &error),
+          "vkrope_plan_angles", &error);
+    check(vkrope_fill_angles(&rotation, &plan, step.bytes + angles_at, step_bytes - angles_at,
+                             &error),
+          "vkrope_fill_angles", &error);
+    check(vkrope_get_kernel_info(&rotation, &plan, &f32, &f32, &f32, &info, &error),
+          "vkrope_get_kernel_info", &error);
+    info.positions = VKROPE_POSITIONS_IDS;
+    info.scatter_kv = info.token_count = VK_TRUE;
+    info.tensor[VKROPE_K].out = VKROPE_Q8_0;
+    info.tensor[VKROPE_V].out = VKROPE_F16;
+
+    vkrope_buffer* buffer = NULL;
+    check(vkrope_buffer_create(device, step_bytes, &buffer, &error), "vkrope_buffer_create",
+          &error);
+    check(vkrope_buffer_upload(buffer, &step, step_bytes, 0, &error), "vkrope_buffer_upload",
+          &error);
+    const VkBuffer handle = vkrope_buffer_whole(buffer).buffer;
+    const vkrope_position_call positions = {
+        .tokens = 5,
+        .offsets = {handle, first_ids_at, sizeof first_ids},
+        .cu_seqlens = {handle, cu_seqlens_at, sizeof cu_seqlens},
+        .sequences = 3,
+        .out = {handle, ids_at, sizeof ids},
+        .out_of_range = {handle, out_of_range_at, 4},
+    };
+    struct positions_work w = {.call = &positions};
+    const vkrope_device_ref* ref = vkrope_device_get_ref(device);
+    check(vkrope_position_kernel_create(ref, &w.kernel, &error), "vkrope_position_kernel_create",
+          &error);
+    if (!(ref->enabled & VKROPE_DEVICE_FEATURE_PUSH_DESCRIPTOR))
+        check(vkrope_position_arena_create(w.kernel, 1, &w.arena, &error),
+              "vkrope_position_arena_create", &error);
+    check(vkrope_device_submit(device, record_positions, &w, NULL, &error), "vkrope_device_submit",
+          &error);
+    vkrope_arena_destroy(w.arena);
+    vkrope_position_kernel_destroy(w.kernel);
+
+    vkrope_call call = {
+        .tokens = tokens,
+        .in = {{{handle, q_at, k_at - q_at}, .heads = q_heads},
+               {{handle, k_at, v_at - k_at}, .heads = kv_heads},
+               {{handle, v_at, q8_0_at - v_at}, .heads = kv_heads}},
+        .out = {{{handle, q_at, k_at - q_at}, .heads = q_heads},
+                {{handle, q8_0_at, slots * kv_heads * channels / 32 * 34}, .heads = kv_heads},
+                {{handle, f16_at, slots * kv_heads * channels * 2}, .heads = kv_heads}},
+        .positions.ids = {handle, ids_at, 4 * tokens},
+        .angles = {.layout = &plan, .buffer = {handle, angles_at, plan.bytes}},
+        .paged_cache = {.slot_mapping = {handle, slots_at, 4 * tokens}, .page_size = page_size},
+        .token_count = {handle, count_at, 4},
+        .out_of_range = {handle, out_of_range_at, 4},
+    };
+    submit(device, &info, &call);
+    check(vkrope_buffer_download(buffer, &step, step_bytes, 0, &error), "vkrope_buffer_download",
+          &error);
+    vkrope_buffer_destroy(buffer);
+    require(memcmp(step.bytes + ids_at, ids, sizeof ids) == 0, "an id differs");
+    require(step.bytes[out_of_range_at] == 0, "a token of the step is out of range");
+    FILE* file = path ? fopen(path, "wb") : NULL;
+    require(!path || (file && fwrite(&step, step_bytes, 1, file) == 1 && fclose(file) == 0),
+            "the file of the step cannot be written");
+}
+
 static void count_errors(void* user_data, VkBool32 is_error, const char* id, const char* text) {
     fprintf(stderr, "%s: %s: %s\n", is_error ? "error" : "warning", id, text);
     if (is_error) ++*(int*)user_data;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
     static const char json[] =
         "{\"model_type\": \"llama\", \"hidden_size\": 8, \"num_attention_heads\": 2, "
         "\"rope_theta\": 10000.0, \"max_position_embeddings\": 2048}";
@@ -459,6 +586,7 @@ int main(void) {
         use_rotations(device, rotation);
         use_moved_keys(device);
         use_scales_of_groups(device);
+        use_paged_step(device, argc > 1 ? argv[1] : NULL);
         while (kernel_count > 0) vkrope_kernel_destroy(kernels[--kernel_count].kernel);
         vkrope_device_destroy(device);
     }
