@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Implements ./dev install, amalgamate, wheel, package and release: builds the release and installs
-# or packs it. ./dev sources this file and provides its functions.
+# Implements ./dev install, amalgamate, crate, wheel, package and release: builds the release and
+# installs or packs it. ./dev sources this file and provides its functions.
 # shellcheck shell=sh
 
 install_to() {
@@ -15,6 +15,12 @@ amalgamate_to() {
     require amalgamate
     quietly amalgamate sh host/packaging/amalgamate.sh . "$1"
     echo "written: vkrope.h, vkrope.hpp and vkrope.cpp are in $1"
+}
+
+crate_to() {
+    require crate
+    quietly crate sh host/packaging/crate.sh . "$1"
+    echo "written: the crates vkrope-sys and vkrope are in $1"
 }
 
 wheel_to() {

@@ -26,13 +26,13 @@ import cffi
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def _preprocessed(header: Path) -> str:
+def _preprocessed(header: Path, *macros: str) -> str:
     """Returns the header with line markers; the macros remove attributes."""
     compiler = shlex.split(os.environ.get("CC", "cc"))
     command = [*compiler, "-E", "-dD", "-std=c11", "-DVKROPE_STATIC", "-D__attribute__(x)="]
     try:
         return subprocess.run(
-            [*command, f"-I{header.parent.parent}", str(header)],
+            [*command, *macros, f"-I{header.parent.parent}", str(header)],
             check=True, capture_output=True, text=True,
         ).stdout
     except FileNotFoundError:
@@ -101,9 +101,9 @@ def _constants(text: str) -> list[str]:
     return [f"#define {name} {value}" for name, value in found]
 
 
-def declarations(header: Path) -> str:
+def declarations(header: Path, *macros: str) -> str:
     """Returns the C declarations of the header in the form that cffi reads."""
-    ours, vulkan = _by_file(_preprocessed(header))
+    ours, vulkan = _by_file(_preprocessed(header, *macros))
     statements = _statements(ours)
     needed = _referred_to("\n".join(statements), _statements(vulkan))
     return "\n".join([*_constants(ours), *needed, *statements]) + "\n"

@@ -80,10 +80,12 @@ for command in run test build 'install prefix' bench conform; do
     # shellcheck disable=SC2086 # words of a command line
     says 1 'apt-get could not install libfmt-dev, because there is no network' $command
 done
-# The form to copy needs neither that package nor a build.
-echo ':' >host/packaging/amalgamate.sh
-says 0 'written: vkrope.h' amalgamate folder
-[ ! -e build/release ] || wrong './dev amalgamate configures a build'
+# The form to copy and the crates need neither that package nor a build.
+for name in amalgamate crate; do
+    echo ':' >host/packaging/$name.sh
+    says 0 'written: ' $name folder
+    [ ! -e build/release ] || wrong "./dev $name configures a build"
+done
 APT_SAYS='E: Unable to locate package libfmt-dev'
 says 1 'apt-get could not install libfmt-dev' run
 ! grep -q 'no network' "$SCRATCH/log" || wrong 'another failure of apt-get is blamed on the network'
