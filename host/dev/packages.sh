@@ -45,6 +45,7 @@ package_to() {
 # The commands that make the files of a release, with paths in build/release_files. A folder there
 # becomes an archive. The kits are in build.
 release_commands='amalgamate vkrope-copy
+crate vkrope-crates
 package .
 wheel .
 bundle'
@@ -55,6 +56,7 @@ describe() {
     system=$(. /etc/os-release && echo "$PRETTY_NAME")
     case $1 in
         vkrope-copy-*) echo 'vkrope.h, vkrope.hpp and vkrope.cpp, to copy into a project' ;;
+        vkrope-crates-*) echo 'the crates vkrope-sys and vkrope for Rust' ;;
         vkrope-kit-*) echo 'the kit, which tests and times devices without a compiler' ;;
         *.deb) echo "package of $system" ;;
         *.whl) echo "Python package, built on $system" ;;
