@@ -135,8 +135,11 @@ class Header:
             if not name.endswith("_T"):
                 lines += ["#[repr(C)]", f"pub struct {name}([u8; 0]);"]
         for name, fields in self.structs.items():
-            lines += ["#[repr(C)]", "#[derive(Clone, Copy)]", f"pub struct {name} {{"]
-            lines += [f"    pub {_name(field.name)}: {self._type(field.type)}," for field in fields]
+            types = [self._type(field.type) for field in fields]
+            # Rust 1.63 prints no pointer to a function of Vulkan.
+            debug = "" if any("PFN_" in kind for kind in types) else ", Debug"
+            lines += ["#[repr(C)]", f"#[derive(Clone, Copy{debug})]", f"pub struct {name} {{"]
+            lines += [f"    pub {field}: {kind}," for field, kind in zip(self.fields(name), types)]
             lines += ["}", f"impl Default for {name} {{", "    fn default() -> Self {",
                       "        unsafe { std::mem::zeroed() }", "    }", "}"]
         lines.append('extern "C" {')

@@ -41,6 +41,16 @@ impl std::error::Error for Error {}
 /// Value of a call, or its error.
 pub type Result<T> = std::result::Result<T, Error>;
 
+fn invalid<T>(what: String) -> Result<T> {
+    let code = sys::VKROPE_ERROR_INVALID_ARGUMENT;
+    let vk_result = 0;
+    Err(Error {
+        code,
+        vk_result,
+        what,
+    })
+}
+
 fn status(call: impl FnOnce(*mut sys::vkrope_error) -> ErrorCode) -> Result<()> {
     let mut error = sys::vkrope_error::default();
     match call(&mut error) {
@@ -65,6 +75,7 @@ fn value<T: Default>(call: impl FnOnce(*mut T, *mut sys::vkrope_error) -> ErrorC
 macro_rules! owner {
     ($(#[$text:meta])* $name:ident, $object:ident, $destroy:ident) => {
         $(#[$text])*
+        #[derive(Debug)]
         pub struct $name(NonNull<sys::$object>);
 
         // The library has no global state and no object of a thread.
@@ -224,7 +235,7 @@ impl PositionKernel {
 
 /// RoPE parameters that own their arrays. The other fields are those of
 /// [`sys::vkrope_rope_params`], whose pointers and counts are not read here.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct RopeParams {
     fields: sys::vkrope_rope_params,
     /// Radians per position, one for each pair.
@@ -347,7 +358,9 @@ impl RopeParams {
     /// changes.
     pub fn fold_grid(&mut self, axes: &[GridAxis]) -> Result<()> {
         let mut inv_freq = vec![0.0; self.inv_freq.len()];
-        let phases = self.head_groups.max(1) as usize * (self.rotary_dim / 2) as usize;
+        // The library refuses numbers beyond these.
+        let groups = self.head_groups.clamp(1, 65535) as usize;
+        let phases = groups * (self.rotary_dim.min(sys::VKROPE_MAX_HEAD_DIM) / 2) as usize;
         let mut phase = vec![0.0; phases];
         let count = u32::try_from(axes.len()).unwrap_or(u32::MAX);
         let mut folded = self.view();
@@ -436,7 +449,7 @@ pub unsafe fn record_angle_upload(
 // ---- Ops ----
 
 /// A weight, bias or scale as the model stores it, row by row; without bytes: absent.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Source<'a> {
     /// Element type.
     pub element: Element,
@@ -444,8 +457,23 @@ pub struct Source<'a> {
     pub bytes: &'a [u8],
 }
 
+impl Source<'_> {
+    fn view(&self, name: &str) -> Result<ParameterSource> {
+        let (element, bytes) = (self.element, self.bytes.len());
+        let size = unsafe { sys::vkrope_element_bytes(element) }.max(1) as usize;
+        if bytes % size != 0 {
+            return invalid(format!("{name} has {bytes} bytes: an element has {size}"));
+        }
+        Ok(ParameterSource {
+            data: pointer_to(self.bytes).cast::<c_void>(),
+            element,
+            count: bytes / size,
+        })
+    }
+}
+
 /// Sources of one tensor, named as in [`TensorParameters`].
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs)]
 pub struct TensorSources<'a> {
     pub bias: Source<'a>,
@@ -465,22 +493,15 @@ pub fn fill_parameters(
     sources: &[TensorSources<'_>; 3],
     memory: &mut [u8],
 ) -> Result<()> {
-    let of = |source: Source<'_>| ParameterSource {
-        data: pointer_to(source.bytes).cast::<c_void>(),
-        element: source.element,
-        count: source.bytes.len()
-            / unsafe { sys::vkrope_element_bytes(source.element) }.max(1) as usize,
-    };
-    let sources = ParameterSources {
-        tensor: sources.map(|tensor| TensorParameterSources {
-            bias: of(tensor.bias),
-            weight: of(tensor.weight),
-            norm_bias: of(tensor.norm_bias),
-            store_scale: of(tensor.store_scale),
-        }),
-    };
+    let mut given = ParameterSources::default();
+    for (to, from) in given.tensor.iter_mut().zip(sources) {
+        to.bias = from.bias.view("bias")?;
+        to.weight = from.weight.view("weight")?;
+        to.norm_bias = from.norm_bias.view("norm_bias")?;
+        to.store_scale = from.store_scale.view("store_scale")?;
+    }
     let (to, bytes) = (memory.as_mut_ptr().cast(), memory.len());
-    status(|error| unsafe { sys::vkrope_fill_parameters(layout, &sources, to, bytes, error) })
+    status(|error| unsafe { sys::vkrope_fill_parameters(layout, &given, to, bytes, error) })
 }
 
 // ---- Scalings, which change frequencies in place ----
@@ -550,16 +571,11 @@ pub fn scale_longrope(
     scaling: &LongRopeScaling,
     seq_len: u64,
 ) -> Result<f64> {
-    if short_factor.len() != long_factor.len() {
-        return Err(Error {
-            code: sys::VKROPE_ERROR_INVALID_ARGUMENT,
-            vk_result: 0,
-            what: format!(
-                "long_factor has {} numbers: it must have those of short_factor, {}",
-                long_factor.len(),
-                short_factor.len()
-            ),
-        });
+    let (short, long) = (short_factor.len(), long_factor.len());
+    if short != long {
+        return invalid(format!(
+            "long_factor has {long} numbers, short_factor {short}"
+        ));
     }
     let scaling = LongRopeScaling {
         short_factor: pointer_to(short_factor),
