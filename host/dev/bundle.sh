@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Implements ./dev bundle: packs the programs and a Vulkan loader into an archive for
-# machines without a compiler. ./dev sources this file and provides its functions.
+# Implements ./dev bundle: packs the programs into an archive for machines without a compiler.
+# ./dev sources this file and provides its functions.
 # shellcheck shell=sh disable=SC2154 # `dev` defines the variables
 
 # Debian's packages of Google Benchmark contain only a shared library, which would need the C++
@@ -9,8 +9,10 @@
 benchmark_version=1.7.1
 benchmark_sha256=6430e4092653380d9dc4ccb45a1e2dc9259d581f4866dc0759713126056bc1d7
 
+# fetch_static_benchmark [ARGUMENT...]: builds it into build/deps/benchmark$suffix, with these
+# arguments for CMake.
 fetch_static_benchmark() {
-    [ ! -d build/deps/benchmark ] || return 0
+    [ ! -d "build/deps/benchmark$suffix" ] || return 0
     say "fetching and building Google Benchmark $benchmark_version ..."
     part=$PWD/build/deps/part
     rm -rf "$part" && mkdir -p "$part/source"
@@ -23,55 +25,108 @@ fetch_static_benchmark() {
     tar -xzf "$part/$file" -C "$part/source" --strip-components=1
     quietly benchmark cmake -S "$part/source" -B "$part/build" -G Ninja \
         -DCMAKE_BUILD_TYPE=Release -DBENCHMARK_ENABLE_TESTING=OFF -DBENCHMARK_ENABLE_WERROR=OFF \
-        -DCMAKE_INSTALL_LIBDIR=lib "-DCMAKE_INSTALL_PREFIX=$part/installed"
+        -DCMAKE_INSTALL_LIBDIR=lib "-DCMAKE_INSTALL_PREFIX=$part/installed" "$@"
     quietly benchmark cmake --build "$part/build" --target install
     mkdir -p "$part/installed/share/doc" && cp "$part/source/LICENSE" "$part/installed/share/doc/"
-    mv "$part/installed" build/deps/benchmark
+    mv "$part/installed" "build/deps/benchmark$suffix"
     rm -rf "$part"
 }
 
-bundle() {
-    require bundle
-    [ -e /usr/share/doc/libcli11-dev/copyright ] ||
-        die 'bundle: needs Debian, whose packages the licences and the loader come from'
-    fetch_static_benchmark
-    configure kit release -DVKROPE_STANDALONE=ON -DVKROPE_BENCH=ON -DVKROPE_C=OFF \
-        "-Dbenchmark_DIR=$PWD/build/deps/benchmark/lib/cmake/benchmark"
-    for target in vkrope_tool vkrope_conformance vkrope_bench; do compile kit $target; done
-    version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
-        host/include/vkrope/version.h | paste -sd . -)
-    name=vkrope-kit-$version-$(uname -m)-linux
-    kit=build/kit/$name
-    rm -rf "$kit" && mkdir -p "$kit/lib/bin" "$kit/lib/loader" "$kit/licences"
-    for program in vkrope vkrope-conformance vkrope-bench; do
-        strip -o "$kit/lib/bin/$program" "build/kit/bin/$program"
-        foreign=$(objdump -p "$kit/lib/bin/$program" | sed -n 's/^ *NEEDED *//p' |
-            grep -vE '^(lib[cm]\.so\.6|ld-linux.*)$' || true)
-        [ -z "$foreign" ] || die "bundle: $program needs $foreign, which another machine may lack"
+# with_headers COMMAND...: runs the command with CMake arguments that name copies of the headers of
+# Debian's packages, because the other headers in /usr/include are for this machine.
+with_headers() {
+    copies=$PWD/build/deps/headers
+    rm -rf "$copies" && mkdir -p "$copies"
+    # Debian 12 has no package of the allocator: build/deps/vma has its headers.
+    { dpkg -L libcli11-dev libfmt-dev libvulkan-dev libvulkan-memory-allocator-dev \
+        nlohmann-json3-dev spirv-headers 2>/dev/null || :; } |
+        grep -E '^/usr/(include/.*/|lib/.*/cmake/.*/|share/cmake/.*/|include/vk_mem)' |
+        grep -v fmt-targets-none | while read -r file; do
+        [ -d "$file" ] || cp --parents "$file" "$copies"
     done
-    echo "$(uname -s) $(uname -m)" >"$kit/lib/machine"
-    objdump -T "$kit"/lib/bin/* | sed -n 's/.*(*GLIBC_\([0-9.]*\)).*/\1/p' | sort -V |
-        tail -n 1 >"$kit/lib/glibc"
-    cp -L "/usr/lib/$(gcc -print-multiarch)/libvulkan.so.1" "$kit/lib/loader/"
-    cp host/packaging/kit/start.sh "$kit/lib/"
-    for command in conform bench report vkrope; do
-        cp "host/packaging/kit/$command.sh" "$kit/$command" && chmod 755 "$kit/$command"
+    for config in $(cd "$copies" && find usr -name '*[Cc]onfig.cmake'); do
+        folder=${config%/*}
+        set -- "$@" "-D${folder##*/}_DIR=$copies/$folder"
     done
-    cp host/packaging/kit/README.txt LICENSE "$kit/"
-    copy_licences
-    tar -C build/kit --sort=name --owner=0 --group=0 --numeric-owner --mtime='2020-01-01 UTC' \
-        -cf - "$name" | gzip -9n >"build/$name.tar.gz"
-    bytes=$(wc -c <"build/$name.tar.gz")
-    [ "$bytes" -lt 20000000 ] || die "bundle: build/$name.tar.gz has $bytes bytes, more than 20 MB"
-    echo "the kit: build/$name.tar.gz ($((bytes / 1000)) kB; needs glibc $(cat "$kit/lib/glibc"))"
+    "$@" "-DVKROPE_SPIRV_HPP=$copies/usr/include/spirv/unified1/spirv.hpp" \
+        "-DVulkan_INCLUDE_DIR=$copies/usr/include" -DVulkan_LIBRARY=not-linked
 }
 
-copy_licences() {
-    for package in libcli11-dev libfmt-dev nlohmann-json3-dev libvulkan1 libstdc++6; do
+# build_programs [ARGUMENT...]: builds the programs into build/kit$suffix, with these arguments for
+# CMake.
+build_programs() {
+    fetch_static_benchmark "$@"
+    configure "kit$suffix" release -DVKROPE_STANDALONE=ON -DVKROPE_BENCH=ON -DVKROPE_C=OFF \
+        "-Dbenchmark_DIR=$PWD/build/deps/benchmark$suffix/lib/cmake/benchmark" "$@"
+    for target in vkrope_tool vkrope_conformance vkrope_bench; do
+        compile "kit$suffix" $target
+    done
+}
+
+# start_kit PLATFORM PREFIX ENDING LIBRARIES: makes the folder of the kit with its programs, and
+# sets `name` and `kit`. PREFIX is that of the binutils, ENDING that of the programs' names, and
+# LIBRARIES an expression of the shared libraries that every such system has.
+start_kit() {
+    version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
+        host/include/vkrope/version.h | paste -sd . -)
+    name=vkrope-kit-$version-$1
+    kit=build/kit$suffix/$name
+    rm -rf "$kit" && mkdir -p "$kit/lib/bin" "$kit/licences"
+    for program in "vkrope$3" "vkrope-conformance$3" "vkrope-bench$3"; do
+        "$2strip" -o "$kit/lib/bin/$program" "build/kit$suffix/bin/$program"
+        foreign=$("$2objdump" -p "$kit/lib/bin/$program" |
+            sed -n 's/^ *NEEDED *//p;s/^.*DLL Name: //p' | grep -vE "^($4)\$" || true)
+        [ -z "$foreign" ] || die "bundle: $program needs $foreign, which another machine may lack"
+    done
+    cp LICENSE "$kit/"
+    for package in libcli11-dev libfmt-dev nlohmann-json3-dev libstdc++6; do
         cp "/usr/share/doc/$package/copyright" "$kit/licences/$package"
     done
     vma=/usr/share/doc/libvulkan-memory-allocator-dev/copyright
     [ -e $vma ] || vma=build/deps/vma$vma
     cp $vma "$kit/licences/libvulkan-memory-allocator-dev"
-    cp build/deps/benchmark/share/doc/LICENSE "$kit/licences/google-benchmark"
+    cp "build/deps/benchmark$suffix/share/doc/LICENSE" "$kit/licences/google-benchmark"
+}
+
+# check_size ARCHIVE NOTE: prints the name of the archive, which must be small.
+check_size() {
+    bytes=$(wc -c <"$1")
+    [ "$bytes" -lt 20000000 ] || die "bundle: $1 has $bytes bytes, more than 20 MB"
+    echo "the kit: $1 ($((bytes / 1000)) kB; $2)"
+}
+
+kit_for_linux() {
+    build_programs
+    start_kit "$(uname -m)-linux" '' '' 'lib[cm]\.so\.6|ld-linux.*'
+    mkdir "$kit/lib/loader"
+    echo "$(uname -s) $(uname -m)" >"$kit/lib/machine"
+    objdump -T "$kit"/lib/bin/* | sed -n 's/.*(*GLIBC_\([0-9.]*\)).*/\1/p' | sort -V |
+        tail -n 1 >"$kit/lib/glibc"
+    cp -L "/usr/lib/$(gcc -print-multiarch)/libvulkan.so.1" "$kit/lib/loader/"
+    cp /usr/share/doc/libvulkan1/copyright "$kit/licences/libvulkan1"
+    cp host/packaging/kit/start.sh "$kit/lib/"
+    for command in conform bench report vkrope; do
+        cp "host/packaging/kit/$command.sh" "$kit/$command" && chmod 755 "$kit/$command"
+    done
+    cp host/packaging/kit/README.txt "$kit/"
+    tar -C "build/kit$suffix" --sort=name --owner=0 --group=0 --numeric-owner \
+        --mtime='2020-01-01 UTC' -cf - "$name" | gzip -9n >"build/$name.tar.gz"
+    check_size "build/$name.tar.gz" "needs glibc $(cat "$kit/lib/glibc")"
+}
+
+# bundle [--for SYSTEM]: makes the kit for this machine, or for a system that is cross-compiled for.
+bundle() {
+    suffix=
+    system=linux
+    if [ $# != 0 ]; then
+        suffix=-$2
+        system=$2
+        case $2 in
+            *) die "bundle: --for: '$2' is not a system for which there is a kit (windows)" ;;
+        esac
+    fi
+    require "bundle|bundle_$system"
+    [ -e /usr/share/doc/libcli11-dev/copyright ] ||
+        die 'bundle: needs Debian, whose packages the licences and the headers come from'
+    "kit_for_$system"
 }
