@@ -41,9 +41,8 @@ with_headers() {
     { dpkg -L libcli11-dev libfmt-dev libvulkan-dev libvulkan-memory-allocator-dev \
         nlohmann-json3-dev spirv-headers 2>/dev/null || :; } |
         grep -E '^/usr/(include/.*/|lib/.*/cmake/.*/|share/cmake/.*/|include/vk_mem)' |
-        grep -v fmt-targets-none | while read -r file; do
-        [ -d "$file" ] || cp --parents "$file" "$copies"
-    done
+        grep -v fmt-targets-none | sed 's|^/||' | tar -C / -ch --no-recursion -T - |
+        tar -x -C "$copies" # with the times of the files, so that no build starts afresh
     for config in $(cd "$copies" && find usr -name '*[Cc]onfig.cmake'); do
         folder=${config%/*}
         set -- "$@" "-D${folder##*/}_DIR=$copies/$folder"
@@ -54,6 +53,7 @@ with_headers() {
 
 # build_programs [ARGUMENT...]: builds the programs into build/kit$suffix, with these arguments for
 # CMake.
+# shellcheck disable=SC2120 # with_headers passes arguments
 build_programs() {
     fetch_static_benchmark "$@"
     configure "kit$suffix" release -DVKROPE_STANDALONE=ON -DVKROPE_BENCH=ON -DVKROPE_C=OFF \
@@ -95,15 +95,16 @@ check_size() {
     echo "the kit: $1 ($((bytes / 1000)) kB; $2)"
 }
 
-kit_for_linux() {
-    build_programs
-    start_kit "$(uname -m)-linux" '' '' 'lib[cm]\.so\.6|ld-linux.*'
+# pack_for_linux MACHINE PREFIX ROOT: packs the programs for Linux on this machine, as `uname -m`
+# names it. PREFIX is that of its compiler, and ROOT has its package libvulkan1.
+pack_for_linux() {
+    start_kit "$1-linux" "$2" '' 'lib[cm]\.so\.6|ld-linux.*'
     mkdir "$kit/lib/loader"
-    echo "$(uname -s) $(uname -m)" >"$kit/lib/machine"
-    objdump -T "$kit"/lib/bin/* | sed -n 's/.*(*GLIBC_\([0-9.]*\)).*/\1/p' | sort -V |
+    echo "Linux $1" >"$kit/lib/machine"
+    "$2objdump" -T "$kit"/lib/bin/* | sed -n 's/.*(*GLIBC_\([0-9.]*\)).*/\1/p' | sort -V |
         tail -n 1 >"$kit/lib/glibc"
-    cp -L "/usr/lib/$(gcc -print-multiarch)/libvulkan.so.1" "$kit/lib/loader/"
-    cp /usr/share/doc/libvulkan1/copyright "$kit/licences/libvulkan1"
+    cp -L "$3/usr/lib/$("$2gcc" -print-multiarch)/libvulkan.so.1" "$kit/lib/loader/"
+    cp "$3/usr/share/doc/libvulkan1/copyright" "$kit/licences/libvulkan1"
     cp host/packaging/kit/start.sh "$kit/lib/"
     for command in conform bench report vkrope; do
         cp "host/packaging/kit/$command.sh" "$kit/$command" && chmod 755 "$kit/$command"
@@ -114,6 +115,22 @@ kit_for_linux() {
     check_size "build/$name.tar.gz" "needs glibc $(cat "$kit/lib/glibc")"
 }
 
+kit_for_linux() {
+    build_programs
+    pack_for_linux "$(uname -m)" '' ''
+}
+
+# The loader is from the packages on which the tests run the kit.
+kit_for_arm64() {
+    fetch_arm64
+    [ -d build/deps/arm64 ] ||
+        die 'bundle: --for arm64 needs Debian 12 on amd64; on arm64, leave --for out'
+    prefix=aarch64-linux-gnu-
+    with_headers build_programs -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+        -DCMAKE_CXX_COMPILER=${prefix}g++ -DCMAKE_C_COMPILER=${prefix}gcc
+    pack_for_linux aarch64 $prefix build/deps/arm64
+}
+
 # bundle [--for SYSTEM]: makes the kit for this machine, or for a system that is cross-compiled for.
 bundle() {
     suffix=
@@ -122,7 +139,8 @@ bundle() {
         suffix=-$2
         system=$2
         case $2 in
-            *) die "bundle: --for: '$2' is not a system for which there is a kit (windows)" ;;
+            arm64) ;;
+            *) die "bundle: --for: '$2' is not a system for which there is a kit (arm64)" ;;
         esac
     fi
     require "bundle|bundle_$system"

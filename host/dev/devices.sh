@@ -107,21 +107,23 @@ END
     chmod +x debian13/run
 )
 
-# Fetches lavapipe for arm64, on which tests/package/arm64.sh runs what it builds for arm64.
+# Fetches lavapipe for arm64 and what the kit's scripts call, for tests/package/arm64.sh.
 fetch_arm64() {
-    [ "$debian" = 12 ] && [ ! -d build/deps/arm64 ] || return 0
+    [ "$debian" = 12 ] && [ ! -e build/deps/arm64/usr/bin/env ] || return 0
     [ "$(dpkg --print-architecture)" = amd64 ] || return 0
     say "fetching arm64's lavapipe, for tests under qemu (65 MB) ..."
     rm -rf build/deps/part && mkdir -p build/deps/part
     quietly arm64 with_lists find_mirror || unavailable arm64 "$no_mirror"
     quietly arm64 unpack_arm64 ||
         unavailable arm64 "arm64's lavapipe could not be downloaded from this system's mirror"
+    rm -rf build/deps/arm64
     mv build/deps/part/root build/deps/arm64
     rm -r build/deps/part
 }
 
 unpack_arm64() (
-    cd build/deps/part && unpack_packages bookworm arm64 libc6 libvulkan1 mesa-vulkan-drivers
+    cd build/deps/part && unpack_packages bookworm arm64 \
+        coreutils dash grep libc-bin libvulkan1 mesa-vulkan-drivers sed
 )
 
 # keep_needed FOLDER copies the driver, the layer, the Vulkan loader and all that they need. The

@@ -27,7 +27,10 @@ blocks 25 quantised blocks of random values, on two devices
 sweep 25 20 000 random operations, on every device
 fuzz 12 the parsers of files, minutes each, built by clang++ with sanitizers
 newest 30 the commands of README.md in an empty Debian 13, and the whole build in Debian sid
-systems 25 the programs for arm64, the libraries for Windows, the kit in an empty Debian
+systems 60 the kits, which it makes, in other systems: the next three parts
+systems_linux 25 the kit for this machine in an empty Debian
+systems_arm64 30 the kit for arm64 under qemu
+systems_windows 15 the libraries for Windows under Wine
 compilers 10 what the compilers of GPUs make of the kernels, into bench/results/compilers.txt
 llama 30 graphs of llama.cpp in Debian sid, each layer in one call
 tidy 30 the build by clang++, and clang-tidy on the whole tree
@@ -120,6 +123,7 @@ prepare_tests() {
         prove) # programs that make other systems, or run programs for them
             packages="$packages
 debootstrap - prove
+proot - prove
 qemu-user-static - prove
 wine64 - prove
 xvfb - prove
@@ -180,12 +184,19 @@ run_tests_of() {
     exit "$status"
 }
 
+# make_kits PART: makes the kits that the tests of the part unpack.
+make_kits() {
+    . host/dev/bundle.sh
+    case $1 in systems | systems_linux) bundle ;; esac
+    [ ! -d build/deps/arm64 ] || case $1 in systems | systems_arm64) bundle --for arm64 ;; esac
+}
+
 # prove [PART]: runs a part, or lists the parts.
 prove() {
     if [ $# = 0 ]; then
         echo './dev prove PART, by hand before a release:'
         echo "$parts" | while read -r part minutes text; do
-            printf '  %-13s %3s minutes: %s\n' "$part" "$minutes" "$text"
+            printf '  %-15s %3s minutes: %s\n' "$part" "$minutes" "$text"
         done
         exit 0
     fi
@@ -199,6 +210,7 @@ prove() {
         say 'clang-tidy takes the whole tree (build/tidy.log) ...'
         quietly tidy held sh tests/package/check/tidy.sh build/clang || status=1
     else
+        make_kits "$1"
         export VKROPE_FUZZ_SECONDS="${VKROPE_FUZZ_SECONDS:-120}"
         run_tests dev build/prove.log -C prove -L "^prove_$1\$"
     fi

@@ -97,14 +97,16 @@ fi
 [ ! -e prefix ] || wrong 'a failed ./dev install leaves a prefix'
 
 # With all packages installed, ./dev must work without a network.
-mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13 build/deps/arm64
+mkdir -p build/deps/vma build/deps/swiftshader build/deps/debian13 build/deps/arm64/usr/bin
 : >build/deps/swiftshader/mock_icd.json
+: >build/deps/arm64/usr/bin/env
 : >"$CALLED"
 tool dev vkrope 'echo "vkrope $1"'
 tool dev vkrope_pace 'echo 2.5'
 says 0 'vkrope rotate' run
 says 0 'installed: ' install prefix
 says 0 'built: ' build
+says 1 "'plan9' is not a system for which there is a kit" bundle --for plan9
 mkdir -p tests/python && echo 'import sys; print("cases of", sys.argv[1:])' >tests/python/cases.py
 says 0 "cases of ['here', '--json']" cases here --json
 
