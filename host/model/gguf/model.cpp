@@ -18,8 +18,13 @@ constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 62;
 // Maximum number of parts; models of a terabyte have about a hundred.
 constexpr std::uint64_t max_parts = 1024;
 
+// On Windows, a path that is made of a std::string is not UTF-8.
+std::filesystem::path utf8_path(const std::string& path) {
+    return std::u8string(path.begin(), path.end());
+}
+
 // Reads a regular file and opens it only during each read, because a split model has many files.
-GgufRead reader_of(const std::string& path) {
+GgufRead reader_of(const std::filesystem::path& path) {
     return [path](std::uint64_t offset, void* to, std::size_t count) {
         std::ifstream file(path, std::ios::binary);
         file.seekg(std::streamoff(offset));
@@ -49,16 +54,17 @@ GgufModel::GgufModel(const std::string& path) {
         "the file",
         [&] {
             std::error_code problem;
-            const std::filesystem::file_type kind = std::filesystem::status(path, problem).type();
+            const std::filesystem::path file = utf8_path(path);
+            const std::filesystem::file_type kind = std::filesystem::status(file, problem).type();
             if (kind != std::filesystem::file_type::regular) {  // opening a pipe would wait for its
                                                                 // other end
                 const bool missing = kind == std::filesystem::file_type::not_found;
                 invalid_data("{} {}", path, missing ? "does not exist" : "is not a regular file");
             }
-            const std::uint64_t bytes = std::filesystem::file_size(path, problem);
-            if (!std::ifstream(path, std::ios::binary) || problem)
+            const std::uint64_t bytes = std::filesystem::file_size(file, problem);
+            if (!std::ifstream(file, std::ios::binary) || problem)
                 invalid_data("{} cannot be opened", path);
-            parse(bytes, reader_of(path));
+            parse(bytes, reader_of(file));
             add_parts(path);
         });
 }
@@ -70,8 +76,8 @@ void GgufModel::add_parts(const std::string& path) {
     if (count > max_parts)
         invalid_data("split.count is {}: it must be at most {}", count, max_parts);
     for (std::uint64_t number = 1; number < count; ++number) {
-        const std::string other = path.substr(0, path.size() - first.size()) +
-                                  end_of_part(number, count);
+        const std::filesystem::path other = utf8_path(path.substr(0, path.size() - first.size()) +
+                                                      end_of_part(number, count));
         std::error_code problem;
         const bool regular = std::filesystem::is_regular_file(other, problem);
         const std::uint64_t bytes = regular ? std::filesystem::file_size(other, problem) : 0;
