@@ -25,8 +25,10 @@ extern "C" void on_exit_of_anyone() {
 
 ExitGuard::ExitGuard(ExitCode code, std::string sentence)
     : older_(youngest), code_(code), sentence_(std::move(sentence)) {
-    [[maybe_unused]] static const int registered = std::atexit(on_exit_of_anyone) +
-                                                   std::at_quick_exit(on_exit_of_anyone);
+    [[maybe_unused]] static const int registered = std::atexit(on_exit_of_anyone);
+#ifndef _WIN32  // MinGW's C library has no quick_exit()
+    [[maybe_unused]] static const int also = std::at_quick_exit(on_exit_of_anyone);
+#endif
     youngest = this;
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cli/failure.hpp"
+#include "cli/system.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -25,20 +26,19 @@ std::filesystem::path existing_target(const std::string& option, const std::stri
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path,
              std::strerror(errno));
     }
-    return std::filesystem::canonical(path);
+    return std::filesystem::canonical(path_of(path));
 }
 
 std::filesystem::path new_target(const std::string& option, const std::string& path) {
-    struct stat about = {};
-    if (::lstat(path.c_str(), &about) == 0)
-        fail(ExitCode::bad_file, "{}: '{}' is a symbolic link to nothing", option, path);
-    const std::filesystem::path given = path;
-    const std::filesystem::path parent = given.has_parent_path() ? given.parent_path() : ".";
+    const std::filesystem::path given = path_of(path);
     std::error_code problem;
+    if (std::filesystem::is_symlink(given, problem))
+        fail(ExitCode::bad_file, "{}: '{}' is a symbolic link to nothing", option, path);
+    const std::filesystem::path parent = given.has_parent_path() ? given.parent_path() : ".";
     const std::filesystem::path folder = std::filesystem::canonical(parent, problem);
     if (problem || !std::filesystem::is_directory(folder, problem)) {
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: there is no folder '{}'", option,
-             path, parent.string());
+             path, text_of(parent));
     }
     if (!given.has_filename())
         fail(ExitCode::bad_file, "{}: '{}' names a folder, not a file", option, path);
@@ -60,10 +60,10 @@ std::filesystem::path find_target(const std::string& option, const std::string& 
 
 OutputFile::OutputFile(std::string option, const std::string& path)
     : option_(std::move(option)), path_(path), target_(find_target(option_, path)) {
-    if (::access(target_.parent_path().c_str(), W_OK | X_OK) != 0) {
+    if (const int error = error_of_creating_in(target_.parent_path()); error != 0) {
         fail(ExitCode::bad_file,
              "{}: '{}' cannot be written: no file can be created in its folder: {}", option_, path_,
-             std::strerror(errno));
+             std::strerror(error));
     }
 }
 
@@ -78,29 +78,20 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::make_temporary() {
-    temporary_ = target_.parent_path() / ".vkrope-XXXXXX";
-    file_ = ::mkstemp(temporary_.data());
+    temporary_ = text_of(target_.parent_path() / ".vkrope-XXXXXX");
+    file_ = create_temporary(temporary_, target_);
     if (file_ < 0) {
         temporary_.clear();
         fail_with(errno);
     }
-    struct stat old = {};
-    const mode_t hidden = ::umask(0);
-    ::umask(hidden);
-    mode_t mode = 0666 & ~hidden;
-    if (::stat(target_.c_str(), &old) == 0) {
-        mode = old.st_mode & 0777;
-        // A group other than the old one gets at most the rights of others.
-        if (::fchown(file_, uid_t(-1), old.st_gid) != 0) mode &= ~mode_t{070} | mode << 3;
-    }
-    // A file system without modes is no error.
-    [[maybe_unused]] const int kept = ::fchmod(file_, mode);
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
     if (temporary_.empty()) make_temporary();
     while (!bytes.empty()) {
-        const ssize_t written = ::write(file_, bytes.data(), bytes.size());
+        // Windows counts bytes in an unsigned int.
+        const auto written = ::write(file_, bytes.data(),
+                                     unsigned(std::min(bytes.size(), std::size_t{1} << 30)));
         if (written < 0 && errno != EINTR) fail_with(errno);
         bytes = bytes.subspan(written < 0 ? 0 : std::size_t(written));
     }
@@ -108,7 +99,7 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 
 void OutputFile::check_distinct_from(const char* option, const std::string& path) const {
     std::error_code not_there_yet;
-    if (!path.empty() && std::filesystem::equivalent(path, target_, not_there_yet)) {
+    if (!path.empty() && std::filesystem::equivalent(path_of(path), target_, not_there_yet)) {
         fail(ExitCode::usage, "{}: '{}' is the file of {}; an output must be another file", option_,
              path_, option);
     }
@@ -117,14 +108,15 @@ void OutputFile::check_distinct_from(const char* option, const std::string& path
 void OutputFile::publish(std::vector<OutputFile>& files) {
     for (OutputFile& file : files) {
         // Some network file systems report a full disk only here.
-        if (::fsync(file.file_) != 0 || ::close(std::exchange(file.file_, -1)) != 0)
-            file.fail_with(errno);
+        if (const int error = flush_to_disk(file.file_); error != 0) file.fail_with(error);
+        if (::close(std::exchange(file.file_, -1)) != 0) file.fail_with(errno);
     }
     for (auto file = files.begin(); file != files.end(); ++file) {
-        if (::rename(file->temporary_.c_str(), file->target_.c_str()) != 0) {
-            const int error = errno;
-            std::for_each(files.begin(), file,
-                          [](const OutputFile& published) { ::unlink(published.target_.c_str()); });
+        if (const int error = replace_file(file->temporary_, file->target_); error != 0) {
+            std::error_code ignored;
+            std::for_each(files.begin(), file, [&](const OutputFile& published) {
+                std::filesystem::remove(published.target_, ignored);
+            });
             file->fail_with(error);
         }
         file->temporary_.clear();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/program.hpp"
 
-#include <csignal>
 #include <exception>
 #include <new>
 #include <stdexcept>
 
 #include "cli/exit_guard.hpp"
+#include "cli/system.hpp"
 #include "cli/terminal.hpp"
 
 namespace vkrope::tools {
@@ -19,7 +19,6 @@ ExitCode end(ExitCode code, const char* sentence) {
 
 ExitCode run_to_the_end(const char* lost, const std::function<ExitCode()>& run) {
     if (!open_standard_streams()) return end(ExitCode::bad_file, "standard output: is closed");
-    std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes becomes an error of write()
     const ExitGuard guard(
         ExitCode::device_failed,
         fmt::format("ended by a library that it uses, most likely the Vulkan driver; {}", lost));

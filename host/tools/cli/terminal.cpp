@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/terminal.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +8,7 @@
 #include <utility>
 
 #include "cli/failure.hpp"
+#include "cli/system.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -56,19 +54,6 @@ void print_line(const char* colour, const char* kind, std::string_view sentence)
 
 }  // namespace
 
-bool open_standard_streams() noexcept {
-    bool stdout_was_open = true;
-    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
-        if (::fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
-            stdout_was_open = stdout_was_open && stream != STDOUT_FILENO;
-            // open() returns the lowest free number, which is `stream`, because the lower ones are
-            // already open.
-            if (::open("/dev/null", O_RDWR) != stream) return false;
-        }
-    }
-    return stdout_was_open;
-}
-
 std::string printable(std::string_view text) {
     std::string shown;
     while (!text.empty()) shown += take_printable(text);
@@ -98,7 +83,7 @@ void write_json(const nlohmann::ordered_json& json) {
 
 bool colour_allowed(std::FILE* stream) noexcept {
     const char* no_color = std::getenv("NO_COLOR");
-    return ::isatty(::fileno(stream)) == 1 && (no_color == nullptr || *no_color == '\0');
+    return is_terminal(stream) && (no_color == nullptr || *no_color == '\0');
 }
 
 std::string in_colour(const char* colour, std::string_view word) {
@@ -107,7 +92,7 @@ std::string in_colour(const char* colour, std::string_view word) {
 }
 
 ProgressLine::ProgressLine(std::string label)
-    : label_(std::move(label)), on_terminal_(::isatty(STDERR_FILENO) == 1) {}
+    : label_(std::move(label)), on_terminal_(is_terminal(stderr)) {}
 
 ProgressLine::~ProgressLine() {
     if (shown_) std::fputs("\r\033[K", stderr);

@@ -10,10 +10,6 @@
 
 namespace vkrope::tools {
 
-// Ensures that no file opened later gets the number of a standard stream. Returns false if stdout
-// was closed.
-bool open_standard_streams() noexcept;
-
 // Makes text from a driver or a file safe to print: each control character (C0, DEL, C1) and each
 // byte that is not UTF-8 becomes '?', so that a device name cannot move the cursor or start a
 // second line.

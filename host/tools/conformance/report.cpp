@@ -2,10 +2,11 @@
 #include "conformance/report.hpp"
 
 #include <algorithm>
-#include <ctime>
+#include <chrono>
 #include <filesystem>
 
 #include "cli/device_text.hpp"
+#include "cli/system.hpp"
 #include "cli/terminal.hpp"
 #include "conformance/reports/input_file.hpp"
 
@@ -106,12 +107,10 @@ nlohmann::ordered_json limits_json(const VkPhysicalDeviceLimits& limits, const T
 
 // Returns the date in UTC: "2026-01-31".
 std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm utc = {};
-    ::gmtime_r(&now, &utc);
-    char text[16] = {};
-    std::strftime(text, sizeof text, "%Y-%m-%d", &utc);
-    return text;
+    using namespace std::chrono;
+    const year_month_day date = floor<days>(system_clock::now());
+    return fmt::format("{}-{:02}-{:02}", int(date.year()), unsigned(date.month()),
+                       unsigned(date.day()));
 }
 
 nlohmann::ordered_json device_entry(const DeviceReport& report, bool with_uuid) {
@@ -157,7 +156,7 @@ nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid
 
 std::string report_path(const std::string& path, const Report& report) {
     std::error_code problem;
-    if (!std::filesystem::is_directory(path, problem)) return path;
+    if (!std::filesystem::is_directory(tools::path_of(path), problem)) return path;
     const std::string devices = report.size() == 1 ? report[0].device.name
                                                    : fmt::format("{} devices", report.size());
     std::string name;  // letters, digits and dots; each run of other characters is one _
@@ -167,8 +166,8 @@ std::string report_path(const std::string& path, const Report& report) {
         else if (!name.ends_with('_'))
             name += '_';
     name.resize(name.find_last_not_of('_') + 1);
-    return (std::filesystem::path(path) / fmt::format("vkrope-report-{}-{}.json", name, today()))
-        .string();
+    return tools::text_of(tools::path_of(path) /
+                          fmt::format("vkrope-report-{}-{}.json", name, today()));
 }
 
 std::string verdicts_text(const Report& report) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "cli/output_file.hpp"
 #include "cli/program.hpp"
+#include "cli/system.hpp"
 #include "cli/terminal.hpp"
 #include "conformance/device_under_test.hpp"
 #include "conformance/interrupt.hpp"
@@ -108,7 +107,7 @@ DeviceReport run_on(Run& run, const FoundDevice& device, const std::vector<Group
     const bool prints_lines = options.json != "-";
     std::optional<tools::ProgressLine> progress;
     if (!prints_lines ||
-        ::isatty(STDOUT_FILENO) != 1)  // lines on a terminal already show the progress
+        !tools::is_terminal(stdout))  // lines on a terminal already show the progress
         progress.emplace("checking");
     const auto ended = [&](const Check& check, CheckReport& done, std::size_t number, bool silent) {
         if (progress) progress->update(double(number) / double(count));

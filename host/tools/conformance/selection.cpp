@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/selection.hpp"
 
-#include <fnmatch.h>
-
 #include <sstream>
+#include <string_view>
 
 #include "conformance/repeat.hpp"
 
@@ -12,22 +11,33 @@ namespace {
 
 using tools::ExitCode;
 
+// Matches * with any characters, and ? with one.
+bool matches(std::string_view pattern, std::string_view text) {
+    if (pattern.empty()) return text.empty();
+    if (pattern[0] == '*') {
+        return matches(pattern.substr(1), text) ||
+               (!text.empty() && matches(pattern, text.substr(1)));
+    }
+    return !text.empty() && (pattern[0] == '?' || pattern[0] == text[0]) &&
+           matches(pattern.substr(1), text.substr(1));
+}
+
 // Returns true if the filter selects a check: a pattern matches, or there are only excluding
 // patterns, and no excluding pattern matches.
 bool left_by(const std::string& filter, const std::string& id) {
     if (id == filter)  // an id may contain pattern characters and commas
         return true;
-    bool includes = true, matches = false;
+    bool includes = true, found = false;
     std::istringstream patterns(filter);
     for (std::string pattern; std::getline(patterns, pattern, ',');) {
         const bool excludes = pattern.starts_with('-');
-        if (::fnmatch(pattern.c_str() + excludes, id.c_str(), 0) == 0) {
+        if (matches(std::string_view(pattern).substr(excludes), id)) {
             if (excludes) return false;
-            matches = true;
+            found = true;
         }
         includes = includes && excludes;
     }
-    return matches || includes;
+    return found || includes;
 }
 
 }  // namespace

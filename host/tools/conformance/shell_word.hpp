@@ -6,7 +6,7 @@
 
 namespace vkrope::conformance {
 
-// Returns `text` quoted as one word of a POSIX shell.
+// Returns `text` quoted as one word of a POSIX shell, or of cmd on Windows.
 std::string shell_word(const std::string& text);
 
 }  // namespace vkrope::conformance

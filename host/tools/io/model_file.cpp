@@ -13,6 +13,7 @@
 
 #include "cli/command_line.hpp"
 #include "cli/failure.hpp"
+#include "cli/system.hpp"
 #include "cli/terminal.hpp"
 #include "model/json_document.hpp"
 
@@ -23,20 +24,21 @@ constexpr Choice<std::string_view> towers[] = {{"text", "text"}, {"vision", "vis
 
 // Returns true for a pipe, the standard input, or `<(command)` in a shell. Such streams have no
 // size and cannot be read twice.
-bool is_stream(const std::string& path) {
+bool is_stream(const std::filesystem::path& path) {
     std::error_code ignored;
     return std::filesystem::is_fifo(path, ignored) ||
            std::filesystem::is_character_file(path, ignored);
 }
 
 std::ifstream open_model(const std::string& path) {
+    const std::filesystem::path file_path = path_of(path);
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
+    if (std::filesystem::is_directory(file_path, ignored))
         fail(ExitCode::bad_file, "--model: '{}' is a directory; name the config.json in it", path);
-    if (std::filesystem::exists(path, ignored) &&
-        !std::filesystem::is_regular_file(path, ignored) && !is_stream(path))
+    if (std::filesystem::exists(file_path, ignored) &&
+        !std::filesystem::is_regular_file(file_path, ignored) && !is_stream(file_path))
         fail(ExitCode::bad_file, "--model: '{}' is neither a regular file nor a pipe", path);
-    std::ifstream file(path, std::ios::binary);
+    std::ifstream file(file_path, std::ios::binary);
     if (!file)
         fail(ExitCode::bad_file, "--model: '{}' cannot be read: {}", path, std::strerror(errno));
     return file;
@@ -126,7 +128,7 @@ ModelFile::ModelFile(const std::string& path) {
     const bool standard_input = path == "-";
     std::ifstream file;
     if (!standard_input) file = open_model(path);
-    if (standard_input || is_stream(path)) {
+    if (standard_input || is_stream(path_of(path))) {
         const std::string text = read_text(standard_input ? std::cin : file, path);
         if (text.starts_with("GGUF")) {
             fail(ExitCode::bad_file,
@@ -136,7 +138,7 @@ ModelFile::ModelFile(const std::string& path) {
         config_.emplace(text);
         return;
     }
-    const bool called_gguf = std::filesystem::path(path).extension() ==
+    const bool called_gguf = path_of(path).extension() ==
                              ".gguf";  // the GGUF reader reports the error
     if (begins_as_gguf(file) || called_gguf)
         gguf_.emplace(path);

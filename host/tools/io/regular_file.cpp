@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "io/regular_file.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "cli/system.hpp"
 
 namespace vkrope::tools {
 namespace {
@@ -30,14 +31,14 @@ RegularFile::RegularFile(const std::string& path) {
         throw FileError(S_ISDIR(about.st_mode) ? "is a directory; it must be a regular file"
                                                : "is not a regular file");
     }
-    file_.number = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    file_.number = open_to_read(path);
     if (file_.number < 0) throw unreadable(errno);
     bytes_ = std::uint64_t(about.st_size);
 }
 
 void RegularFile::read(std::uint64_t offset, std::span<std::byte> to) const {
     while (!to.empty()) {
-        const ssize_t count = ::pread(file_.number, to.data(), to.size(), off_t(offset));
+        const std::ptrdiff_t count = read_at(file_.number, to.data(), to.size(), offset);
         if (count < 0 && errno != EINTR) throw unreadable(errno);
         if (count == 0) throw FileError("became shorter while it was read");
         const std::size_t done = count < 0 ? 0 : std::size_t(count);

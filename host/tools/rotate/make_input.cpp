@@ -7,6 +7,7 @@
 #include "cli/command_line.hpp"
 #include "cli/commands.hpp"
 #include "cli/output_file.hpp"
+#include "cli/system.hpp"
 #include "io/element_type.hpp"
 #include "io/npy.hpp"
 
@@ -79,7 +80,7 @@ void check_space(const OutputFile& file, std::uint64_t bytes) {
     const auto space = std::filesystem::space(file.target().parent_path(), unknown);
     if (!unknown && space.capacity != 0 && bytes > space.available) {
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: it needs {} bytes, {} are free",
-             file.option(), file.target().string(), bytes, space.available);
+             file.option(), text_of(file.target()), bytes, space.available);
     }
 }
 

@@ -87,7 +87,7 @@ bad_driver 0 none --filter 'chains/f16*'
 bad_driver 4 raise=SEGV@pipelines+9 --filter 'angles/*'
 row error 'angles/[a-z0-9_]*' 'SIGSEGV*in angles/'
 row pass 'angles/[a-z0-9_]*'
-bad_driver 4 lose=@submit+60 --filter 'a[rn]*/*f32*'
+bad_driver 4 lose=@submit+60 --filter 'ar*/*f32*,an*/*f32*'
 holds 'a lost device is opened again' [ "$(grep -cF 'VK_ERROR_DEVICE_LOST' "$logs/out")" -ge 2 ]
 row pass '[a-z]*/[a-z0-9_]*'
 bad_driver 4 hang=@submit+20 --filter 'chains/*'

@@ -3,8 +3,6 @@
 // parent learns how the process ended in every case.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <functional>
 #include <map>
@@ -14,10 +12,9 @@
 #include <string_view>
 #include <vector>
 
-namespace vkrope::conformance {
+#include "conformance/isolation/process.hpp"
 
-// The file descriptor of the pipe that a child writes its lines to.
-inline constexpr int line_file = 3;
+namespace vkrope::conformance {
 
 // The settings for watching a child.
 struct Watch {
@@ -28,7 +25,6 @@ struct Watch {
 // The way a child ended. `sentence` describes it: "crashed, signal 11 (SIGSEGV)".
 struct ChildEnd {
     bool well = false;  // exit code 0 after the line {"finished": true}
-    std::optional<int> exit_code = {};
     bool out_of_memory = false;
     bool interrupted = false;  // by the signal that its parent forwarded
     std::string sentence = {};
@@ -42,10 +38,6 @@ class ChildProcess {
     // environment  variables that override those of this process
     ChildProcess(const std::vector<std::string>& words,
                  const std::map<std::string, std::string>& environment, const Watch& watch);
-    // Kills the process if it is still running.
-    ~ChildProcess();
-    ChildProcess(const ChildProcess&) = delete;
-    ChildProcess& operator=(const ChildProcess&) = delete;
 
     // Waits for the next line and returns it, except for the last line {"finished": true}. Returns
     // nullopt once the process has ended or was killed at the limit. Forwards the first interrupt
@@ -61,25 +53,17 @@ class ChildProcess {
     void read_pipes(int wait_ms);
     void pass_interrupt_on();
     void end_if_silent();
-    bool reap();
     ChildEnd describe() const;
 
     Watch watch_;
-    pid_t process_ = -1;
-    int lines_ = -1, output_ = -1;  // the read ends of the pipes
+    Process process_;
     std::string received_;
     bool finished_ = false;
     int passed_on_ = 0;  // the forwarded signal, or 0
-    int status_ = 0;     // from waitpid()
+    std::optional<ProcessEnd> how_;
     Clock::time_point heard_;
     bool over_limit_ = false;
     ChildEnd end_;
 };
-
-// Returns the command that starts this program again. Under an emulator that the system does not
-// start by itself, the variable VKROPE_SELF gives the command: "qemu-aarch64 -L ROOT PROGRAM".
-//
-// argv  the argument of main()
-std::vector<std::string> own_command(int argc, char** argv);
 
 }  // namespace vkrope::conformance

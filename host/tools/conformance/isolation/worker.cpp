@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/isolation/worker.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -31,21 +23,14 @@ using tools::ExitCode;
 constexpr const char* job_variable = "VKROPE_WORKER";
 
 void send(const Json& message) {
-    const std::string line = message.dump(-1, ' ', true, Json::error_handler_t::replace) + '\n';
-    for (std::string_view rest = line; !rest.empty();) {
-        const ssize_t written = ::write(line_file, rest.data(), rest.size());
-        if (written > 0)
-            rest.remove_prefix(std::size_t(written));
-        else if (errno != EINTR)
-            ::_exit(int(ExitCode::bad_file));  // the parent no longer exists
-    }
+    send_line(message.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
 
 // Ends the process at once: no destructor runs.
 [[noreturn]] void finish() {
     send({{"finished", true}});
     std::fflush(nullptr);
-    ::_exit(0);
+    end_process(0);
 }
 
 // Throws Interrupted if the check stops early.
@@ -112,23 +97,16 @@ void run_group(DeviceOptions options, const Group& group, const std::optional<Tr
 }  // namespace
 
 std::map<std::string, std::string> environment_of(const Job& job) {
-    Json json = job;
-    json["parent"] = ::getpid();
-    return {{job_variable, json.dump(-1, ' ', true, Json::error_handler_t::replace)}};
+    return {{job_variable, Json(job).dump(-1, ' ', true, Json::error_handler_t::replace)}};
 }
 
 std::optional<Job> job_of_this_process() {
     const char* const text = std::getenv(job_variable);
     if (text == nullptr) return std::nullopt;
-    const Json json = Json::parse(text);
-    ::unsetenv(job_variable);
-    ::fcntl(line_file, F_SETFD, FD_CLOEXEC);
-#ifdef __linux__
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-    if (::getppid() != json.at("parent").get<pid_t>())  // the parent has already ended
-        ::_exit(int(ExitCode::bad_file));
-    return json.get<Job>();
+    const Job job = Json::parse(text).get<Job>();
+    remove_variable(job_variable);
+    begin_child();
+    return job;
 }
 
 void work(const Job& job, DeviceOptions options, const std::function<Group()>& find_group) {
