@@ -131,6 +131,26 @@ kit_for_arm64() {
     pack_for_linux aarch64 $prefix build/deps/arm64
 }
 
+kit_for_windows() {
+    prefix=x86_64-w64-mingw32-
+    with_headers build_programs -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_SYSTEM_PROCESSOR=x86_64 \
+        -DCMAKE_CXX_COMPILER=${prefix}g++-posix -DCMAKE_C_COMPILER=${prefix}gcc-posix \
+        -DCMAKE_RC_COMPILER=${prefix}windres
+    start_kit x86_64-windows $prefix .exe 'KERNEL32\.dll|msvcrt\.dll'
+    for file in "$kit/LICENSE" "$kit"/licences/*; do
+        sed 's/$/\r/' "$file" >"$file.txt" && rm "$file"
+    done
+    for file in host/packaging/kit/windows/*; do sed 's/$/\r/' "$file" >"$kit/${file##*/}"; done
+    sed 's|\./lib/bin/|lib\\bin\\|;s|\./\([a-z]\)|\1|g;s|in LICENSE|in LICENSE.txt|;s|[^ ]*\*\.json|REPORT.json ...|;s/$/\r/' \
+        host/packaging/kit/README.txt >"$kit/README.txt"
+    (
+        cd build/kit-windows || exit
+        find "$name" -type f | LC_ALL=C sort >files
+        cmake -E tar cf "../$name.zip" --format=zip --mtime='2020-01-01 UTC' --files-from=files
+    )
+    check_size "build/$name.zip" 'needs Windows 10 of 2019 or newer'
+}
+
 # bundle [--for SYSTEM]: makes the kit for this machine, or for a system that is cross-compiled for.
 bundle() {
     suffix=
@@ -139,8 +159,8 @@ bundle() {
         suffix=-$2
         system=$2
         case $2 in
-            arm64) ;;
-            *) die "bundle: --for: '$2' is not a system for which there is a kit (arm64)" ;;
+            arm64 | windows) ;;
+            *) die "bundle: --for: '$2' is not a system for which there is a kit (arm64, windows)" ;;
         esac
     fi
     require "bundle|bundle_$system"

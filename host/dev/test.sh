@@ -188,6 +188,7 @@ run_tests_of() {
 make_kits() {
     . host/dev/bundle.sh
     case $1 in systems | systems_linux) bundle ;; esac
+    case $1 in systems | systems_windows) bundle --for windows ;; esac
     [ ! -d build/deps/arm64 ] || case $1 in systems | systems_arm64) bundle --for arm64 ;; esac
 }
 
