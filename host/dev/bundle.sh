@@ -141,7 +141,8 @@ kit_for_windows() {
         sed 's/$/\r/' "$file" >"$file.txt" && rm "$file"
     done
     for file in host/packaging/kit/windows/*; do sed 's/$/\r/' "$file" >"$kit/${file##*/}"; done
-    sed 's|\./lib/bin/|lib\\bin\\|;s|\./\([a-z]\)|\1|g;s|in LICENSE|in LICENSE.txt|;s|[^ ]*\*\.json|REPORT.json ...|;s/$/\r/' \
+    sed -e 's|\./lib/bin/|lib\\bin\\|' -e 's|\./\([a-z]\)|\1|g' -e 's|in LICENSE|in LICENSE.txt|' \
+        -e 's|[^ ]*\*\.json|REPORT.json ...|' -e 's/$/\r/' \
         host/packaging/kit/README.txt >"$kit/README.txt"
     (
         cd build/kit-windows || exit
@@ -160,7 +161,9 @@ bundle() {
         system=$2
         case $2 in
             arm64 | windows) ;;
-            *) die "bundle: --for: '$2' is not a system for which there is a kit (arm64, windows)" ;;
+            *)
+                die "bundle: --for: '$2' is not a system for which there is a kit (arm64, windows)"
+                ;;
         esac
     fi
     require "bundle|bundle_$system"

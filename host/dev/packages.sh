@@ -48,7 +48,9 @@ release_commands='amalgamate vkrope-copy
 crate vkrope-crates
 package .
 wheel .
-bundle'
+bundle
+bundle --for arm64
+bundle --for windows'
 
 # describe FILE: says what a file of a release is.
 describe() {

@@ -30,7 +30,9 @@ cd "$folder"
 "$CMAKE" -E tar xf "$archive"
 kit=$(basename "$archive" .zip)
 include=$(sed -n 's/^Vulkan_INCLUDE_DIR:[A-Z]*=//p' "$BUILD/CMakeCache.txt" | head -n 1)
-for part in vulkan vk_video; do ln -s "${include:-/usr/include}/$part" "$SCRATCH/include/$part"; done
+for part in vulkan vk_video; do
+    ln -s "${include:-/usr/include}/$part" "$SCRATCH/include/$part"
+done
 $compiler -std=c++20 -O1 -shared -static -isystem "$SCRATCH/include" \
     "$SOURCE/tests/package/windows/bad_driver.cpp" -o "$kit/lib/bin/vulkan-1.dll"
 
