@@ -72,6 +72,8 @@ start_kit() {
     name=vkrope-kit-$version-$1
     kit=build/kit$suffix/$name
     rm -rf "$kit" && mkdir -p "$kit/lib/bin" "$kit/licences"
+    # MinGW's binutils write this time into programs: that of the files of the archive.
+    export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-1577836800}"
     for program in "vkrope$3" "vkrope-conformance$3" "vkrope-bench$3"; do
         "$2strip" -o "$kit/lib/bin/$program" "build/kit$suffix/bin/$program"
         foreign=$("$2objdump" -p "$kit/lib/bin/$program" |
@@ -137,12 +139,14 @@ kit_for_windows() {
         -DCMAKE_CXX_COMPILER=${prefix}g++-posix -DCMAKE_C_COMPILER=${prefix}gcc-posix \
         -DCMAKE_RC_COMPILER=${prefix}windres
     start_kit x86_64-windows $prefix .exe 'KERNEL32\.dll|msvcrt\.dll'
+    cp /usr/share/doc/mingw-w64-x86-64-dev/copyright "$kit/licences/mingw-w64"
     for file in "$kit/LICENSE" "$kit"/licences/*; do
-        sed 's/$/\r/' "$file" >"$file.txt" && rm "$file"
+        sed 's/$/\r/' "$file" >"$file.txt"
+        rm "$file"
     done
     for file in host/packaging/kit/windows/*; do sed 's/$/\r/' "$file" >"$kit/${file##*/}"; done
-    sed -e 's|\./lib/bin/|lib\\bin\\|' -e 's|\./\([a-z]\)|\1|g' -e 's|in LICENSE|in LICENSE.txt|' \
-        -e 's|[^ ]*\*\.json|REPORT.json ...|' -e 's/$/\r/' \
+    sed -e 's|\./lib/bin/|.\\lib\\bin\\|' -e 's|\./\([a-z]\)|.\\\1|g' \
+        -e 's|in LICENSE|in LICENSE.txt|' -e 's|[^ ]*\*\.json|REPORT.json ...|' -e 's/$/\r/' \
         host/packaging/kit/README.txt >"$kit/README.txt"
     (
         cd build/kit-windows || exit

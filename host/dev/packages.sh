@@ -103,13 +103,17 @@ $changes"
         >"vkrope-$version.tar.gz"
     for folder in */; do
         name=${folder%/}-$version
-        mv "$folder" "$name" && cp "$tree/LICENSE" "$name"
+        mv "$folder" "$name"
+        cp "$tree/LICENSE" "$name"
         tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
             "--mtime=@$SOURCE_DATE_EPOCH" -cf "$name.tar" "$name"
-        gzip -9n "$name.tar" && rm -r "$name"
+        gzip -9n "$name.tar"
+        rm -r "$name"
     done
-    release_notes >../notes.md && mv ../notes.md .
-    sums=$(sha256sum -- *) && echo "$sums" >SHA256SUMS
+    release_notes >../notes.md
+    mv ../notes.md .
+    sums=$(sha256sum -- *)
+    echo "$sums" >SHA256SUMS
     mkdir -p "$1" && mv -- * "$1"
     [ "$(git -C "$tree" tag --points-at HEAD)" = "v$version" ] ||
         say "this commit has no tag v$version, so these files are a trial"

@@ -1,13 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# crate.sh SOURCE FOLDER: writes the crates vkrope-sys and vkrope into the folder. Needs what
-# amalgamate.sh needs, and cffi for Python.
+# crate.sh SOURCE FOLDER: writes the crates vkrope-sys and vkrope into the folder, in place of
+# earlier ones. Needs what amalgamate.sh needs, and cffi for Python.
 set -eu
-source=$1 folder=$2
+source=$1 target=$2
 here=$source/host/packaging/crate
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-rm -rf "$folder/vkrope-sys" "$folder/vkrope"
+for crate in vkrope-sys vkrope; do
+    [ ! -e "$target/$crate" ] ||
+        grep -qsx "name = \"$crate\"" "$target/$crate/Cargo.toml" ||
+        { echo "crate: $target/$crate is there, and is not this crate: remove it" >&2; exit 1; }
+done
+folder=$scratch/crates
 for crate in vkrope-sys vkrope; do
     mkdir -p "$folder/$crate/src"
     cp "$here/$crate/README.md" "$source/LICENSE" "$folder/$crate"
@@ -38,3 +43,7 @@ sed -n 's/^using \([A-Za-z0-9]*\) = \(vkrope_[a-z0-9_]*\);$/\2 \1/p' \
     "$source/host/include/vkrope/vkrope.hpp" |
     awk 'NR == FNR { type[$1]; next } $1 in type { print "pub use vkrope_sys::" $1 " as " $2 ";" }' \
         "$scratch/types" - | LC_ALL=C sort >"$folder/vkrope/src/names.rs"
+
+mkdir -p "$target"
+rm -rf "$target/vkrope-sys" "$target/vkrope"
+cp -r "$folder/vkrope-sys" "$folder/vkrope" "$target"

@@ -46,7 +46,13 @@ std::string text_of(const std::filesystem::path& path) {
 bool open_standard_streams() noexcept {
     // A crash ends the process, and no window waits for the user.
     ::SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX);
-    ::SetConsoleOutputCP(CP_UTF8);
+    static const UINT code_page =
+        ::GetConsoleOutputCP();  // of the user's console; 0: there is none
+    if (code_page != 0 && ::SetConsoleOutputCP(CP_UTF8) != 0)
+        std::atexit([] {
+            std::fflush(nullptr);
+            ::SetConsoleOutputCP(code_page);
+        });
     for (std::FILE* const stream : {stdin, stdout, stderr}) {
         ::_setmode(::_fileno(stream), _O_BINARY);
         DWORD mode = 0;

@@ -13,13 +13,23 @@ using tools::ExitCode;
 
 // Matches * with any characters, and ? with one.
 bool matches(std::string_view pattern, std::string_view text) {
-    if (pattern.empty()) return text.empty();
-    if (pattern[0] == '*') {
-        return matches(pattern.substr(1), text) ||
-               (!text.empty() && matches(pattern, text.substr(1)));
+    constexpr std::size_t none = std::string_view::npos;
+    std::size_t at = 0, in_text = 0;
+    std::size_t after_star = none, taken = 0;  // behind the last *, and the end of what it takes
+    while (in_text < text.size()) {
+        if (at < pattern.size() && pattern[at] == '*') {
+            after_star = ++at;
+            taken = in_text;
+        } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == text[in_text])) {
+            ++at, ++in_text;
+        } else if (after_star != none) {
+            at = after_star;
+            in_text = ++taken;
+        } else {
+            return false;
+        }
     }
-    return !text.empty() && (pattern[0] == '?' || pattern[0] == text[0]) &&
-           matches(pattern.substr(1), text.substr(1));
+    return pattern.find_first_not_of('*', at) == none;
 }
 
 // Returns true if the filter selects a check: a pattern matches, or there are only excluding

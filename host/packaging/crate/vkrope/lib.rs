@@ -150,8 +150,9 @@ impl Kernel {
     /// Compiles every pipeline that [`Kernel::record`] may choose.
     ///
     /// # Safety
-    /// The handles of `device` are valid and outlive the kernel and its arenas, and `enabled` names
-    /// only what was enabled.
+    /// The handles of `device` and its `allocator` are valid and outlive the kernel and its arenas;
+    /// any thread may call the allocator; no other thread uses a pipeline cache that is externally
+    /// synchronised; and `enabled` names only what was enabled.
     pub unsafe fn new(device: &DeviceRef, info: &KernelInfo) -> Result<Self> {
         Self::made(|kernel, error| sys::vkrope_kernel_create(device, info, kernel, error))
     }

@@ -37,7 +37,8 @@ class Process {
     // Reads what has arrived, lines before output. Waits for it up to `wait_ms`.
     void read(int wait_ms, const Take& take_lines, const Take& take_output);
 
-    // Returns the way it ended, or nullopt while it is running.
+    // Returns the way it ended, or nullopt while it is running. Not to be called after it has
+    // returned an end.
     std::optional<ProcessEnd> ended();
 
     // Forwards an interrupt of this process.

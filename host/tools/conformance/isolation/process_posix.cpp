@@ -179,11 +179,11 @@ std::optional<ProcessEnd> Process::ended() {
 }
 
 void Process::interrupt(int signal) {
-    ::kill(state_->process, signal);
+    if (state_->process != -1) ::kill(state_->process, signal);
 }
 
 void Process::kill() {
-    ::kill(-state_->process, SIGKILL);
+    if (state_->process != -1) ::kill(-state_->process, SIGKILL);
 }
 
 void begin_child() {

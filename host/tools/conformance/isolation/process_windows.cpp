@@ -72,11 +72,12 @@ std::string command_line(const std::vector<std::string>& words) {
     return line;
 }
 
-// An exception ends a process with its code as exit code; the system's codes have these two bits.
-constexpr DWORD exception_bits = 0xc0000000;
+// An exception ends a process with its code as exit code: bit 31 is set, and bit 28 is not.
+constexpr DWORD exception_mask = 0x90000000, exception_bits = 0x80000000;
 
 const char* name_of(DWORD exception) {
     switch (exception) {
+        case 0x80000003: return "breakpoint";
         case 0xc0000005: return "access violation";
         case 0xc0000006: return "in-page error";
         case 0xc000001d: return "illegal instruction";
@@ -94,7 +95,7 @@ ProcessEnd end_of(DWORD code) {
         return {.out_of_memory = true, .sentence = "ended because the system ran out of memory"};
     if (code == DWORD(STATUS_CONTROL_C_EXIT))
         return {.signal = SIGINT, .sentence = "was interrupted by Ctrl+C or Ctrl+Break"};
-    if ((code & exception_bits) == exception_bits)
+    if ((code & exception_mask) == exception_bits)
         return {.sentence = fmt::format("crashed, exception {:#x} ({})", code, name_of(code))};
     return {.exit_code = int(code)};
 }
@@ -121,8 +122,9 @@ Process::Process(const std::vector<std::string>& words,
     JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits = {};
     limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE |
                                               JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION;
-    ::SetInformationJobObject(state_->job.get(), JobObjectExtendedLimitInformation, &limits,
-                              sizeof limits);
+    if (::SetInformationJobObject(state_->job.get(), JobObjectExtendedLimitInformation, &limits,
+                                  sizeof limits) == 0)
+        not_started(words[0]);
     STARTUPINFOA files = {};
     files.cb = sizeof files;
     files.dwFlags = STARTF_USESTDHANDLES;
@@ -132,7 +134,7 @@ Process::Process(const std::vector<std::string>& words,
     std::map<std::string, std::string> variables = environment;
     variables[lines_variable] = std::to_string(std::uintptr_t(lines.write.get()));
     for (const auto& [name, value] : variables)
-        ::SetEnvironmentVariableA(name.c_str(), value.c_str());
+        if (::SetEnvironmentVariableA(name.c_str(), value.c_str()) == 0) not_started(words[0]);
     PROCESS_INFORMATION started = {};
     const BOOL well = ::CreateProcessA(words[0].c_str(), command_line(words).data(), nullptr,
                                        nullptr, TRUE, CREATE_SUSPENDED | CREATE_NEW_PROCESS_GROUP,
@@ -153,8 +155,11 @@ Process::Process(const std::vector<std::string>& words,
     ::ResumeThread(thread.get());
 }
 
-// Closing the job kills its processes.
-Process::~Process() = default;
+// Waits, because a process that a driver keeps still has the device.
+Process::~Process() {
+    kill();
+    ::WaitForSingleObject(state_->process.get(), 10000);  // ms
+}
 
 void Process::read(int wait_ms, const Take& take_lines, const Take& take_output) {
     // The pipes cannot be waited for. 10 ms are short beside a check.
