@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/cache_file.hpp"
 
-#ifdef _WIN32
-#include <process.h>
-#else
+#ifndef _WIN32
 #include <dirent.h>
-#include <unistd.h>
 #endif
 
 #include <algorithm>
@@ -14,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <system_error>
 
 #include "base/status.hpp"
@@ -211,23 +209,6 @@ Result<std::optional<CacheData>> read_cache_file(const fs::path& file,
     return {{}, std::move(data)};
 }
 
-namespace {
-
-// Returns a name that no other process or thread has now, so that none writes to the same temporary
-// file: of the process, an object on the stack, and, for other machines that share the folder, the
-// time. std::random_device would need a newer C library (arc4random of glibc 2.36).
-std::string name_of_its_own(const void* on_the_stack) {
-#ifdef _WIN32
-    const auto process = std::uint64_t(::_getpid());
-#else
-    const auto process = std::uint64_t(::getpid());
-#endif
-    const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-    return hex(process) + hex(std::uintptr_t(on_the_stack)) + hex(std::uint64_t(now));
-}
-
-}  // namespace
-
 Status write_cache_file(const fs::path& file, const CacheIdentity& identity, const CacheData& data,
                         std::uint64_t most) {
     if (data.size() + cache_header_bytes > most) {
@@ -240,8 +221,10 @@ Status write_cache_file(const fs::path& file, const CacheIdentity& identity, con
     header.identity = identity;
     header.data_bytes = data.size();
     header.checksum = checksum_of(header, data.data());
+    // No other process may write to the same temporary file.
+    std::random_device random;
     fs::path beside = file;
-    beside += '.' + name_of_its_own(&header) + temporary;
+    beside += '.' + hex(std::uint64_t{random()} << 32 | random()) + temporary;
     TemporaryFile written(std::move(beside));
     if (!write_all(written.path(), header, data)) return not_kept(file, "written");
     if (!written.rename(file)) return not_kept(file, "replaced");
