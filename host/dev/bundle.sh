@@ -67,8 +67,7 @@ build_programs() {
 # sets `name` and `kit`. PREFIX is that of the binutils, ENDING that of the programs' names, and
 # LIBRARIES an expression of the shared libraries that every such system has.
 start_kit() {
-    version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
-        host/include/vkrope/version.h | paste -sd . -)
+    version=$(project_version)
     name=vkrope-kit-$version-$1
     kit=build/kit$suffix/$name
     rm -rf "$kit" && mkdir -p "$kit/lib/bin" "$kit/licences"

@@ -86,8 +86,7 @@ release_to() {
 $changes"
     tree=$PWD
     commit=$(git rev-parse HEAD)
-    version=$(sed -n 's/^#define VKROPE_VERSION_[A-Z]* \([0-9]*\).*/\1/p' \
-        host/include/vkrope/version.h | paste -sd . -)
+    version=$(project_version)
     SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
     export SOURCE_DATE_EPOCH
     files=$tree/build/release_files

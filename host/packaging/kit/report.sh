@@ -13,5 +13,5 @@ esac
 case " $* " in *' --json'*) ;; *) set -- --json . "$@" ;; esac
 code=0
 "$bin/vkrope-conformance" "$@" || code=$?
-echo 'vkrope-kit: the report names no person or machine; please attach it to an issue' >&2
+echo 'vkrope-kit: the report names no person or machine; please send it with what you saw' >&2
 exit $code

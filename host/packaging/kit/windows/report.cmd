@@ -15,5 +15,5 @@ goto next
 :start
 "%~dp0lib\bin\vkrope-conformance.exe" %device% %json% %*
 set code=%errorlevel%
-echo vkrope-kit: the report names no person or machine; please attach it to an issue 1>&2
+echo vkrope-kit: the report names no person or machine; please send it with what you saw 1>&2
 exit /b %code%
