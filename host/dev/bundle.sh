@@ -17,7 +17,7 @@ fetch_static_benchmark() {
     part=$PWD/build/deps/part
     rm -rf "$part" && mkdir -p "$part/source"
     quietly benchmark with_lists find_mirror ||
-        unavailable benchmark "apt's sources name no Debian mirror"
+        unavailable benchmark "$no_mirror"
     file=benchmark_$benchmark_version.orig.tar.gz
     quietly benchmark /usr/lib/apt/apt-helper download-file \
         "$mirror/pool/main/b/benchmark/$file" "$part/$file" "SHA256:$benchmark_sha256" ||
@@ -89,6 +89,8 @@ start_kit() {
     cp "build/deps/benchmark$suffix/share/doc/LICENSE" "$kit/licences/google-benchmark"
 }
 
+kit_commands='bench conform report vkrope'
+
 # check_size ARCHIVE NOTE: prints the name of the archive, which must be small.
 check_size() {
     bytes=$(wc -c <"$1")
@@ -106,9 +108,8 @@ pack_for_linux() {
         tail -n 1 >"$kit/lib/glibc"
     cp -L "$3/usr/lib/$("$2gcc" -print-multiarch)/libvulkan.so.1" "$kit/lib/loader/"
     cp "$3/usr/share/doc/libvulkan1/copyright" "$kit/licences/libvulkan1"
-    cp host/packaging/kit/start.sh "$kit/lib/"
-    for command in conform bench report vkrope; do
-        cp "host/packaging/kit/$command.sh" "$kit/$command" && chmod 755 "$kit/$command"
+    for command in $kit_commands; do
+        cp host/packaging/kit/start.sh "$kit/$command" && chmod 755 "$kit/$command"
     done
     cp host/packaging/kit/README.txt "$kit/"
     tar -C "build/kit$suffix" --sort=name --owner=0 --group=0 --numeric-owner \
@@ -143,7 +144,9 @@ kit_for_windows() {
         sed 's/$/\r/' "$file" >"$file.txt"
         rm "$file"
     done
-    for file in host/packaging/kit/windows/*; do sed 's/$/\r/' "$file" >"$kit/${file##*/}"; done
+    for command in $kit_commands; do
+        sed 's/$/\r/' host/packaging/kit/start.cmd >"$kit/$command.cmd"
+    done
     sed -e 's|\./lib/bin/|.\\lib\\bin\\|' -e 's|\./\([a-z]\)|.\\\1|g' \
         -e 's|in LICENSE|in LICENSE.txt|' -e 's|[^ ]*\*\.json|REPORT.json ...|' -e 's/$/\r/' \
         host/packaging/kit/README.txt >"$kit/README.txt"

@@ -11,17 +11,16 @@ install_to() {
     echo "installed: the libraries, headers and shaders of vkrope and bin/vkrope are below $1"
 }
 
-amalgamate_to() {
-    require amalgamate
-    quietly amalgamate sh host/packaging/amalgamate.sh . "$1"
-    echo "written: vkrope.h, vkrope.hpp and vkrope.cpp are in $1"
+# write_to COMMAND FOLDER CONTENT
+write_to() {
+    require "$1"
+    quietly "$1" sh "host/packaging/$1.sh" . "$2"
+    echo "written: $3 are in $2"
 }
 
-crate_to() {
-    require crate
-    quietly crate sh host/packaging/crate.sh . "$1"
-    echo "written: the crates vkrope-sys and vkrope are in $1"
-}
+amalgamate_to() { write_to amalgamate "$1" 'vkrope.h, vkrope.hpp and vkrope.cpp'; }
+
+crate_to() { write_to crate "$1" 'the crates vkrope-sys and vkrope'; }
 
 wheel_to() {
     require wheel

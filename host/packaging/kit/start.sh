@@ -1,8 +1,10 @@
+#!/bin/sh
 # SPDX-License-Identifier: MIT
-# Starts each command of the kit. The command sources this file with `kit` set to the kit's folder;
-# this file sets `bin`, the folder of the programs.
-# shellcheck shell=sh disable=SC2034,SC2154 # the variables are for and of those who source it
-bin=$kit/lib/bin
+# Each command of the kit is a copy of this file: bench times the best Vulkan device, conform tests
+# every one, report also writes a report into this folder, vkrope is the tool. Arguments: --help.
+set -eu
+command=${0##*/}
+kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 needed=$(cat "$kit/lib/glibc")
 
 refuse() {
@@ -36,3 +38,18 @@ if ! has_loader; then
     LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$kit/lib/loader
     export LD_LIBRARY_PATH
 fi
+
+case $command in
+    bench) exec "$kit/lib/bin/vkrope-bench" "$@" ;;
+    vkrope) exec "$kit/lib/bin/vkrope" "$@" ;;
+esac
+case " $* " in
+    *' --device'* | *' --list '* | *' --help '*) ;;
+    *) [ -n "${VKROPE_DEVICE:-}" ] || set -- --device all "$@" ;;
+esac
+[ "$command" = report ] || exec "$kit/lib/bin/vkrope-conformance" "$@"
+case " $* " in *' --json'*) ;; *) set -- --json . "$@" ;; esac
+code=0
+"$kit/lib/bin/vkrope-conformance" "$@" || code=$?
+echo 'vkrope-kit: the report names no person or machine; please send it with what you saw' >&2
+exit $code

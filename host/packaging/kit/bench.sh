@@ -1,8 +1,0 @@
-#!/bin/sh
-# SPDX-License-Identifier: MIT
-# Times the best Vulkan device of this machine: vkrope-bench with these arguments (--help).
-set -eu
-kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
-# shellcheck source=host/packaging/kit/start.sh
-. "$kit/lib/start.sh"
-exec "$bin/vkrope-bench" "$@"
