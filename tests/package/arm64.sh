@@ -22,6 +22,10 @@ mkdir -p "$SCRATCH"
 cd "$SCRATCH"
 tar -xzf "$1"
 kit=$SCRATCH/$(basename "$1" .tar.gz)
+[ "$(cat "$kit/lib/glibc")" = 2.35 ] || {
+    echo "FAILED: the kit needs glibc $(cat "$kit/lib/glibc"); JetPack 6 and Ubuntu 22.04 have 2.35"
+    exit 1
+}
 cp "$SOURCE/tests/data/models/qwen2.5-7b.yarn.json" model.json
 
 # emulated COMMAND...: runs the command in the arm64 system, which lacks the file $hidden. The

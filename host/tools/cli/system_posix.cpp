@@ -9,6 +9,16 @@
 
 #include "cli/system.hpp"
 
+#if defined(VKROPE_STANDALONE) && defined(__GLIBC__)
+// The C++ library in a program for other machines takes this function from glibc 2.36, which Ubuntu
+// 22.04 and JetPack 6 lack, unless the program has it.
+extern "C" std::uint32_t arc4random() noexcept {
+    std::uint32_t number = 0;
+    if (::getentropy(&number, sizeof number) != 0) std::abort();
+    return number;
+}
+#endif
+
 namespace vkrope::tools {
 
 std::filesystem::path path_of(const std::string& utf8) {
