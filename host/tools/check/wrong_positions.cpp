@@ -75,16 +75,6 @@ Row positions_in(const Rounded& rounded) {
             }};
 }
 
-void exchange_tokens_and_heads(Tensor& tensor) {
-    std::swap(tensor.tokens, tensor.heads);
-    std::swap(tensor.token_stride, tensor.head_stride);
-}
-
-void exchange_tokens_and_batch(Tensor& tensor) {
-    std::swap(tensor.tokens, tensor.batch);
-    std::swap(tensor.token_stride, tensor.batch_stride);
-}
-
 // Returns true if frequencies, ops and scales are the same for all rows. Otherwise the ops and
 // scales of a row would have to move with the row, which no engine has done.
 bool has_equal_rows(const Hypothesis& right) {
@@ -114,30 +104,30 @@ bool exchange_in_memory(std::uint64_t& a_stride, std::uint64_t a, std::uint64_t&
     return true;
 }
 
-bool taken_along_heads(const Observation&, Hypothesis& wrong) {
+// Takes heads, or the sequences of the batch, for tokens.
+bool taken_for_tokens(Hypothesis& wrong, bool heads) {
     const Tensor in = wrong.in;
-    const bool applicable = in.heads > 1 && has_equal_rows(wrong);
-    exchange_tokens_and_heads(wrong.in);
-    exchange_tokens_and_heads(wrong.out);
-    each_axis(wrong, [&in](Positions& positions) {
+    if ((heads ? in.heads : in.batch) < 2 || !has_equal_rows(wrong)) return false;
+    for (Tensor* tensor : {&wrong.in, &wrong.out}) {
+        std::swap(tensor->tokens, heads ? tensor->heads : tensor->batch);
+        std::swap(tensor->token_stride, heads ? tensor->head_stride : tensor->batch_stride);
+    }
+    const std::uint64_t tokens = wrong.in.tokens;
+    each_axis(wrong, [&](Positions& positions) {
         const Positions right = std::exchange(positions, {});
-        for (std::uint64_t row = 0; row < in.batch * in.heads; ++row)
-            positions.push_back(continued(right, in.tokens, row / in.heads, row % in.heads));
+        for (std::uint64_t row = 0; row < wrong.in.batch * tokens; ++row)
+            positions.push_back(
+                continued(right, in.tokens, heads ? row / tokens : 0, row % tokens));
     });
-    return applicable;
+    return true;
 }
 
-bool taken_along_batch(const Observation&, Hypothesis& wrong) {
-    const Tensor in = wrong.in;
-    const bool applicable = in.batch > 1 && has_equal_rows(wrong);
-    exchange_tokens_and_batch(wrong.in);
-    exchange_tokens_and_batch(wrong.out);
-    each_axis(wrong, [&in](Positions& positions) {
-        const Positions right = std::exchange(positions, {});
-        for (std::uint64_t row = 0; row < in.batch * in.tokens; ++row)
-            positions.push_back(continued(right, in.tokens, 0, row % in.batch));
-    });
-    return applicable;
+bool heads_for_tokens(const Observation&, Hypothesis& wrong) {
+    return taken_for_tokens(wrong, true);
+}
+
+bool batch_for_tokens(const Observation&, Hypothesis& wrong) {
+    return taken_for_tokens(wrong, false);
 }
 
 // turning  exchanges them only in the pairs that turn, if there are others
@@ -266,9 +256,9 @@ Rows position_mistakes() {
 Rows layout_mistakes() {
     return {
         {"positions_along_heads", Part::layout,
-         "took heads for tokens: the axes are in another order", taken_along_heads},
+         "took heads for tokens: the axes are in another order", heads_for_tokens},
         {"positions_along_batch", Part::layout,
-         "took sequences for tokens: the axes are in another order", taken_along_batch},
+         "took sequences for tokens: the axes are in another order", batch_for_tokens},
         {"tokens_and_heads_exchanged", Part::layout,
          "reshaped tokens and heads, and did not transpose them",
          [](const Observation&, Hypothesis& wrong) {
