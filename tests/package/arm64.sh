@@ -93,6 +93,7 @@ echo "./report: $(grep -c '^pass' out) checks pass"
     wrong "vkrope-conformance $* fails here"
 "$BUILD/bin/vkrope-conformance" --page page.html here.json vkrope-report-*.json ||
     wrong 'there is no page of the reports'
+grep -qF '>Linux aarch64<' page.html || wrong 'the page does not name the system'
 for report in here.json vkrope-report-*.json; do
     grep -qF ">$report<" page.html || wrong "the page does not show $report"
 done

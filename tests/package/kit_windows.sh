@@ -93,6 +93,7 @@ expect 0 'vkrope-conformance --page'
 mv page.html page_windows.html
 "$BUILD/bin/vkrope-conformance" "$@" || wrong 'there is no page of the reports here'
 cmp page.html page_windows.html || wrong 'the page has other bytes'
+grep -qF '>Windows x86_64<' page.html || wrong 'the page does not name the system'
 grep -qF 'access violation' page.html || wrong 'the page does not show the crash'
 
 times='^time \|^throughput '

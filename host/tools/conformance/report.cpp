@@ -149,6 +149,7 @@ nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid
     for (const DeviceReport& device : report) devices.push_back(device_entry(device, with_uuid));
     return {{"format", report_format},
             {"version", VKROPE_PROJECT_VERSION},
+            {"system", VKROPE_BUILT_FOR},
             {"date", today()},
             {"level", level == Level::full ? "full" : "quick"},
             {"devices", std::move(devices)}};

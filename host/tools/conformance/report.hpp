@@ -51,10 +51,11 @@ DeviceVerdict verdict_of(const DeviceReport& device);
 // Returns a line for each device: verdict, counts of checks, largest error and time.
 std::string verdicts_text(const Report& report);
 
-// Returns {"format", "version", "date", "level", "devices": [{"name", "driver", ..., "verdict",
-// "interrupted", "ends", "cases": [{"id", "group", "status", "max_error", "reason", "max_u",
-// "max_ulp", "seconds", "repeat", "operation", "curves"}]}]}; "operation" and "curves" are
-// optional. Contains no name of a host or user and no path, and a UUID only on request.
+// Returns {"format", "version", "system", "date", "level", "devices": [{"name", "driver", ...,
+// "verdict", "interrupted", "ends", "cases": [{"id", "group", "status", "max_error", "reason",
+// "max_u", "max_ulp", "seconds", "repeat", "operation", "curves"}]}]}; "operation" and "curves" are
+// optional. "system" is what the program was built for: "Linux aarch64". Contains no name of a host
+// or user and no path, and a UUID only on request.
 nlohmann::ordered_json json_of(const Report& report, Level level, bool with_uuid);
 
 // Returns `path`, or for a folder a file in it: "vkrope-report-DEVICE-2026-01-31.json".

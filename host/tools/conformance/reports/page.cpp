@@ -195,7 +195,9 @@ std::string page_of(const std::vector<NamedReport>& reports) {
         const Json& device = *entry.device;
         const Json& report = entry.from->report;
         const std::string reason = word(device, "verdict_reason");
-        rows.push_back({html::text(entry.name), html::text(entry.driver), html::text(entry.date),
+        const std::string system = report.contains("system") ? word(report, "system") : "-";
+        rows.push_back({html::text(entry.name), html::text(entry.driver), system,
+                        html::text(entry.date),
                         verdict_mark(device) + (reason.empty() ? "" : ": " + reason),
                         all_counts(device), html::text(entry.from->name)});
         sections += html::section(
@@ -206,7 +208,7 @@ std::string page_of(const std::vector<NamedReport>& reports) {
                 errors_figure(device) + device_facts(device));
     }
     const std::string table = html::table(
-        {"device", "driver", "date", "verdict", "checks", "report"}, rows);
+        {"device", "driver", "system", "date", "verdict", "checks", "report"}, rows);
     return html::page("vkrope: devices and drivers", html::section("Verdicts", table) + sections);
 }
 
