@@ -113,7 +113,7 @@ pack_for_linux() {
     done
     cp host/packaging/kit/README.txt "$kit/"
     tar -C "build/kit$suffix" --sort=name --owner=0 --group=0 --numeric-owner \
-        --mtime='2020-01-01 UTC' -cf - "$name" | gzip -9n >"build/$name.tar.gz"
+        --mode=u=rwX,go=rX --mtime='2020-01-01 UTC' -cf - "$name" | gzip -9n >"build/$name.tar.gz"
     check_size "build/$name.tar.gz" "needs glibc $(cat "$kit/lib/glibc")"
 }
 
@@ -150,11 +150,10 @@ kit_for_windows() {
     sed -e 's|\./lib/bin/|.\\lib\\bin\\|' -e 's|\./\([a-z]\)|.\\\1|g' \
         -e 's|in LICENSE|in LICENSE.txt|' -e 's|[^ ]*\*\.json|REPORT.json ...|' -e 's/$/\r/' \
         host/packaging/kit/README.txt >"$kit/README.txt"
-    (
-        cd build/kit-windows || exit
-        find "$name" -type f | LC_ALL=C sort >files
-        cmake -E tar cf "../$name.zip" --format=zip --mtime='2020-01-01 UTC' --files-from=files
-    )
+    # The archives of other programs contain the times of this run, and the number of the user.
+    chmod -R u=rwX,go=rX "$kit"
+    find "$kit" -exec touch -d '2020-01-01 UTC' {} +
+    (cd build/kit-windows && TZ=UTC python3 -m zipfile -c "../$name.zip" "$name")
     check_size "build/$name.zip" 'needs Windows 10 of 2019 or newer'
 }
 

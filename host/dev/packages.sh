@@ -3,6 +3,8 @@
 # installs or packs it. ./dev sources this file and provides its functions.
 # shellcheck shell=sh
 
+umask 022 # packages contain modes that follow from it
+
 install_to() {
     require install
     configure release release
@@ -113,7 +115,7 @@ $changes"
     sums=$(sha256sum -- *)
     echo "$sums" >SHA256SUMS
     mkdir -p "$1" && mv -- * "$1"
-    [ "$(git -C "$tree" tag --points-at HEAD)" = "v$version" ] ||
+    git -C "$tree" tag --points-at HEAD | grep -qxF "v$version" ||
         say "this commit has no tag v$version, so these files are a trial"
     echo "built: the release is in $1"
 }

@@ -24,6 +24,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cp -r "$here"/vkrope "$here"/*.py "$here/pyproject.toml" "$here/../../LICENSE" "$work"
+chmod -R u=rwX,go=rX "$work" # modes that the wheel contains
 cd "$work"
 $python -m build --wheel --no-isolation --outdir "$out" . >build.log 2>&1 || {
     tail -n 20 build.log >&2
