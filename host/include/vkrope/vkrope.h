@@ -1063,7 +1063,7 @@ typedef struct vkrope_rope_params {
  * Computes inv_freq[j] = base^(-2j / rotary_dim), radians per position, for j below rotary_dim / 2.
  *
  * @param base        finite and above 0
- * @param rotary_dim  channels: even, at least 2
+ * @param rotary_dim  channels: even, 2 to VKROPE_MAX_HEAD_DIM
  * @param inv_freq    receives rotary_dim / 2 numbers
  * @param error       optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a base or rotary_dim outside its range
@@ -1460,9 +1460,9 @@ typedef struct vkrope_query_scale_layout {
 
 /**
  * Plans the table of the factors of positions 0 to max_position - 1, and of the others of the last
- * row. Where the formula has steps of
- * whole positions, as Llama 4's and Ministral 3's, a row is a step: 128 rows for 1 048 576
- * positions and a length of 8192. Otherwise each position has a row. Thread-safe.
+ * row. Where the formula has steps of whole positions, as Llama 4's and Ministral 3's, a row is a
+ * step: for 1 048 576 positions and a length of 8192, Llama 4 has 129 rows and Ministral 3 has 128.
+ * Otherwise each position has a row. Thread-safe.
  *
  * @param scale         formula; its kind may not be none
  * @param max_position  1 to 2^31
@@ -2487,7 +2487,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_proportional_inv_freq(
  * Computes inv_freq[j] = base^(-j / (rotary_dim / 2 - 1)), 1 to 1 / base; a single pair gets 1.
  *
  * @param base        finite and above 0
- * @param rotary_dim  channels: even, at least 2
+ * @param rotary_dim  channels: even, 2 to VKROPE_MAX_HEAD_DIM
  * @param inv_freq    receives rotary_dim / 2 numbers
  * @param error       optional
  * @return VKROPE_ERROR_INVALID_ARGUMENT for a base or rotary_dim outside its range
