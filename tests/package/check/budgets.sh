@@ -21,9 +21,9 @@ verify        7910   6500  ^host/verify/
 tools        20280   9000  ^host/tools/
 python        3190   2000  ^host/python/
 bench         4710   3000  ^bench/
-tests        51460  28000  ^tests/
+tests        51480  28000  ^tests/
 pages         3870   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
-packaging     3180   1500  .'
+packaging     3240   1500  .'
 {
     git ls-files 2>/dev/null ||
         find . '(' -path ./build -o -path ./.git ')' -prune -o -type f -print | sed 's|^\./||'

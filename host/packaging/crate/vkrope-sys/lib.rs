@@ -6,6 +6,10 @@
 mod declarations;
 pub use declarations::*;
 
+// Handles and pointers, which only unsafe functions use.
+unsafe impl Send for vkrope_device_ref {}
+unsafe impl Sync for vkrope_device_ref {}
+
 /// Infos are equal if one kernel serves both.
 impl PartialEq for vkrope_kernel_info {
     fn eq(&self, other: &Self) -> bool {

@@ -346,11 +346,38 @@ impl RopeParams {
         let mut rope = *rope;
         rope.freq_factors = pointer_to(freq_factors);
         rope.freq_factor_count = freq_factors.len();
-        let pairs = rope.head_dim.min(sys::VKROPE_MAX_HEAD_DIM) as usize / 2;
-        let mut inv_freq = vec![0.0; pairs];
-        let fields: sys::vkrope_rope_params = value(|made, error| unsafe {
-            sys::vkrope_rope_params_from_ggml(&rope, inv_freq.as_mut_ptr(), pairs, made, error)
-        })?;
+        Self::with_pairs(rope.head_dim, |inv_freq, pairs, made, error| unsafe {
+            sys::vkrope_rope_params_from_ggml(&rope, inv_freq, pairs, made, error)
+        })
+    }
+
+    /// The rotation of a node of ggml's graph, from its `op_params`.
+    pub fn from_ggml_op(
+        op_params: &[i32; 16],
+        head_dim: u32,
+        freq_factors: &[f32],
+    ) -> Result<Self> {
+        let (factors, count) = (pointer_to(freq_factors), freq_factors.len());
+        let op = op_params.as_ptr();
+        Self::with_pairs(head_dim, |inv_freq, pairs, made, error| unsafe {
+            sys::vkrope_rope_params_from_ggml_op(
+                op, head_dim, factors, count, inv_freq, pairs, made, error,
+            )
+        })
+    }
+
+    fn with_pairs(
+        head_dim: u32,
+        call: impl FnOnce(
+            *mut f64,
+            usize,
+            *mut sys::vkrope_rope_params,
+            *mut sys::vkrope_error,
+        ) -> ErrorCode,
+    ) -> Result<Self> {
+        let mut inv_freq = vec![0.0; pairs_of(head_dim)];
+        let (to, pairs) = (inv_freq.as_mut_ptr(), inv_freq.len());
+        let fields: sys::vkrope_rope_params = value(|made, error| call(to, pairs, made, error))?;
         inv_freq.truncate(fields.inv_freq_count);
         Ok(Self::new(fields, inv_freq))
     }
@@ -359,10 +386,10 @@ impl RopeParams {
     /// changes.
     pub fn fold_grid(&mut self, axes: &[GridAxis]) -> Result<()> {
         let mut inv_freq = vec![0.0; self.inv_freq.len()];
-        // The library refuses numbers beyond these.
+        // A rotation has at least as many frequencies as phases; the library refuses others.
         let groups = self.head_groups.clamp(1, 65535) as usize;
-        let phases = groups * (self.rotary_dim.min(sys::VKROPE_MAX_HEAD_DIM) / 2) as usize;
-        let mut phase = vec![0.0; phases];
+        let phases = groups * pairs_of(self.rotary_dim);
+        let mut phase = vec![0.0; phases.min(self.inv_freq.len())];
         let count = u32::try_from(axes.len()).unwrap_or(u32::MAX);
         let mut folded = self.view();
         status(|error| unsafe {
@@ -384,9 +411,14 @@ impl RopeParams {
     }
 }
 
+/// The library refuses more channels than the largest head has, and writes nothing.
+fn pairs_of(channels: u32) -> usize {
+    channels.min(sys::VKROPE_MAX_HEAD_DIM) as usize / 2
+}
+
 /// base^(-2j / rotary_dim), radians per position, for the rotary_dim / 2 pairs j.
 pub fn default_inv_freq(base: f64, rotary_dim: u32) -> Result<Vec<f64>> {
-    let mut inv_freq = vec![0.0; rotary_dim as usize / 2];
+    let mut inv_freq = vec![0.0; pairs_of(rotary_dim)];
     status(|error| unsafe {
         sys::vkrope_default_inv_freq(base, rotary_dim, inv_freq.as_mut_ptr(), error)
     })?;
@@ -399,7 +431,7 @@ pub fn proportional_inv_freq(
     head_dim: u32,
     scaling: &ProportionalScaling,
 ) -> Result<Vec<f64>> {
-    let mut inv_freq = vec![0.0; head_dim as usize / 2];
+    let mut inv_freq = vec![0.0; pairs_of(head_dim)];
     status(|error| unsafe {
         let to = inv_freq.as_mut_ptr();
         sys::vkrope_proportional_inv_freq(base, head_dim, scaling, to, error)
@@ -460,13 +492,16 @@ pub struct Source<'a> {
 
 impl Source<'_> {
     fn view(&self, name: &str) -> Result<ParameterSource> {
+        if self.bytes.is_empty() {
+            return Ok(ParameterSource::default());
+        }
         let (element, bytes) = (self.element, self.bytes.len());
         let size = unsafe { sys::vkrope_element_bytes(element) }.max(1) as usize;
         if bytes % size != 0 {
             return invalid(format!("{name} has {bytes} bytes: an element has {size}"));
         }
         Ok(ParameterSource {
-            data: pointer_to(self.bytes).cast::<c_void>(),
+            data: self.bytes.as_ptr().cast::<c_void>(),
             element,
             count: bytes / size,
         })
@@ -503,6 +538,19 @@ pub fn fill_parameters(
     }
     let (to, bytes) = (memory.as_mut_ptr().cast(), memory.len());
     status(|error| unsafe { sys::vkrope_fill_parameters(layout, &given, to, bytes, error) })
+}
+
+/// Plans the table of the factors of the query scale, for [`PositionCall`].
+pub fn plan_query_scales(scale: &QueryScale, max_position: u64) -> Result<QueryScaleLayout> {
+    value(|layout, error| unsafe {
+        sys::vkrope_plan_query_scales(scale, max_position, layout, error)
+    })
+}
+
+/// Writes the table of `layout` into `layout.bytes` bytes, aligned to 4.
+pub fn fill_query_scales(layout: &QueryScaleLayout, memory: &mut [u8]) -> Result<()> {
+    let (to, bytes) = (memory.as_mut_ptr().cast(), memory.len());
+    status(|error| unsafe { sys::vkrope_fill_query_scales(layout, to, bytes, error) })
 }
 
 // ---- Scalings, which change frequencies in place ----

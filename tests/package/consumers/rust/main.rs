@@ -427,6 +427,7 @@ fn functions_without_a_device() -> Outcome<()> {
         vkrope::proportional_inv_freq(1e4, 4, &Default::default())?,
         freqs()?,
     )?;
+    refused(vkrope::default_inv_freq(1e4, u32::MAX), "rotary_dim")?;
     let halves = vec![0.5, 0.005];
     let twos = [2.0, 2.0];
     let mut scaled = freqs()?;
@@ -506,6 +507,13 @@ fn functions_without_a_device() -> Outcome<()> {
         (&params.inv_freq, params.pairing),
         (&halves, sys::VKROPE_HALF_SPLIT),
     )?;
+    let mut op = [0; 16];
+    op[1..3].copy_from_slice(&[4, 2]); // n_dims and mode
+    for (at, value) in [(5, 1e4f32), (6, 1.0), (8, 1.0)] {
+        op[at] = value.to_bits() as i32; // freq_base, freq_scale and attn_factor
+    }
+    let from_op = vkrope::RopeParams::from_ggml_op(&op, 8, &[2.0; 2])?;
+    same(&from_op.inv_freq, &params.inv_freq)?;
     let axis = vkrope::GridAxis {
         count: 3,
         unit: 2.0,
@@ -518,6 +526,18 @@ fn functions_without_a_device() -> Outcome<()> {
         (&vec![1.0, 0.01], &halves),
     )?;
     refused(params.fold_grid(&[]), "axis_count")?;
+
+    let scale = vkrope::QueryScale {
+        kind: sys::VKROPE_QUERY_SCALING_LLAMA4,
+        length: 4.0,
+        beta: 0.1,
+        ..Default::default()
+    };
+    let steps = vkrope::plan_query_scales(&scale, 8)?;
+    let mut memory = vec![0; steps.bytes];
+    vkrope::fill_query_scales(&steps, &mut memory)?;
+    let factors = [1f64, 2.0, 3.0].map(|steps| (0.1 * steps.ln() + 1.0) as f32);
+    same(memory, factors.map(f32::to_ne_bytes).concat())?;
 
     let cache = vkrope::plan_cos_sin_cache(2, 8, 0, sys::VKROPE_F32, false)?;
     same(cache.bytes, 64)?;
@@ -546,6 +566,7 @@ fn functions_without_a_device() -> Outcome<()> {
         element: sys::VKROPE_BF16,
         bytes: &weight,
     };
+    sources[K].bias.element = sys::VKROPE_BF16; // without bytes: absent
     let mut memory = vec![0; plan.bytes];
     vkrope::fill_parameters(&plan, &sources, &mut memory)?;
     same(memory.clone(), 1f32.to_ne_bytes().repeat(CHANNELS))?;
