@@ -48,7 +48,8 @@ TEST_CASE("record: the boundary has exactly the compute stage's accesses to each
     CHECK(at.input_access == (VK_ACCESS_SHADER_READ_BIT |
                               VK_ACCESS_UNIFORM_READ_BIT));  // computed angles are uniforms
     CHECK(at.texture_access == VK_ACCESS_SHADER_READ_BIT);
-    CHECK(at.output_access == VK_ACCESS_SHADER_WRITE_BIT);
+    CHECK(at.output_access ==
+          (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));  // atomics read, too
     CHECK(at.in_place_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
 }
 

@@ -85,7 +85,7 @@ Outcome check_barriers(const std::vector<Command>& commands) {
             CHECK(command.stages[0] == boundary().stage);
             CHECK(command.stages[1] == boundary().stage);
             REQUIRE(command.memory_barriers.size() == 1);
-            CHECK(command.memory_barriers[0].srcAccessMask == VK_ACCESS_SHADER_WRITE_BIT);
+            CHECK(command.memory_barriers[0].srcAccessMask == boundary().output_access);
             CHECK(command.memory_barriers[0].dstAccessMask ==
                   (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
         }

@@ -8,11 +8,12 @@
 
 namespace vkrope {
 
-// Result of vkrope_get_boundary.
-inline constexpr Boundary call_boundary = {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                                           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT,
-                                           VK_ACCESS_SHADER_READ_BIT, VK_ACCESS_SHADER_WRITE_BIT,
-                                           VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+// Result of vkrope_get_boundary. Outputs are also read: the counter and words that hold channels of
+// two rows are changed atomically.
+inline constexpr Boundary call_boundary = {
+    VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_UNIFORM_READ_BIT,
+    VK_ACCESS_SHADER_READ_BIT, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+    VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
 
 #define VKROPE_INSTANCE_FUNCTIONS(X)        \
     X(vkEnumerateDeviceExtensionProperties) \
