@@ -248,6 +248,21 @@ def test_token_counts_that_are_refused(device, llama, tensor):
             of.run(q=q, token_count=count)
 
 
+def test_arrays_that_are_refused(device, llama, tensor):
+    q = device.array(tensor(1, 3, 2, 128))
+    kernel = vkrope.Kernel(device, llama, q=np.float32, max_position=64, token_count=True)
+    positions = vkrope.PositionKernel(device)
+    elsewhere = vkrope.Device().array(np.ones(1, np.uint32))
+    for message, run in (
+        ("token_count is on another Device", lambda: kernel.run(q=q, token_count=elsewhere)),
+        ("token_count is of the type int", lambda: kernel.run(q=q, token_count=3)),
+        ("q is of the type ndarray", lambda: kernel.run(q=tensor(1, 3, 2, 128))),
+        ("query_lens is of the type list", lambda: positions.run(tokens=4, query_lens=[4])),
+    ):
+        with pytest.raises(vkrope.InvalidArgumentError, match=message):
+            run()
+
+
 def test_norms_of_the_model(device, tensor):
     config = {"model_type": "qwen3", "hidden_size": 512, "num_attention_heads": 4,
               "num_key_value_heads": 2, "head_dim": 128, "rope_theta": 10000.0,

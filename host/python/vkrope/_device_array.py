@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -132,3 +132,16 @@ class DeviceArray:
 
     def __repr__(self) -> str:
         return f"<vkrope.DeviceArray {self.dtype} {self.shape}>"
+
+
+def check_arrays(device: Device, arrays: Mapping[str, Any]) -> None:
+    """Checks that all arrays are in memory of this device; None is none."""
+    for name, array in arrays.items():
+        if array is None:
+            continue
+        if not isinstance(array, DeviceArray):
+            raise InvalidArgumentError(
+                f"{name} is of the type {type(array).__name__}: it must be a DeviceArray"
+            )
+        if array.device is not device:
+            raise InvalidArgumentError(f"{name} is on another Device than the kernel")

@@ -12,7 +12,7 @@ import numpy as np
 from ._arrays import element_of
 from ._declarations import ffi
 from ._device import Device, submit
-from ._device_array import DeviceArray, packed_strides
+from ._device_array import DeviceArray, check_arrays, packed_strides
 from ._errors import InvalidArgumentError
 from ._library import Handle, Owner, call, create, filled, in_range, lib, new_struct, set_field
 from ._rotation import RopeParams
@@ -146,6 +146,7 @@ class Kernel(Owner):
                 _check_default("angles", angles, "automatic")
                 self._angles = None
             elif isinstance(angles, CosSinCache):
+                check_arrays(device, {"cos": angles[0], "sin": angles[1]})
                 self._cache = _planned(angles, rotation)
                 self._angles = self._cache.angles
             else:
@@ -344,6 +345,12 @@ class Kernel(Owner):
         Raises:
             InvalidArgumentError, NotSupportedError, LimitExceededError: as for vkrope_record
         """
+        arrays = dict(locals())
+        for name in ("self", "first_set_tokens", "direction", "gain"):
+            del arrays[name]
+        if not isinstance(positions, DeviceArray):
+            del arrays["positions"]
+        check_arrays(self.device, arrays)
         given = {"q": (q, out_q), "k": (k, out_k), "v": (v, out_v)}
         for name, (array, out) in given.items():
             if array is None and out is not None:

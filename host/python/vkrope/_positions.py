@@ -9,7 +9,7 @@ import numpy as np
 
 from ._declarations import ffi
 from ._device import Device, submit
-from ._device_array import DeviceArray, packed_strides
+from ._device_array import DeviceArray, check_arrays, packed_strides
 from ._errors import InvalidArgumentError
 from ._kernel import _is_int64, _where
 from ._library import Owner, call, create, filled, in_range, lib, new_struct
@@ -133,6 +133,12 @@ class PositionKernel(Owner):
             page_size=in_range("page_size", page_size, 2**32 - 1),
             cache_pages=in_range("cache_pages", cache_pages, 2**32 - 1),
         )
+        table = None if query_scales is None else query_scales._table
+        check_arrays(
+            self.device,
+            {"ids": ids, "offsets": offsets, "cu_seqlens": cu_seqlens, "query_lens": query_lens,
+             "seq_lens": seq_lens, "block_table": block_table, "query_scales": table},
+        )  # fmt: skip
         sequences = batch
         for field, sums, more in (("cu_seqlens", cu_seqlens, 1), ("query_lens", query_lens, 0)):
             if sums is not None:
@@ -172,7 +178,7 @@ class PositionKernel(Owner):
             made["slot_mapping"] = self.device.empty(shape, np.int32)
             record.slot_mapping = _where(made["slot_mapping"])
         if query_scales is not None:
-            record.query_scales = _where(query_scales._table)
+            record.query_scales = _where(table)
             record.query_scale_layout = query_scales._layout
             made["scale_tokens"] = self.device.empty(shape, np.float32)
             record.scale_tokens = _where(made["scale_tokens"])
