@@ -35,6 +35,8 @@ fi
 # guide_blocks.awk makes sources from the blocks of the guide and the front page.
 ! grep -n '@[A-Z]*@' "$SOURCE"/*.md "$SOURCE"/host/guide/*.md ||
     { echo 'a placeholder was left in the documents'; exit 1; }
+mkdir "$work/alone"
+printf 'cmake_minimum_required(VERSION 3.25)\nproject(pages CXX)\n' >"$work/alone/CMakeLists.txt"
 find "$SOURCE" '(' -name build -o -name '.?*' ')' -prune -o -name '*.md' \
     -exec grep -lE '^```(cpp|c|cmake)( |$)' {} + >"$work/pages"
 while read -r file; do
@@ -48,6 +50,15 @@ while read -r file; do
         { echo "$page.md has $written blocks of C++, $found were found"; exit 1; }
     [ "$written" = 0 ] || [ -e "$folder/$page.cmake" ] ||
         { echo "$page.md does not say which targets its blocks link"; exit 1; }
+    # The first CMake block is all that a project needs.
+    if [ -e "$folder/$page.cmake" ]; then
+        mkdir -p "$work/alone/$page"
+        {
+            echo "add_executable(guide_$page ../../consumers/guide/main.cpp)"
+            cat "$folder/$page.cmake"
+        } >"$work/alone/$page/CMakeLists.txt"
+        echo "add_subdirectory($page)" >>"$work/alone/CMakeLists.txt"
+    fi
     # The page tells whether the engine links Vulkan's functions.
     ! grep -q 'Vulkan::Vulkan' "$file" || [ ! -e "$folder/$page.cmake" ] ||
         echo "target_link_libraries(guide_$page PRIVATE Vulkan::Vulkan)" >>"$folder/$page.cmake"
@@ -71,6 +82,10 @@ if grep -rn -e "$SOURCE" -e "$BUILD" "$work/installed/include" "$work/installed/
     echo 'the installed package refers to the tree that it was built from'
     exit 1
 fi
+
+"$CMAKE" -S "$work/alone" -B "$work/build_alone" -DCMAKE_CXX_COMPILER="$CXX" \
+    -DCMAKE_PREFIX_PATH="$work/installed" >"$work/configure.log" 2>&1 ||
+    { cat "$work/configure.log"; exit 1; }
 
 # A library with sanitizers needs their run-time library in the application.
 sanitize=$(sed -n 's/^VKROPE_SANITIZE:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
