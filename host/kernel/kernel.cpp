@@ -329,10 +329,13 @@ Status build(Kernel& kernel) {
         }
         if (kernel.binds.storage_buffers() > kernel.max_storage_buffers + weights)
             of_weight = nullptr;  // they alone are not too many
+        const bool of_count = kernel.info.token_count &&
+                              kernel.binds.storage_buffers() == kernel.max_storage_buffers + 1;
         return error(VKROPE_ERROR_LIMIT_EXCEEDED,
                      "%s%s: the kernel then binds %u storage buffers, but the device allows %u "
                      "(maxPerStageDescriptorStorageBuffers)",
                      of_weight                ? of_weight
+                     : of_count               ? "token_count"
                      : kernel.info.gather_kv  ? "gather_kv"
                      : kernel.info.scatter_kv ? "scatter_kv"
                      : kernel.needs.moves_keys

@@ -16,7 +16,7 @@
  * | rotation | RoPE parameters, default frequencies, angle table, vkrope_get_kernel_info |
  * | upload   | of an angle table                                                         |
  * | ops      | weights, biases and scales in a buffer                                    |
- * | ids      | ragged batches, int64 and f32 ids, shards                                 |
+ * | step     | ids, slots and factors made on the device; ragged batches, shards         |
  * | model    | config.json and GGUF files                                                |
  * | runtime  | vkrope's own device, buffers, rotation of host memory                     |
  * | scalings | linear, Llama 3, YaRN, LongRoPE, ..., ggml, XPos                          |
@@ -36,9 +36,9 @@
  *   exception leaves the library.
  * - **Ranges.** The range of a VkDescriptorBufferInfo is the own bytes of what it holds, never
  *   VK_WHOLE_SIZE. It may exceed what a call accesses. Exception: a range of exactly twice the
- * bytes of 32-bit numbers, where a flag says whether they have 64 bits, is an error that names the
- * flag. Either the flag is wrong, or the buffer is larger than its numbers and the range must be
- * theirs.
+ *   bytes of 32-bit integers is an error where a flag, which it names, says whether they have 64
+ *   bits, and for query_lens, seq_lens and a packed block_table. Either the integers have 64 bits,
+ *   or the buffer is larger than its numbers and the range must be theirs.
  * - **Threads.** There is no global state. Unless stated otherwise, an object is immutable once
  *   created and may be used by any number of threads; no thread may use it while or after it is
  *   destroyed. A pointer argument is read during the call only, unless stated otherwise.
@@ -632,7 +632,8 @@ typedef struct vkrope_kernel_info {
     /** Tokens from vkrope_call::first_set_tokens on use a second set of all weights, biases and
      * given scales, with the same shapes, for text and image tokens of a block with two streams. */
     VkBool32 two_parameter_sets VKROPE_ZERO;
-    /** Calls have vkrope_call::token_count. Not with two_parameter_sets. */
+    /** Calls have vkrope_call::token_count: the device must bind one more storage buffer. Not with
+     * two_parameter_sets. */
     VkBool32 token_count VKROPE_ZERO;
 } vkrope_kernel_info;
 
@@ -656,7 +657,7 @@ VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_kernel_create(const vkrope_devi
                                                                vkrope_kernel** kernel,
                                                                vkrope_error* error);
 
-/** Destroys a kernel. No command buffer that uses it may be pending. */
+/** Destroys a kernel. No command buffer that uses it may be pending or be submitted afterwards. */
 VKROPE_API void vkrope_kernel_destroy(vkrope_kernel* kernel);
 
 /**
@@ -915,7 +916,7 @@ typedef struct vkrope_boundary {
     /** vkrope_call::in, ids and an angle table in a buffer. */
     VkAccessFlags input_access VKROPE_ZERO;
     VkAccessFlags texture_access VKROPE_ZERO; /**< an angle table in a texture */
-    /** vkrope_call::out, second, scales_out and out_of_range. */
+    /** vkrope_call::out, second, scales_out and out_of_range, which atomics also read. */
     VkAccessFlags output_access VKROPE_ZERO;
     VkAccessFlags in_place_access VKROPE_ZERO; /**< a tensor in place */
 } vkrope_boundary;
@@ -1538,7 +1539,7 @@ typedef struct vkrope_position_kernel vkrope_position_kernel;
 VKROPE_NODISCARD VKROPE_API vkrope_result vkrope_position_kernel_create(
     const vkrope_device_ref* device, vkrope_position_kernel** kernel, vkrope_error* error);
 
-/** Destroys a position kernel. No command buffer that uses it may be pending. */
+/** Destroys a position kernel, under the same condition as vkrope_kernel_destroy. */
 VKROPE_API void vkrope_position_kernel_destroy(vkrope_position_kernel* kernel);
 
 /**
@@ -1595,11 +1596,11 @@ vkrope_position_arena_create(const vkrope_position_kernel* kernel, uint32_t call
  * them, this counter alone tells of such a token. A position that the table of factors does not
  * cover has the factor 1, and increments out_of_range.
  *
- * `token_count` receives the last of the sums, at most `tokens`. The sums end before one that is
- * negative, below the one before it, or with cp_size no multiple of 2 cp_size. If they do, or if
- * the last one is larger than `tokens`, out_of_range is incremented, once. In a call with
- * token_count, tokens from that number on have the id 0, the slot -1 and the factor 1, and are not
- * counted. So have those of an idle sequence in every call.
+ * `token_count` receives the last of the sums, divided by cp_size, at most `tokens`. The sums end
+ * before one that is negative, below the one before it, or with cp_size no multiple of 2 cp_size.
+ * If they do, or if that number is larger than `tokens`, out_of_range is incremented, once. In a
+ * call with token_count, tokens from that number on have the id 0, the slot -1 and the factor 1,
+ * and are not counted. So have those of an idle sequence in every call.
  *
  * No value in a buffer causes accesses outside the buffers.
  */

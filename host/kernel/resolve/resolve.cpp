@@ -60,6 +60,9 @@ Status resolve_token_count(const StorageLimits& limits, const Call& call,
         return error(VKROPE_ERROR_INVALID_ARGUMENT,
                      "tokens is %u: with token_count it must be at most 2^31", call.tokens);
     const VkDescriptorBufferInfo& where = call.token_count;
+    if (!where.buffer)
+        return error(VKROPE_ERROR_INVALID_ARGUMENT,
+                     "token_count.buffer is null: the kernel was created with token_count");
     std::uint32_t offset = 0;
     if (Status s = bind_words("token_count", where, 4, limits, resolved.token_count, offset); !s)
         return s;
