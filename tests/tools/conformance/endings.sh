@@ -60,6 +60,11 @@ holds 'an ending is repeated by a command' \
     says "to repeat it: vkrope-conformance --filter *crash/it" "$logs/err"
 ends 6 "$seeded" --filter 'kill/*'
 
+# The limits do not count the time in which a pager keeps this program from going on.
+(head -c 65536 /dev/zero && "$tool" --check-timeout "$hang" --filter 'chains/f16*' && echo good) \
+    2>"$logs/err" | (sleep $((2 * hang)) && tr -d '\0') >paged
+holds 'a pager that waits ends no check' grep -qx good paged
+
 # VKROPE_SELF gives the command for a system that cannot start the program itself (emulators).
 works env VKROPE_SELF="env VKROPE_TIMEOUT=20 $seeded" "$seeded" --filter nothing/it
 expect 5 none env VKROPE_SELF=./none "$seeded" --filter nothing/it

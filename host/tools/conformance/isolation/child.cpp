@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "conformance/interrupt.hpp"
 
 namespace vkrope::conformance {
@@ -12,7 +14,7 @@ using Json = nlohmann::json;
 ChildProcess::ChildProcess(const std::vector<std::string>& words,
                            const std::map<std::string, std::string>& environment,
                            const Watch& watch)
-    : watch_(watch), process_(words, environment), heard_(Clock::now()) {}
+    : watch_(watch), process_(words, environment), counted_(Clock::now()) {}
 
 std::optional<Json> ChildProcess::next() {
     for (;;) {
@@ -45,7 +47,7 @@ std::optional<Json> ChildProcess::take_line() {
 void ChildProcess::read_pipes(int wait_ms) {
     const auto take_lines = [this](std::string_view piece) {
         received_.append(piece);
-        heard_ = Clock::now();
+        silent_ = {};
     };
     process_.read(wait_ms, take_lines, watch_.printed);
 }
@@ -58,7 +60,12 @@ void ChildProcess::pass_interrupt_on() {
 }
 
 void ChildProcess::end_if_silent() {
-    if (!over_limit_ && Clock::now() - heard_ > watch_.limit) {
+    // This process was held up itself where it comes here after more than a second: by a pager that
+    // does not read, or by a machine that slept.
+    const Clock::time_point now = Clock::now();
+    silent_ += std::min<Clock::duration>(now - counted_, std::chrono::seconds(1));
+    counted_ = now;
+    if (!over_limit_ && silent_ > watch_.limit) {
         over_limit_ = true;
         process_.kill();
     }

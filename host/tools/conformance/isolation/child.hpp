@@ -61,7 +61,8 @@ class ChildProcess {
     bool finished_ = false;
     int passed_on_ = 0;  // the forwarded signal, or 0
     std::optional<ProcessEnd> how_;
-    Clock::time_point heard_;
+    Clock::time_point counted_;    // up to here, in silent_
+    Clock::duration silent_ = {};  // since the last line
     bool over_limit_ = false;
     ChildEnd end_;
 };
