@@ -49,18 +49,18 @@ Pipe make_pipe(const std::string& program) {
     return {ends[0], ends[1]};
 }
 
-// Reads the available bytes. Returns false at the end of the pipe.
+// Reads the available bytes, but no more than fit in a pipe, because a driver that prints without
+// end fills it as fast. Returns false at the end of the pipe.
 bool read_into(int file, const Process::Take& take) {
     char piece[65536];
-    for (;;) {
+    for (int pieces = 0; pieces < 32; ++pieces) {
         const ssize_t count = ::read(file, piece, sizeof piece);
         if (count > 0)
             take({piece, std::size_t(count)});
-        else if (count == 0)
-            return false;
-        else if (errno != EINTR)
-            return true;
+        else if (count == 0 || errno != EINTR)
+            return count != 0;
     }
+    return true;
 }
 
 const char* name_of(int signal) {
