@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Runs --compare and --page, which read existing reports.
 #include "cli/output_file.hpp"
+#include "cli/system.hpp"
 #include "cli/terminal.hpp"
 #include "conformance/options.hpp"
 #include "conformance/reports/compare.hpp"
@@ -35,7 +36,7 @@ ExitCode write_page(const std::vector<std::string>& files) {
     for (std::size_t i = 1; i < files.size(); ++i) {
         // The page may be given to others, so it does not contain the folders of the reports.
         reports.push_back(
-            {files[i].substr(files[i].rfind('/') + 1), report_from("--page", files[i])});
+            {tools::text_of(tools::path_of(files[i]).filename()), report_from("--page", files[i])});
     }
     std::vector<tools::OutputFile> outputs;
     outputs.emplace_back("--page", files[0]).write(page_of(reports));
