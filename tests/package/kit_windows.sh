@@ -85,13 +85,18 @@ done
 on_windows report --filter 'chains/f16_half_split_*'
 expect 0 report
 ls vkrope-report-llvmpipe_*.json >/dev/null || wrong 'report writes no file'
+ln -s "$SCRATCH" "$WINEPREFIX/dosdevices/unc"
+on_windows conform --filter 'chains/f16_half_split_in_place' --json '\\wine\drive_c\there.json'
+expect 0 'conform to a share, \\wine\drive_c'
+on_windows conform --json '12:30.json'
+expect 5 'conform to a name that no file has'
 
-set -- --page page.html here.json 'Bericht ä.json' crash.json hang.json
+set -- --page page.html here.json 'Bericht ä.json' crash.json
 code=0
-"$wine" "$kit/lib/bin/vkrope-conformance.exe" "$@" >out 2>err || code=$?
+"$wine" "$kit/lib/bin/vkrope-conformance.exe" "$@" '.\hang.json' >out 2>err || code=$?
 expect 0 'vkrope-conformance --page'
 mv page.html page_windows.html
-"$BUILD/bin/vkrope-conformance" "$@" || wrong 'there is no page of the reports here'
+"$BUILD/bin/vkrope-conformance" "$@" hang.json || wrong 'there is no page of the reports here'
 cmp page.html page_windows.html || wrong 'the page has other bytes'
 grep -qF '>Windows x86_64<' page.html || wrong 'the page does not name the system'
 grep -qF 'access violation' page.html || wrong 'the page does not show the crash'

@@ -26,7 +26,8 @@ std::filesystem::path existing_target(const std::string& option, const std::stri
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path,
              std::strerror(errno));
     }
-    return std::filesystem::canonical(path_of(path));
+    std::error_code problem;
+    return real_path(path_of(path), problem);
 }
 
 std::filesystem::path new_target(const std::string& option, const std::string& path) {
@@ -35,13 +36,13 @@ std::filesystem::path new_target(const std::string& option, const std::string& p
     if (std::filesystem::is_symlink(given, problem))
         fail(ExitCode::bad_file, "{}: '{}' is a symbolic link to nothing", option, path);
     const std::filesystem::path parent = given.has_parent_path() ? given.parent_path() : ".";
-    const std::filesystem::path folder = std::filesystem::canonical(parent, problem);
+    const std::filesystem::path folder = real_path(parent, problem);
     if (problem || !std::filesystem::is_directory(folder, problem)) {
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: there is no folder '{}'", option,
              path, text_of(parent));
     }
-    if (!given.has_filename())
-        fail(ExitCode::bad_file, "{}: '{}' names a folder, not a file", option, path);
+    if (!names_file(given))
+        fail(ExitCode::bad_file, "{}: '{}' is not the name of a file", option, path);
     return folder / given.filename();
 }
 

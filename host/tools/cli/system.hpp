@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace vkrope::tools {
 
@@ -27,6 +28,12 @@ int open_to_read(const std::string& path) noexcept;
 
 // Reads up to `size` bytes from `offset` on, and returns their number, or -1 with an errno.
 std::ptrdiff_t read_at(int file, void* to, std::size_t size, std::uint64_t offset) noexcept;
+
+// Returns the path of an existing file, absolute and without symbolic links.
+std::filesystem::path real_path(const std::filesystem::path& path, std::error_code& problem);
+
+// Returns true if a file can have the last name of this path.
+bool names_file(const std::filesystem::path& path);
 
 // Returns the error of creating a file in this folder.
 int error_of_creating_in(const std::filesystem::path& folder) noexcept;

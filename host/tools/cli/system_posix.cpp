@@ -55,6 +55,14 @@ std::ptrdiff_t read_at(int file, void* to, std::size_t size, std::uint64_t offse
     return ::pread(file, to, size, off_t(offset));
 }
 
+std::filesystem::path real_path(const std::filesystem::path& path, std::error_code& problem) {
+    return std::filesystem::canonical(path, problem);
+}
+
+bool names_file(const std::filesystem::path& path) {
+    return path.has_filename();
+}
+
 int error_of_creating_in(const std::filesystem::path& folder) noexcept {
     return ::access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
 }

@@ -32,6 +32,13 @@ HANDLE handle_of(int file) noexcept {
     return reinterpret_cast<HANDLE>(::_get_osfhandle(file));
 }
 
+// absolute() and canonical() of MinGW's library take \\SERVER for a folder of this machine.
+std::filesystem::path full_path(const std::filesystem::path& path) {
+    std::wstring full(32768, L'\0');  // more than any path has
+    full.resize(::GetFullPathNameW(path.c_str(), DWORD(full.size()), full.data(), nullptr));
+    return full;
+}
+
 }  // namespace
 
 std::filesystem::path path_of(const std::string& utf8) {
@@ -84,6 +91,19 @@ std::ptrdiff_t read_at(int file, void* to, std::size_t size, std::uint64_t offse
         return std::ptrdiff_t(done);
     errno = errno_of(::GetLastError());
     return -1;
+}
+
+std::filesystem::path real_path(const std::filesystem::path& path, std::error_code& problem) {
+    problem.clear();
+    const std::filesystem::path full = full_path(path);
+    return full.native().starts_with(L"\\\\") ? full : std::filesystem::canonical(full, problem);
+}
+
+// NUL and some other names are those of devices, and a colon begins a part of a file.
+bool names_file(const std::filesystem::path& path) {
+    const std::wstring name = path.filename();
+    return !name.empty() && name.find_first_of(L"<>:\"|?*") == name.npos &&
+           !full_path(path).native().starts_with(L"\\\\.\\");
 }
 
 int error_of_creating_in(const std::filesystem::path& folder) noexcept {
