@@ -3,15 +3,15 @@ rem SPDX-License-Identifier: MIT
 rem Each command of the kit is a copy of this file: bench times the best Vulkan device, conform
 rem tests every one, report also writes a report into this folder, vkrope is the tool.
 rem Arguments: --help.
-setlocal
+setlocal disabledelayedexpansion
 set json=
 goto %~n0
 :bench
 "%~dp0lib\bin\vkrope-bench.exe" %*
-exit /b %errorlevel%
+goto end
 :vkrope
 "%~dp0lib\bin\vkrope.exe" %*
-exit /b %errorlevel%
+goto end
 :report
 set json=--json .
 :conform
@@ -25,6 +25,8 @@ shift /1
 goto next
 :start
 "%~dp0lib\bin\vkrope-conformance.exe" %device% %json% %*
+:end
 set code=%errorlevel%
-if /i %~n0==report echo vkrope-kit: the report names no person or machine; please send it 1>&2
-exit /b %code%
+if /i %~n0==report echo vkrope-kit: a report names no person or machine; please send it 1>&2
+rem At the end of a file && and || see the code of the last command, but not that of exit /b.
+"%ComSpec%" /d /c exit %code%

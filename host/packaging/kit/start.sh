@@ -3,8 +3,9 @@
 # Each command of the kit is a copy of this file: bench times the best Vulkan device, conform tests
 # every one, report also writes a report into this folder, vkrope is the tool. Arguments: --help.
 set -eu
-command=${0##*/}
-kit=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+self=$(readlink -f -- "$0") # of a link, the file that it points to
+command=${self##*/}
+kit=${self%/*}
 needed=$(cat "$kit/lib/glibc")
 
 refuse() {
@@ -26,12 +27,9 @@ has_loader() {
     for ldconfig in ldconfig /sbin/ldconfig /usr/sbin/ldconfig; do
         ! $ldconfig -p 2>/dev/null | grep -q 'libvulkan\.so\.1 ' || return 0
     done
-    echo "${LD_LIBRARY_PATH:-}" | tr ':' '\n' | {
-        while read -r folder; do
-            [ -z "$folder" ] || [ ! -e "$folder/libvulkan.so.1" ] || exit 0
-        done
-        exit 1
-    }
+    echo "${LD_LIBRARY_PATH:-}" | tr ':' '\n' | while read -r folder; do
+        [ -z "$folder" ] || [ ! -e "$folder/libvulkan.so.1" ] || echo found
+    done | grep -q found
 }
 if ! has_loader; then
     echo 'vkrope-kit: note: this system has no libvulkan.so.1: the one in the kit is used' >&2
@@ -51,5 +49,5 @@ esac
 case " $* " in *' --json'*) ;; *) set -- --json . "$@" ;; esac
 code=0
 "$kit/lib/bin/vkrope-conformance" "$@" || code=$?
-echo 'vkrope-kit: the report names no person or machine; please send it with what you saw' >&2
+echo 'vkrope-kit: a report names no person or machine; please send it with what you saw' >&2
 exit $code
