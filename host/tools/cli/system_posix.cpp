@@ -63,6 +63,10 @@ bool names_file(const std::filesystem::path& path) {
     return path.has_filename();
 }
 
+bool same_path(const std::filesystem::path& one, const std::filesystem::path& other) noexcept {
+    return one.native() == other.native();
+}
+
 int error_of_creating_in(const std::filesystem::path& folder) noexcept {
     return ::access(folder.c_str(), W_OK | X_OK) == 0 ? 0 : errno;
 }

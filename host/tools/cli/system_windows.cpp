@@ -106,6 +106,10 @@ bool names_file(const std::filesystem::path& path) {
            !full_path(path).native().starts_with(L"\\\\.\\");
 }
 
+bool same_path(const std::filesystem::path& one, const std::filesystem::path& other) noexcept {
+    return ::CompareStringOrdinal(one.c_str(), -1, other.c_str(), -1, TRUE) == CSTR_EQUAL;
+}
+
 int error_of_creating_in(const std::filesystem::path& folder) noexcept {
     const HANDLE opened = ::CreateFileW(
         folder.c_str(), FILE_ADD_FILE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The output files of vkrope rotate.
 #include "cli/output_file.hpp"
+#include "cli/system.hpp"
 #include "io/array_file.hpp"
 #include "rotate/rotate.hpp"
 
@@ -25,7 +26,7 @@ void check_distinct(const RotateOptions& options, const std::vector<OutputFile>&
         output->check_distinct_from("--q-scale-tokens", file_of(options.ops.q_scale_tokens));
         for (auto earlier = outputs.begin(); earlier != output; ++earlier) {
             std::error_code not_there_yet;
-            if (output->target() == earlier->target() ||
+            if (same_path(output->target(), earlier->target()) ||
                 std::filesystem::equivalent(output->target(), earlier->target(), not_there_yet)) {
                 fail(ExitCode::usage,
                      "{}: '{}' is also the file of {}; each output must be a separate file",
