@@ -110,8 +110,11 @@ class CommandLine {
     template <class Text>
     Option add_text(const char* option, const char* type_name, Text& target,
                     const std::string& help) {
-        return add_value(
-            option, type_name, [&target](const std::string& text) { target = text; }, help);
+        const auto parse = [&target](const std::string& text) {
+            if (text.empty()) throw BadValue("the text is empty");
+            target = text;
+        };
+        return add_value(option, type_name, parse, help);
     }
 
     // Adds an option that may be repeated. With `several`, more than one value may follow it.

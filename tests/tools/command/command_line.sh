@@ -60,7 +60,7 @@ for file in missing.json . /dev/null /dev/zero broken.json binary.json large.jso
     refuse 5 "--model:*'$file'" "$vkrope" frequencies --model "$file"
 done
 rm large.json
-refuse 5 '--model' "$vkrope" frequencies --model ''
+refuse 2 '--model' "$vkrope" frequencies --model ''
 model_with '"rope_theta": 10000.0, "rope_scaling": {"rope_type": "spiral"}' >type.json
 refuse 5 '--model:*type.json*spiral' "$vkrope" frequencies --model type.json
 # A model comes through a pipe, from the standard input, and from a file as standard input. A GGUF

@@ -27,7 +27,7 @@ for known in f32:1472225240:384 f16:255443304:256 bf16:1509441208:256; do
 done
 
 # Paths that cannot be written.
-refuse 2 '--out-q*--q' out_both '' k_out.npy
+refuse 2 '--out-q:*empty' out_both '' k_out.npy
 refuse 2 '--out:' "$vkrope" make-input --shape 1 --out ''
 mkdir folder
 mkfifo pipe
@@ -65,7 +65,7 @@ refuse 2 '/out.npy*--out-k' out_all q_out.npy out.npy ./out.npy
 holds 'inputs are untouched' cmp -s q.npy q_before.npy
 
 # An error in the third output is found as early, and leaves no file of the others.
-refuse 2 '--out-v*--v' out_all q_out.npy k_out.npy ''
+refuse 2 '--out-v:*empty' out_all q_out.npy k_out.npy ''
 refuse 5 '--out-v:*missing/out.npy' out_all q_out.npy k_out.npy missing/out.npy
 
 # A full disk, simulated by a limit on file sizes, in blocks of 512 bytes. Each tensor has 300 KiB.

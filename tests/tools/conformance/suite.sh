@@ -42,6 +42,7 @@ works "$tool" --list --filter='-chains/*'
 grep -v '^chains/' quick | cmp -s - "$logs/out" || wrong '--filter leaves out more than it says'
 expect 2 '--filter' "$tool" --filter 'chains'
 expect 2 '--timeout' "$tool" --timeout 0
+expect 2 '--json' "$tool" --json ''
 expect 2 '--level' "$tool" --level lots
 expect 3 'no such device' "$tool" --device 'no such device'
 works "$tool" --help
