@@ -329,6 +329,18 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("create: token_count is named where its buffer is one too many") {
+    const KernelHost host({.storage_buffers = 5});
+    KernelInfo info = kernel_info();
+    info.tensor[Q] = {};
+    info.positions = VKROPE_POSITIONS_IDS;
+    info.scatter_kv = VK_TRUE;
+    CHECK(own(create(host.ref, info)));
+    info.token_count = VK_TRUE;
+    check_error(create(host.ref, info).status, VKROPE_ERROR_LIMIT_EXCEEDED, "token_count 6 5");
+    check_no_faults();
+}
+
 TEST_CASE("an entry point that is missing is named, and nothing is created") {
     for (const char* missing : {"vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2",
                                 "vkGetPhysicalDeviceFeatures2", "vkGetDeviceProcAddr",
