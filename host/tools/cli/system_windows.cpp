@@ -22,7 +22,9 @@ int errno_of(DWORD error) noexcept {
         case ERROR_PATH_NOT_FOUND: return ENOENT;
         case ERROR_ACCESS_DENIED:
         case ERROR_SHARING_VIOLATION: return EACCES;
-        case ERROR_DISK_FULL: return ENOSPC;
+        case ERROR_DISK_FULL:
+        case ERROR_HANDLE_DISK_FULL: return ENOSPC;
+        case ERROR_WRITE_PROTECT: return EROFS;
         case ERROR_NOT_ENOUGH_MEMORY: return ENOMEM;
         default: return EIO;
     }
