@@ -34,6 +34,27 @@ void scale_base(double* inv_freq, std::size_t count, double alpha) noexcept {
         inv_freq[j] *= std::pow(alpha, -double(j) / double(count - 1));
 }
 
+// Stops the pairs that turn less than once over `length` positions.
+void stop_slow_pairs(double* inv_freq, std::size_t count, double length) noexcept {
+    const double slowest = two_pi / length;
+    for (std::size_t j = 0; j < count; ++j)
+        if (inv_freq[j] < slowest) inv_freq[j] = 0;
+}
+
+// Implements the scalings by one number.
+vkrope_result scale_by(double* inv_freq, std::size_t count, double number, const char* name,
+                       void (*scaling)(double*, std::size_t, double),
+                       vkrope_error* failure) noexcept {
+    return answer(
+        failure,
+        [&]() -> Status {
+            if (Status s = require_frequencies(inv_freq, count); !s) return s;
+            if (Status s = require_positive(number, name); !s) return s;
+            scaling(inv_freq, count, number);
+            return {};
+        });
+}
+
 }  // namespace
 
 }  // namespace vkrope
@@ -94,26 +115,12 @@ vkrope_result vkrope_proportional_inv_freq(double base, uint32_t head_dim,
 
 vkrope_result vkrope_scale_linear(double* inv_freq, size_t count, double factor,
                                   vkrope_error* failure) {
-    return answer(
-        failure,
-        [&]() -> Status {
-            if (Status s = require_frequencies(inv_freq, count); !s) return s;
-            if (Status status = require_positive(factor, "factor"); !status) return status;
-            divide(inv_freq, count, factor);
-            return {};
-        });
+    return scale_by(inv_freq, count, factor, "factor", divide, failure);
 }
 
 vkrope_result vkrope_scale_positions(double* inv_freq, size_t count, double seq_scale,
                                      vkrope_error* failure) {
-    return answer(
-        failure,
-        [&]() -> Status {
-            if (Status s = require_frequencies(inv_freq, count); !s) return s;
-            if (Status status = require_positive(seq_scale, "seq_scale"); !status) return status;
-            multiply(inv_freq, count, seq_scale);
-            return {};
-        });
+    return scale_by(inv_freq, count, seq_scale, "seq_scale", multiply, failure);
 }
 
 vkrope_result vkrope_scale_divisors(double* inv_freq, size_t count, const double* divisors,
@@ -132,28 +139,12 @@ vkrope_result vkrope_scale_divisors(double* inv_freq, size_t count, const double
 
 vkrope_result vkrope_scale_ntk(double* inv_freq, size_t count, double alpha,
                                vkrope_error* failure) {
-    return answer(
-        failure,
-        [&]() -> Status {
-            if (Status s = require_frequencies(inv_freq, count); !s) return s;
-            if (Status status = require_positive(alpha, "alpha"); !status) return status;
-            scale_base(inv_freq, count, alpha);
-            return {};
-        });
+    return scale_by(inv_freq, count, alpha, "alpha", scale_base, failure);
 }
 
 vkrope_result vkrope_stop_slow_pairs(double* inv_freq, size_t count, double length,
                                      vkrope_error* failure) {
-    return answer(
-        failure,
-        [&]() -> Status {
-            if (Status s = require_frequencies(inv_freq, count); !s) return s;
-            if (Status status = require_positive(length, "length"); !status) return status;
-            const double slowest = two_pi / length;  // one turn
-            for (std::size_t j = 0; j < count; ++j)
-                if (inv_freq[j] < slowest) inv_freq[j] = 0;
-            return {};
-        });
+    return scale_by(inv_freq, count, length, "length", stop_slow_pairs, failure);
 }
 
 vkrope_result vkrope_scale_dynamic_ntk(double* inv_freq, size_t count,

@@ -13,7 +13,7 @@ data             -      -  ^tests/data/
 results        550    400  ^[a-z]+/results/|\.svg$
 shaders       6440   4400  ^shaders/
 interface     3490   3400  ^host/include/
-frequencies   2720   2300  ^host/frequencies/
+frequencies   2710   2300  ^host/frequencies/
 kernel        8440   5200  ^host/(kernel|base)/
 runtime       2560   2000  ^host/runtime/
 model         8870   6000  ^host/model/
