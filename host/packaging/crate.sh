@@ -44,6 +44,7 @@ sed -n 's/^using \([A-Za-z0-9]*\) = \(vkrope_[a-z0-9_]*\);$/\2 \1/p' \
     awk 'NR == FNR { type[$1]; next } $1 in type { print "pub use vkrope_sys::" $1 " as " $2 ";" }' \
         "$scratch/types" - | LC_ALL=C sort >"$folder/vkrope/src/names.rs"
 
+chmod -R u=rwX,go=rX "$folder"
 mkdir -p "$target"
 rm -rf "$target/vkrope-sys" "$target/vkrope"
 cp -r "$folder/vkrope-sys" "$folder/vkrope" "$target"

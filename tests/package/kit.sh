@@ -86,6 +86,8 @@ grep -q llvmpipe "$root/mnt/out" || wrong 'the loader inside finds no driver'
 mv "$root/hidden_loader" "$root$loader"
 inside ldconfig
 
+[ "$suite" != bookworm ] || [ "$(cat "$root$kit/lib/glibc")" = 2.35 ] ||
+    wrong "the kit needs glibc $(cat "$root$kit/lib/glibc"); Ubuntu 22.04 has 2.35"
 # The kit must refuse a C library that is too old.
 echo 9.99 >"$root$kit/lib/glibc"
 code=0

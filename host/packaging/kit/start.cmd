@@ -5,13 +5,16 @@ rem tests every one, report also writes a report into this folder, vkrope is the
 rem Arguments: --help.
 setlocal disabledelayedexpansion
 set json=
-goto %~n0
+for %%w in (bench conform report vkrope) do if /i "%~n0"=="%%w" goto %%w
+echo vkrope-kit: error: '%~n0' is no command of the kit: bench, conform, report or vkrope 1>&2
+set code=2
+goto end
 :bench
 "%~dp0lib\bin\vkrope-bench.exe" %*
-goto end
+goto ended
 :vkrope
 "%~dp0lib\bin\vkrope.exe" %*
-goto end
+goto ended
 :report
 set json=--json .
 :conform
@@ -25,8 +28,9 @@ shift /1
 goto next
 :start
 "%~dp0lib\bin\vkrope-conformance.exe" %device% %json% %*
-:end
+:ended
 set code=%errorlevel%
 if /i %~n0==report echo vkrope-kit: a report names no person or machine; please send it 1>&2
+:end
 rem At the end of a file && and || see the code of the last command, but not that of exit /b.
 "%ComSpec%" /d /c exit %code%

@@ -40,6 +40,8 @@ fi
 case $command in
     bench) exec "$kit/lib/bin/vkrope-bench" "$@" ;;
     vkrope) exec "$kit/lib/bin/vkrope" "$@" ;;
+    conform | report) ;;
+    *) refuse "'$command' is no command of the kit: bench, conform, report or vkrope" ;;
 esac
 case " $* " in
     *' --device'* | *' --list '* | *' --help '*) ;;
