@@ -258,6 +258,9 @@ def test_arrays_that_are_refused(device, llama, tensor):
         ("token_count is of the type int", lambda: kernel.run(q=q, token_count=3)),
         ("q is of the type ndarray", lambda: kernel.run(q=tensor(1, 3, 2, 128))),
         ("query_lens is of the type list", lambda: positions.run(tokens=4, query_lens=[4])),
+        ("query_scales is 'logn'", lambda: positions.run(tokens=4, query_scales="logn")),
+        ("cos is of the type NoneType", lambda: vkrope.Kernel(
+            device, llama, q=np.float32, angles=vkrope.CosSinCache(None, None))),
     ):
         with pytest.raises(vkrope.InvalidArgumentError, match=message):
             run()

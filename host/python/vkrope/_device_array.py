@@ -134,10 +134,10 @@ class DeviceArray:
         return f"<vkrope.DeviceArray {self.dtype} {self.shape}>"
 
 
-def check_arrays(device: Device, arrays: Mapping[str, Any]) -> None:
-    """Checks that all arrays are in memory of this device; None is none."""
+def check_arrays(device: Device, arrays: Mapping[str, Any], required: bool = False) -> None:
+    """Checks that all arrays are in memory of this device; None is no array."""
     for name, array in arrays.items():
-        if array is None:
+        if array is None and not required:
             continue
         if not isinstance(array, DeviceArray):
             raise InvalidArgumentError(

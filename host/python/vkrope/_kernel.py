@@ -146,7 +146,7 @@ class Kernel(Owner):
                 _check_default("angles", angles, "automatic")
                 self._angles = None
             elif isinstance(angles, CosSinCache):
-                check_arrays(device, {"cos": angles[0], "sin": angles[1]})
+                check_arrays(device, {"cos": angles[0], "sin": angles[1]}, required=True)
                 self._cache = _planned(angles, rotation)
                 self._angles = self._cache.angles
             else:

@@ -133,6 +133,8 @@ class PositionKernel(Owner):
             page_size=in_range("page_size", page_size, 2**32 - 1),
             cache_pages=in_range("cache_pages", cache_pages, 2**32 - 1),
         )
+        if not isinstance(query_scales, (QueryScales, type(None))):
+            raise InvalidArgumentError(f"query_scales is {query_scales!r}: it must be QueryScales")
         table = None if query_scales is None else query_scales._table
         check_arrays(
             self.device,

@@ -65,6 +65,12 @@ ends 6 "$seeded" --filter 'kill/*'
     2>"$logs/err" | (sleep $((2 * hang)) && tr -d '\0') >paged
 holds 'a pager that waits ends no check' grep -qx good paged
 
+printf '#!/bin/sh\nexec yes >&2\n' >loud && chmod +x loud
+slowly() { while head -c 65536 >part && [ -s part ]; do cat part && sleep 0.02; done; }
+VKROPE_SELF=./loud timeout $((5 * hang)) "$tool" --check-timeout "$hang" 2>&1 | slowly |
+    tail -c 999 >said
+holds 'a driver that prints without end is ended' says '*took more than' said
+
 # VKROPE_SELF gives the command for a system that cannot start the program itself (emulators).
 works env VKROPE_SELF="env VKROPE_TIMEOUT=20 $seeded" "$seeded" --filter nothing/it
 expect 5 none env VKROPE_SELF=./none "$seeded" --filter nothing/it

@@ -18,7 +18,9 @@ namespace vkrope::conformance {
 
 // The settings for watching a child.
 struct Watch {
-    std::chrono::seconds limit;  // a child that sends no line for this long is killed
+    // A child that sends no line for this long is killed. A pause of this process counts as a
+    // second at most.
+    std::chrono::seconds limit;
     std::function<void(std::string_view)> printed;  // receives the output of child and driver
 };
 
@@ -61,7 +63,7 @@ class ChildProcess {
     bool finished_ = false;
     int passed_on_ = 0;  // the forwarded signal, or 0
     std::optional<ProcessEnd> how_;
-    Clock::time_point counted_;    // up to here, in silent_
+    Clock::time_point counted_;    // when silent_ grew
     Clock::duration silent_ = {};  // since the last line
     bool over_limit_ = false;
     ChildEnd end_;

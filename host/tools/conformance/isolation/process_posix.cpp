@@ -49,8 +49,8 @@ Pipe make_pipe(const std::string& program) {
     return {ends[0], ends[1]};
 }
 
-// Reads the available bytes, but no more than fit in a pipe, because a driver that prints without
-// end fills it as fast. Returns false at the end of the pipe.
+// Reads the available bytes, at most 2 MiB, which is more than a pipe holds: a driver that prints
+// without end fills it as fast. Returns false at the end of the pipe.
 bool read_into(int file, const Process::Take& take) {
     char piece[65536];
     for (int pieces = 0; pieces < 32; ++pieces) {

@@ -49,7 +49,8 @@ Pipe make_pipe(const std::string& program) {
 void read_into(HANDLE pipe, const Process::Take& take) {
     char piece[65536];
     DWORD count = 0;
-    // No more than fits in a pipe: a driver that prints without end fills it as fast.
+    // At most 2 MiB, which is more than a pipe holds: a driver that prints without end fills it as
+    // fast.
     for (int pieces = 0;
          pieces < 32 && ::PeekNamedPipe(pipe, nullptr, 0, nullptr, &count, nullptr) != 0 &&
          count > 0 && ::ReadFile(pipe, piece, sizeof piece, &count, nullptr) != 0;
