@@ -1292,7 +1292,7 @@ VKROPE_API uint64_t vkrope_turn_fraction(double inv_freq);
 /* ---- upload of an angle table ---- */
 
 /**
- * Returns the VkImageCreateInfo for the texture of a layout, which is copied into once, then
+ * Returns the VkImageCreateInfo for the texture of a layout, which is copied into, then
  * sampled by compute shaders of one queue family. Thread-safe.
  *
  * @param layout  from vkrope_plan_angles, of a texture
@@ -1332,9 +1332,10 @@ typedef struct vkrope_angle_upload {
 
 /**
  * Records the upload of a table that vkrope_fill_angles wrote: image transitions, the copy, and a
- * barrier after which later commands of vkrope_record on the same queue may read the table. Leaves
- * the image in VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL. Use it once per model, not per call,
- * because it looks up Vulkan functions. On error nothing has been recorded.
+ * barrier after which later commands of vkrope_record on the same queue may read the table. Waits
+ * for no earlier reader of the image or buffer. Leaves the image in
+ * VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL. Use it once per model, not per call, because it looks
+ * up Vulkan functions. On error nothing has been recorded.
  *
  * @param commands  recording, outside a render pass, on a compute queue family; externally
  *                  synchronised
