@@ -88,8 +88,10 @@ ls vkrope-report-llvmpipe_*.json >/dev/null || wrong 'report writes no file'
 ln -s "$SCRATCH" "$WINEPREFIX/dosdevices/unc"
 on_windows conform --filter 'chains/f16_half_split_in_place' --json '\\wine\drive_c\there.json'
 expect 0 'conform to a share, \\wine\drive_c'
-on_windows conform --json '12:30.json'
-expect 5 'conform to a name that no file has'
+for name in '12:30.json' 'report.json.'; do
+    on_windows conform --json "$name"
+    expect 5 "conform to $name, which no file has as its name"
+done
 
 set -- --page page.html here.json 'Bericht ä.json' crash.json
 code=0
@@ -126,6 +128,8 @@ same 0 make-input --shape 1,37,4,128 --dtype f16 --seed 1 --out q_out.npy
 mv q_out.npy 'q ä.npy'
 same 0 make-input --shape 1,37,2,128 --dtype bf16 --seed 2 --out k_out.npy
 mv k_out.npy k.npy
+on_windows vkrope rotate --model "$model" --q 'q ä.npy' --k k.npy --out-q X.npy --out-k x.npy
+expect 2 'rotate to X.npy and x.npy'
 same 0 explain --model "$model" --json
 same 0 rotate --model "$model" --first-position 3000 --q 'q ä.npy' --out-q 'ä_out.npy'
 mv ä_out.npy actual.npy

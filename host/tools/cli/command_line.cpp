@@ -2,6 +2,7 @@
 #include "cli/command_line.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -121,6 +122,19 @@ void CommandLine::keep_extras(std::vector<std::string>& extras) {
 }
 
 bool CommandLine::parse(int argc, char** argv, ExitCode& end) {
+    std::vector<CLI::App*> apps = app_.get_subcommands([](CLI::App*) { return true; });
+    apps.push_back(&app_);
+    for (int i = 1; i < argc; ++i) {  // CLI11 would take the next word for the value of --option=
+        std::string name = argv[i];
+        if (name.empty() || name.find('=') != name.size() - 1) continue;
+        name.pop_back();
+        if (std::any_of(apps.begin(), apps.end(),
+                        [&](CLI::App* app) { return app->get_option_no_throw(name) != nullptr; })) {
+            print_mistake(app_, argv[1], (name + ": the text is empty").c_str());
+            end = ExitCode::usage;
+            return false;
+        }
+    }
     try {
         app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

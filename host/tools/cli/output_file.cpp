@@ -27,7 +27,10 @@ std::filesystem::path existing_target(const std::string& option, const std::stri
              std::strerror(errno));
     }
     std::error_code problem;
-    return real_path(path_of(path), problem);
+    const std::filesystem::path target = real_path(path_of(path), problem);
+    if (problem)
+        fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path, problem.message());
+    return target;
 }
 
 std::filesystem::path new_target(const std::string& option, const std::string& path) {
@@ -48,7 +51,6 @@ std::filesystem::path new_target(const std::string& option, const std::string& p
 
 std::filesystem::path find_target(const std::string& option, const std::string& path) {
     struct stat about = {};
-    if (path.empty()) fail(ExitCode::usage, "{}: the path is empty", option);
     if (::stat(path.c_str(), &about) == 0) return existing_target(option, path, about);
     if (errno != ENOENT) {
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path,
@@ -113,8 +115,13 @@ void OutputFile::publish(std::vector<OutputFile>& files) {
         if (::close(std::exchange(file.file_, -1)) != 0) file.fail_with(errno);
     }
     for (auto file = files.begin(); file != files.end(); ++file) {
-        if (const int error = replace_file(file->temporary_, file->target_); error != 0) {
-            std::error_code ignored;
+        std::error_code ignored;
+        const bool is_published = std::any_of(
+            files.begin(), file, [&](const OutputFile& published) {
+                return std::filesystem::equivalent(published.target_, file->target_, ignored);
+            });
+        const int error = is_published ? EEXIST : replace_file(file->temporary_, file->target_);
+        if (error != 0) {
             std::for_each(files.begin(), file, [&](const OutputFile& published) {
                 std::filesystem::remove(published.target_, ignored);
             });

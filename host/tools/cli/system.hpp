@@ -35,7 +35,8 @@ std::filesystem::path real_path(const std::filesystem::path& path, std::error_co
 // Returns true if a file can have the last name of this path.
 bool names_file(const std::filesystem::path& path);
 
-// Returns true if two paths of real_path() are the same: Windows does not tell X from x.
+// Returns true if two paths of real_path() are the same: Windows does not tell X from x. On other
+// systems this depends on the file system, so OutputFile::publish looks again.
 bool same_path(const std::filesystem::path& one, const std::filesystem::path& other) noexcept;
 
 // Returns the error of creating a file in this folder.

@@ -101,10 +101,12 @@ std::filesystem::path real_path(const std::filesystem::path& path, std::error_co
     return full.native().starts_with(L"\\\\") ? full : std::filesystem::canonical(full, problem);
 }
 
-// NUL and some other names are those of devices, and a colon begins a part of a file.
+// NUL and some other names are those of devices, a colon begins a part of a file, and dots and
+// spaces at the end are dropped.
 bool names_file(const std::filesystem::path& path) {
     const std::wstring name = path.filename();
-    return !name.empty() && name.find_first_of(L"<>:\"|?*") == name.npos &&
+    return !name.empty() && name.back() != L'.' && name.back() != L' ' &&
+           name.find_first_of(L"<>:\"|?*") == name.npos &&
            !full_path(path).native().starts_with(L"\\\\.\\");
 }
 

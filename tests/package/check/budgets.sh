@@ -18,10 +18,10 @@ kernel        8440   5200  ^host/(kernel|base)/
 runtime       2560   2000  ^host/runtime/
 model         8870   6000  ^host/model/
 verify        7910   6500  ^host/verify/
-tools        20340   9000  ^host/tools/
+tools        20370   9000  ^host/tools/
 python        3210   2000  ^host/python/
 bench         4710   3000  ^bench/
-tests        51530  28000  ^tests/
+tests        51550  28000  ^tests/
 pages         3870   2500  ^host/guide/|^[^/]*\.md$|^host/README\.md$
 packaging     3240   1500  .'
 {
