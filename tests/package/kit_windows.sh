@@ -128,7 +128,7 @@ same 0 make-input --shape 1,37,4,128 --dtype f16 --seed 1 --out q_out.npy
 mv q_out.npy 'q ä.npy'
 same 0 make-input --shape 1,37,2,128 --dtype bf16 --seed 2 --out k_out.npy
 mv k_out.npy k.npy
-on_windows vkrope rotate --model "$model" --q 'q ä.npy' --k k.npy --out-q X.npy --out-k x.npy
+on_windows vkrope rotate --model "$model" --q 'q ä.npy' --k 'q ä.npy' --out-q X.npy --out-k x.npy
 expect 2 'rotate to X.npy and x.npy'
 same 0 explain --model "$model" --json
 same 0 rotate --model "$model" --first-position 3000 --q 'q ä.npy' --out-q 'ä_out.npy'
