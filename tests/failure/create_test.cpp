@@ -41,12 +41,13 @@ TEST_CASE(
             for (const AngleSource angles :
                  {VKROPE_ANGLES_FACTORED_TEXTURE, VKROPE_ANGLES_COMPUTED,
                   VKROPE_ANGLES_DIRECT_TEXTURE, VKROPE_ANGLES_DIRECT_BUFFER}) {
-                for (const auto& [k_dim, v_dim] : {std::pair{0u, 0u},
-                                                   {128u, 0u},
-                                                   {130u, 0u},
-                                                   {128u, 128u},
-                                                   {130u, 65u},
-                                                   {0u, 128u}}) {
+                for (const auto& dims : {std::pair{0u, 0u},
+                                         {128u, 0u},
+                                         {130u, 0u},
+                                         {128u, 128u},
+                                         {130u, 65u},
+                                         {0u, 128u}}) {
+                    const std::uint32_t k_dim = dims.first, v_dim = dims.second;
                     CAPTURE(storage_buffers);
                     CAPTURE(k_dim);
                     CAPTURE(v_dim);
@@ -145,7 +146,8 @@ TEST_CASE(
     // The shaders depend on the vendor only through these two.
     CHECK(words_of.size() == 4);
     std::set<std::vector<std::vector<std::uint32_t>>> all;
-    for (const auto& [heads, words] : words_of) {
+    for (const auto& [of, words] : words_of) {
+        const std::uint32_t heads = of;
         CAPTURE(heads);
         CHECK(words.size() == 1);
         all.insert(words.begin(), words.end());
@@ -298,7 +300,8 @@ TEST_CASE(
                                                              {VKROPE_ANGLES_COMPUTED, 7},
                                                              {VKROPE_ANGLES_DIRECT_BUFFER, 8},
                                                              {VKROPE_ANGLES_COS_SIN_CACHE, 9}};
-    for (const auto& [angles, without_v] : sources) {
+    for (const auto& [source, without_v] : sources) {
+        const AngleSource angles = source;
         for (std::uint32_t storage_buffers = without_v - 1; storage_buffers <= 12;
              ++storage_buffers) {
             CAPTURE(int(angles));

@@ -411,7 +411,8 @@ TEST_CASE("record: each bound weight has a binding in the dispatch of its tensor
                                    .weight_type = types[t]};
     // Q, K and V with weights, ids and a counter bind 11 buffers, Q and K bind 8, and Q binds 5.
     const std::pair<std::uint32_t, std::size_t> rows[] = {{11, 1}, {10, 2}, {8, 2}, {7, 3}, {4, 3}};
-    for (const auto& [storage_buffers, expected] : rows) {
+    for (const auto& [buffers, expected] : rows) {
+        const std::uint32_t storage_buffers = buffers;
         CAPTURE(storage_buffers);
         Recorder recorder({.storage_buffers = storage_buffers}, info);
         const KernelHost& host = recorder.host;

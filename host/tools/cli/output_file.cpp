@@ -27,7 +27,7 @@ std::filesystem::path existing_target(const std::string& option, const std::stri
              std::strerror(errno));
     }
     std::error_code problem;
-    const std::filesystem::path target = real_path(path_of(path), problem);
+    std::filesystem::path target = real_path(path_of(path), problem);
     if (problem)
         fail(ExitCode::bad_file, "{}: '{}' cannot be written: {}", option, path, problem.message());
     return target;

@@ -19,7 +19,7 @@
 #include "cli/failure.hpp"
 #include "conformance/isolation/process.hpp"
 
-extern char** environ;
+extern char** environ;  // NOLINT(readability-redundant-declaration): macOS declares it nowhere
 
 namespace vkrope::conformance {
 namespace {
@@ -84,13 +84,14 @@ std::vector<std::string> environment_with(std::map<std::string, std::string> rep
         const std::string_view text = *entry;
         if (!replaced.contains(std::string(text.substr(0, text.find('='))))) all.emplace_back(text);
     }
-    for (const auto& [name, value] : replaced) all.push_back(name + '=' + value);
+    for (const auto& [name, value] : replaced) all.push_back(fmt::format("{}={}", name, value));
     return all;
 }
 
 // Returns a null-terminated array for C functions. `words` must outlive the array.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
     std::vector<char*> pointers;
+    pointers.reserve(words.size() + 1);
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
     return pointers;
